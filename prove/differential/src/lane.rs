@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use luc_host::clock::now_ns;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -329,12 +330,4 @@ fn files(folder: &Path) -> HashMap<i32, Vec<u8>> {
 fn tell(shared: &Path, go: u32) -> Result<()> {
     let file = File::options().write(true).open(shared)?;
     Ok(file.write_all_at(&go.to_ne_bytes(), layout::GO_AT)?)
-}
-
-/// CLOCK_MONOTONIC, as the programs read it.
-pub(crate) fn now_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes into a live local.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

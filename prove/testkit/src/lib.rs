@@ -14,6 +14,8 @@ pub mod json;
 mod meanwhile;
 pub mod page;
 pub mod perfetto;
+#[cfg(feature = "counters")]
+pub mod pmu;
 pub mod talk;
 #[cfg(feature = "vm")]
 pub mod vm;

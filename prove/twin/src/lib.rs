@@ -23,7 +23,6 @@
 mod back_end;
 mod call;
 mod client;
-mod clock;
 mod corpus;
 mod engine;
 mod error;
@@ -42,6 +41,8 @@ mod socket;
 mod spec;
 mod sync;
 mod wire;
+
+use luc_host::clock;
 
 pub use back_end::BackEndOptions;
 pub use client::{ClientOptions, Loop};

@@ -30,7 +30,6 @@ extern crate luc_units;
 
 pub mod advise;
 pub mod cgroup;
-mod clock;
 pub mod compare;
 pub mod config;
 pub mod daemon;
@@ -50,6 +49,8 @@ mod sizes;
 mod threads;
 pub mod watch;
 mod whole;
+
+use luc_host::clock;
 
 pub use error::ThrottleError;
 pub use hierarchy::Hierarchy;

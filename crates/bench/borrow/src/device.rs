@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use luc_host::programs::tool;
-use luc_host::sysfs;
+use luc_host::{block, sysfs};
 use luc_units::OnPath as _;
 use luc_units::format_size;
 
@@ -100,10 +100,7 @@ impl Block {
 
     /// Returns the folder of the whole disk in sysfs; for a partition this is the parent.
     fn disk(&self) -> PathBuf {
-        match self.about.parent() {
-            Some(parent) if self.about.join("partition").exists() => parent.to_owned(),
-            _ => self.about.clone(),
-        }
+        block::whole_disk(&self.about).to_owned()
     }
 
     fn size_bytes(&self) -> u64 {
@@ -167,7 +164,7 @@ impl Block {
     fn partitions(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.about).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries
-            .filter(|entry| entry.path().join("partition").exists())
+            .filter(|entry| block::is_partition(&entry.path()))
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();

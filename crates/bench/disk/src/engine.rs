@@ -8,7 +8,8 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::now_ns;
+use luc_host::clock::now_ns;
+
 use crate::errno::BlockErrno;
 use crate::fault::{Fault, FaultSpec, FaultStatus};
 use crate::image::Pages;

@@ -4,7 +4,6 @@
 //! decides when each read, write and flush is complete ([`model`]). It also has a volatile write cache, whose unflushed
 //! contents [`cut`] throws away. Requests fail where [`fail`] says so.
 
-mod clock;
 mod control;
 mod daemon;
 mod engine;

@@ -1,4 +1,4 @@
-//! Who a report names, as victim or as culprit.
+//! The process that a report names as victim or culprit.
 
 use luc_events::{Cgroup, Tgid};
 use serde::Serialize;
@@ -7,8 +7,8 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Actor {
     pub process: Tgid,
-    /// Its name; empty if unknown.
+    /// Name; empty if unknown.
     pub comm: String,
-    /// Its cgroup; 0 if unknown.
+    /// The cgroup; 0 if unknown.
     pub cgroup: Cgroup,
 }

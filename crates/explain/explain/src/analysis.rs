@@ -1,6 +1,7 @@
-//! The analysis: takes in events in the order of time, keeps a window of them, and reports.
+//! The analysis of a stream of events.
 //!
-//! A commit is taken in [`COMMIT_DELAY_NS`] after its end, a call when the [`window`] lets go of it.
+//! Events come in the order of time and stay in a window for a while. A commit is analysed [`COMMIT_DELAY_NS`] after
+//! its end, and a call when the [`window`] releases it.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -28,17 +29,17 @@ mod window;
 use totals::{Totals, named};
 use window::{CallRow, Window};
 
-/// How long a commit's bytes may still come in.
+/// Delay after a commit's end until all its bytes are known.
 const COMMIT_DELAY_NS: u64 = 50_000_000;
 
 /// Takes in events and reports. Events must come in the order of their times, as
-/// [`Event::time_ns`](luc_events::Event::time_ns) has it; a little disorder does no harm.
+/// [`Event::time_ns`](luc_events::Event::time_ns) has it; slight disorder does no harm.
 #[derive(Default)]
 pub struct Analysis<'a> {
     observer: Option<&'a mut dyn Observer>,
     window: Window,
     totals: Totals,
-    /// The waits and the split of the call that is being taken in: allocated once.
+    /// Waits and split of the present call, kept so that their lists are allocated once.
     waits: Vec<Piece>,
     split: Split,
 }
@@ -54,7 +55,7 @@ impl fmt::Debug for Analysis<'_> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Begins the analysis of a trace with this description.
+    /// Begins the analysis of a trace.
     pub fn new(trace: Trace) -> Self {
         let mut analysis = Self::default();
         analysis.totals.threads.begin_at(trace.start_ns);
@@ -62,30 +63,30 @@ impl<'a> Analysis<'a> {
         analysis
     }
 
-    /// The same, with an observer that sees every call.
+    /// Begins the analysis of a trace with an observer that sees every call.
     pub fn with_observer(trace: Trace, observer: &'a mut dyn Observer) -> Self {
         let mut analysis = Self::new(trace);
         analysis.observer = Some(observer);
         analysis
     }
 
-    /// Takes in any event; tables that the analysis does not need are only counted.
+    /// Takes in any event. Events that the analysis does not need are only counted.
     pub fn add(&mut self, event: Event) {
         match event {
-            Event::Sync(row) => self.sync(&row),
-            Event::Commit(row) => self.commit(&row),
-            Event::Handle(row) => self.handle(&row),
-            Event::Wait(row) => self.wait(&row),
-            Event::BriefWait(row) => self.brief_wait(&row),
-            Event::Call(row) => self.call(&row),
-            Event::Request(row) => self.request(&row),
-            Event::Data(row) => self.data(&row),
-            Event::Task(row) => self.task(&row),
-            Event::FileSystem(row) => self.file_system(&row),
-            Event::Lost(row) => self.lost(&row),
-            Event::Summary(row) => self.summary(&row),
-            Event::ExchangeSum(row) => self.exchange_sum(&row),
-            // What the network carried, who slept before the trace, and what threads run is a matter of several hosts.
+            Event::Sync(row) => self.take(&row, Self::sync),
+            Event::Commit(row) => self.take(&row, Self::commit),
+            Event::Handle(row) => self.take(&row, Self::handle),
+            Event::Wait(row) => self.take(&row, Self::wait),
+            Event::BriefWait(row) => self.take(&row, Self::brief_wait),
+            Event::Call(row) => self.take(&row, Self::call),
+            Event::Request(row) => self.take(&row, Self::request),
+            Event::Data(row) => self.take(&row, Self::data),
+            Event::Task(row) => self.take(&row, Self::task),
+            Event::FileSystem(row) => self.take(&row, Self::file_system),
+            Event::Lost(row) => self.take(&row, Self::lost),
+            Event::Summary(row) => self.take(&row, Self::summary),
+            Event::ExchangeSum(row) => self.take(&row, Self::exchange_sum),
+            // These matter only to the analysis of several hosts.
             Event::Asleep(_)
             | Event::ThreadStart(_)
             | Event::Program(_)
@@ -105,7 +106,7 @@ impl<'a> Analysis<'a> {
         report::report(&self.totals)
     }
 
-    /// Takes in what is left in the window, and reports.
+    /// Analyses the rest of the window, and reports.
     pub fn finish(mut self) -> Report {
         self.advance(u64::MAX);
         for sums in self.totals.file_systems.values_mut() {
@@ -130,19 +131,19 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Counts an event and takes in the calls that are due by its time; false if the event is to be left out.
-    fn step(&mut self, row: &impl Row) -> bool {
+    /// Counts a row, analyses the calls that are due at its time, and adds it to the sums. Implausible rows are left out.
+    pub(crate) fn take<T: Row>(&mut self, row: &T, add: impl FnOnce(&mut Self, &T)) {
         if !self.totals.rows.add(row) {
-            return false;
+            return;
         }
         let now_ns = self.totals.rows.latest_ns;
         if self.window.is_due(now_ns) {
             self.advance(now_ns);
         }
-        true
+        add(self, row);
     }
 
-    /// Tells the observer how many events have been read; `Break` if it wants no more.
+    /// Passes the number of read events to the observer. Returns `Break` if it wants no more.
     pub(crate) fn progress(&mut self, in_all: u64) -> ControlFlow<()> {
         match &mut self.observer {
             Some(observer) => observer.progress(self.totals.rows.count, in_all),
@@ -150,7 +151,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Takes in commits and calls that have waited long enough at `now_ns`.
+    /// Analyses the commits and calls that have waited long enough at `now_ns`.
     fn advance(&mut self, now_ns: u64) {
         let commits_until_ns =
             if now_ns == u64::MAX { now_ns } else { now_ns - COMMIT_DELAY_NS.min(now_ns) };
@@ -183,9 +184,6 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn wait(&mut self, row: &Wait) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.threads.add_wait(row);
         if let Some(observer) = &mut self.observer {
             observer.wait(row);
@@ -193,16 +191,10 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn brief_wait(&mut self, row: &BriefWait) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.threads.add_brief_wait(row);
     }
 
     pub(crate) fn task(&mut self, row: &Task) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.threads.add_task(row);
         if let Some(observer) = &mut self.observer {
             observer.task(row);
@@ -210,9 +202,6 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn file_system(&mut self, row: &FileSystem) {
-        if !self.step(row) {
-            return;
-        }
         if let Some(observer) = &mut self.observer {
             observer.file_system(row);
         }
@@ -222,26 +211,17 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn handle(&mut self, row: &Handle) {
-        if !self.step(row) {
-            return;
-        }
         let owner = self.totals.owners.id(row.process, row.cgroup);
         let sums = self.totals.file_systems.entry(row.dev).or_default();
         sums.journal.add_handle(row, owner);
     }
 
     pub(crate) fn data(&mut self, row: &Data) {
-        if !self.step(row) {
-            return;
-        }
         let totals = &mut self.totals;
         totals.traffic.add(row, &mut totals.owners);
     }
 
     pub(crate) fn commit(&mut self, row: &Commit) {
-        if !self.step(row) {
-            return;
-        }
         let mut row = row.clone();
         for at_ns in [&mut row.start_ns, &mut row.flushing_ns, &mut row.logging_ns] {
             *at_ns = (*at_ns).min(row.end_ns);
@@ -252,47 +232,32 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn request(&mut self, row: &Request) {
-        if !self.step(row) {
-            return;
-        }
         let totals = &mut self.totals;
         let disk = totals.disks.entry(row.dev).or_default();
         disk.add(row, &totals.threads);
     }
 
     pub(crate) fn lost(&mut self, row: &Lost) {
-        if !self.step(row) {
-            return;
-        }
         *self.totals.rows.lost.entry(row.place.clone()).or_default() += row.count;
     }
 
     pub(crate) fn summary(&mut self, row: &Summary) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.summary.add(row);
     }
 
     pub(crate) fn exchange_sum(&mut self, row: &ExchangeSum) {
-        if !self.step(row) {
-            return;
-        }
         let start_ns = self.totals.trace.start_ns;
         self.totals.services.add(row, start_ns);
     }
 
     pub(crate) fn sync(&mut self, row: &Sync) {
-        if !self.step(row) {
-            return;
-        }
         let (enter_ns, exit_ns) = (row.enter_ns.min(row.exit_ns), row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
         let way = Way::of(row.kind, totals.threads.thread_comm(row.thread));
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
         let call = CallRow::Sync(Sync { enter_ns, ..row.clone() });
-        let inside = self.window.push((call, enter_ns), owner, thread);
+        let inside = self.window.push(call, enter_ns, owner, thread);
         let cycle = thread.end_cycle(exit_ns, inside);
         let sums = totals.file_systems.entry(row.dev).or_default();
         sums.syncs.add(row, way, enter_ns);
@@ -304,19 +269,16 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn call(&mut self, row: &Call) {
-        if !self.step(row) {
-            return;
-        }
         let enter_ns = row.enter_ns.min(row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
         let call = CallRow::Call(Call { enter_ns, ..row.clone() });
-        let _ = self.window.push((call, enter_ns), owner, thread);
+        let _ = self.window.push(call, enter_ns, owner, thread);
     }
 }
 
-/// Whether a call of this kind ends only when a transaction is committed.
+/// Returns whether a call of this kind ends only when a transaction is committed.
 fn needs_commit(kind: SyncKind) -> bool {
     kind != SyncKind::SyncFileRange
 }

@@ -1,37 +1,37 @@
-//! Would batching help here? A closed-loop model of the gate, fed from the trace.
+//! Predicts whether batching would help, by a closed-loop model of the gate that is fed from the trace.
 //!
-//! N callers go round: processor work, other waits (thinking), writing their data, joining the round,
-//! sharing one commit. The gate lets a round go when the callers it waits for have come, or when they are half a
-//! commit later than usual. The model's inputs are measured:
+//! N callers go round: processor work, other waits (thinking), writing their data, joining the round, sharing one
+//! commit. The gate releases a round when the callers it waits for have come, or when they are half a commit later than
+//! usual. The model's inputs are measured:
 //!
-//! - the commit's duration as a function of the fsyncs it serves,
-//! - each caller's thinking (waits between two fsyncs other than for the journal),
+//! - the commit's duration as a function of the fsyncs that it serves,
+//! - each caller's thinking: waits between two fsyncs other than for the journal,
 //! - the processor time of one round trip,
-//! - the device's time to write data when no flush is in its way: under the gate data is written between commits,
-//!   and callers take turns.
+//! - the device's time to write data when no flush is in its way: under the gate data is written between commits, and
+//!   callers take turns.
 //!
-//! Waits for the journal outside of the commit are left out, because sharing all commits removes them.
+//! Waits for the journal outside of the commit are left out, because shared commits remove them.
 //!
-//! The model plays rounds with thinking times drawn from the trace (a fixed sequence, so the same trace gives
-//! the same answer) and takes the best of a few numbers of callers to wait for, as the gate's controller
-//! does. Its throughput over the measured one is the gain.
+//! Thinking times are drawn from the trace in a fixed sequence: the same trace gives the same answer. As the gate's
+//! controller does, the model takes the best of a few numbers of callers to wait for. The gain is the model's
+//! throughput over the measured one.
 
 use serde::Serialize;
 
 use crate::fit::Fit;
 
-/// How long the gate waits for a late round, in commits, as in `control::auto`.
+/// Time that the gate waits for a late round, in commits; as in `control::auto`.
 const LATE_ROUND_COMMITS: f64 = 0.5;
 /// Weight of the last round in the expected time until a round is full.
-const FOLLOW: f64 = 1.0 / 8.0;
-/// Number of thinking times in the sample.
-const SAMPLES: usize = 4_096;
-/// Rounds that the model plays.
-const ROUNDS: usize = 400;
-/// A gain below this is not worth a gate.
-const WORTH_IT: f64 = 0.05;
+const EXPECTED_TIME_WEIGHT: f64 = 1.0 / 8.0;
+/// Maximum number of sampled thinking times.
+const MAX_THINKING_SAMPLES: usize = 4_096;
+/// Number of simulated rounds.
+const SIMULATED_ROUNDS: usize = 400;
+/// Minimum gain that is worth a gate.
+const MIN_GAIN: f64 = 0.05;
 
-/// What the trace says about callers, in sums.
+/// Sums over the callers in the trace.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     thinking_ns: Vec<f64>,
@@ -45,11 +45,11 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    /// One round trip, from the end of an fsync to the end of the thread's next: how long it waited for other things
-    /// than the journal, and its processor time.
+    /// Adds a round trip, from the end of an fsync to the end of the thread's next. `thinking_ns` are waits for other
+    /// things than the journal.
     pub(crate) fn cycle(&mut self, thinking_ns: u64, cpu_ns: u64) {
         self.seen += 1;
-        if self.thinking_ns.len() < SAMPLES {
+        if self.thinking_ns.len() < MAX_THINKING_SAMPLES {
             self.thinking_ns.push(thinking_ns as f64);
         } else {
             // Every later one replaces an older one at a scattered place, ever more rarely.
@@ -62,7 +62,7 @@ impl Callers {
         self.cycle_cpu_ns += cpu_ns as f64;
     }
 
-    /// One fsync: how long its data took, and how long it waited to be woken and to run, besides its commit.
+    /// Adds an fsync: the time of its data, and the time to be woken and to run, without its commit.
     pub(crate) fn sync(&mut self, data_ns: u64, overhead_ns: u64) {
         self.syncs += 1.0;
         self.with_data += f64::from(u8::from(data_ns > 0));
@@ -71,18 +71,18 @@ impl Callers {
     }
 }
 
-/// Everything else the model needs.
+/// The model's other inputs.
 #[derive(Debug)]
 pub(crate) struct Situation<'a> {
-    /// How many callers there were at a time, on average.
+    /// Mean number of callers at a time.
     pub(crate) concurrent: f64,
     pub(crate) processors: u32,
     pub(crate) measured_per_s: f64,
     /// Device time per write, in nanoseconds, without flushes; `None` if unknown.
     pub(crate) write_ns: Option<f64>,
-    /// Duration of the full commits that served fsyncs, by how many.
+    /// Duration of the full commits that served fsyncs, by the number of fsyncs.
     pub(crate) commits: &'a Fit,
-    /// Whether most fsyncs went by fast commit.
+    /// Whether most fsyncs used fast commits.
     pub(crate) fast_commit: bool,
 }
 
@@ -92,26 +92,25 @@ pub struct Batching {
     pub would_help: bool,
     /// fsyncs per second as measured.
     pub measured_per_s: f64,
-    /// fsyncs per second under the gate as predicted; without a gain the measured ones, as the gate
-    /// then steps aside.
+    /// Predicted fsyncs per second under the gate. Without a gain the measured ones: the gate then steps aside.
     pub predicted_per_s: f64,
     /// Predicted over measured, minus 1.
     pub gain: f64,
-    /// Callers at a time, on average.
+    /// Mean number of callers at a time.
     pub callers: u64,
-    /// How many of them the best round waits for.
+    /// Number of callers that the best round waits for.
     pub wait_for: u64,
-    /// How long a commit takes that serves all of them, in nanoseconds.
+    /// Duration of a commit that serves all callers, in nanoseconds.
     pub commit_ns: f64,
     /// Mean thinking time between two fsyncs, in nanoseconds.
     pub thinking_ns: f64,
     /// Processor time of one round trip, in nanoseconds.
     pub cpu_ns: f64,
-    /// Time to write the data of one fsync, in nanoseconds, as measured.
+    /// Measured time to write the data of one fsync, in nanoseconds.
     pub data_ns: f64,
-    /// The same as predicted, when no commit's flush is in its way.
+    /// Predicted time to write that data when no commit's flush is in its way.
     pub write_ns: f64,
-    /// Why there is no prediction, if there is none.
+    /// The reason why there is no prediction.
     pub unknown: Option<&'static str>,
 }
 
@@ -142,7 +141,7 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
         return answer;
     }
     answer.commit_ns = situation.commits.at(count).max(1.0);
-    let world = World {
+    let world = ClosedLoop {
         callers: count as usize,
         processors: situation.processors.max(1) as usize,
         cpu_ns: answer.cpu_ns,
@@ -163,37 +162,37 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
     answer.predicted_per_s = best.0;
     answer.wait_for = best.1 as u64;
     answer.gain = best.0 / situation.measured_per_s - 1.0;
-    answer.would_help = answer.gain >= WORTH_IT;
+    answer.would_help = answer.gain >= MIN_GAIN;
     answer
 }
 
-/// The model: callers that share rounds.
-struct World<'a> {
+/// The simulated callers, which share rounds.
+struct ClosedLoop<'a> {
     callers: usize,
     processors: usize,
     cpu_ns: f64,
     /// Data time of each caller by itself.
     alone_ns: f64,
-    /// Data time for which callers queue.
+    /// Data time of a caller at the device, where callers queue.
     write_ns: f64,
     overhead_ns: f64,
     commits: &'a Fit,
     thinking_ns: &'a [f64],
 }
 
-impl World<'_> {
-    /// fsyncs per second when a round waits for `wait_for` callers.
+impl ClosedLoop<'_> {
+    /// Returns the fsyncs per second when a round waits for `wait_for` callers.
     fn play(&self, wait_for: usize) -> f64 {
         let mut draws = 0;
         let mut arrivals = vec![0.0; self.callers];
         let (mut now_ns, mut served, mut usual_ns) = (0.0_f64, 0.0, 0.0);
-        for _ in 0..ROUNDS {
+        for _ in 0..SIMULATED_ROUNDS {
             arrivals.sort_by(f64::total_cmp);
             let opened_ns = now_ns.max(arrivals[0]);
             let full_ns = now_ns.max(arrivals[wait_for - 1]);
             let patience_ns = LATE_ROUND_COMMITS * self.commits.at(wait_for as f64).max(1.0);
             let release_ns = full_ns.min(opened_ns + usual_ns + patience_ns);
-            usual_ns += FOLLOW * (full_ns - opened_ns - usual_ns);
+            usual_ns += EXPECTED_TIME_WEIGHT * (full_ns - opened_ns - usual_ns);
             let members = arrivals.partition_point(|&at| at <= release_ns).max(1);
             now_ns = release_ns + self.commits.at(members as f64).max(1.0) + self.overhead_ns;
             served += members as f64;
@@ -220,7 +219,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// A fixed sequence without pattern (splitmix64).
+/// Returns a number of a fixed sequence without pattern (splitmix64).
 fn scatter(number: u64) -> u64 {
     let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -232,7 +231,7 @@ fn scatter(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Commits of 12 ms, whatever they serve.
+    /// Commits of 12 ms for any number of fsyncs.
     fn commits() -> Fit {
         let mut fit = Fit::default();
         for served in 0..20 {

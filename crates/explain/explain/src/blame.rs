@@ -1,22 +1,22 @@
-//! Who waited for whose work.
+//! Waits by victim and culprit.
 //!
-//! A wait for a commit is a wait for its bytes: metadata (blocks that its handles made dirty) and data (written while
-//! it ran, or in the disk's cache before). Each owner gets the share of the wait that it has of the bytes. A wait for
+//! A wait for a commit is a wait for its bytes. These are metadata (blocks that its handles dirtied) and data (written
+//! while it ran, or still in the disk's cache). Each owner's share of the wait is its share of the bytes. A wait for
 //! data alone is shared by the bytes written meanwhile.
 //!
-//! Beside the share of the wait, the *load* is kept: the time that an owner's data added to the wait. It is the
-//! data's bytes times the nanoseconds per byte of this journal (see `Journal::ns_per_byte`). A share of a tiny commit
-//! only means that two owners were in one commit; load means that one slowed the other down.
+//! Besides the share of the wait, the *load* is kept: the time that an owner's data added to the wait. It is the data's
+//! bytes times the nanoseconds per byte of this journal (see `Journal::ns_per_byte`). A share of a tiny commit only
+//! means that two owners were in one commit. Load means that one slowed the other down.
 
 use luc_events::{Dev, Transaction};
 
 use crate::fast::FastMap;
 use crate::owners::OwnerId;
 
-/// Pairs with sums of their own; further pairs are dropped and counted.
-const MEMORY_PAIRS: usize = 1 << 16;
+/// Maximum number of pairs. Further ones are dropped and counted.
+const MAX_PAIRS: usize = 1 << 16;
 
-/// What one owner's work cost another.
+/// The cost of one owner's work to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Blamed {
     /// Shares of waits, in nanoseconds.
@@ -24,12 +24,12 @@ pub(crate) struct Blamed {
     /// Sum of wait times bytes of data over duration, in bytes: times ns per byte it is the load.
     pub(crate) load_bytes: f64,
     pub(crate) waits: u64,
-    /// The commit that had the largest share, and that share in nanoseconds.
+    /// The commit with the largest share, and that share in nanoseconds.
     pub(crate) worst: (Transaction, f64),
 }
 
 impl Blamed {
-    /// The time that the culprit's data added to the waits, in nanoseconds.
+    /// Returns the time that the culprit's data added to the waits, in nanoseconds.
     pub(crate) fn load_ns(&self, ns_per_byte: f64) -> f64 {
         (self.load_bytes * ns_per_byte).min(self.waited_ns)
     }
@@ -45,7 +45,7 @@ pub(crate) struct Waited {
     pub(crate) duration_ns: u64,
 }
 
-/// All pairs of victim and culprit.
+/// Costs by victim and culprit.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pairs: FastMap<(Dev, OwnerId, OwnerId), Blamed>,
@@ -53,7 +53,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Shares out a wait by `bytes`, of which `data` is data; both by owner.
+    /// Divides a wait among the owners of `bytes`. `data` is the data among these bytes, by owner.
     pub(crate) fn add(&mut self, wait: &Waited, bytes: &[(OwnerId, u64)], data: &[(OwnerId, u64)]) {
         let total: u64 = bytes.iter().map(|&(_, bytes)| bytes).sum();
         if total == 0 || wait.waited_ns == 0 {
@@ -62,7 +62,7 @@ impl Ledger {
         let waited_ns = wait.waited_ns as f64;
         for &(culprit, bytes) in bytes {
             let key = (wait.dev, wait.victim, culprit);
-            if self.pairs.len() >= MEMORY_PAIRS && !self.pairs.contains_key(&key) {
+            if self.pairs.len() >= MAX_PAIRS && !self.pairs.contains_key(&key) {
                 self.dropped += 1;
                 continue;
             }

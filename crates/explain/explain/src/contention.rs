@@ -1,13 +1,14 @@
-//! Who shares a disk with whom, and what that costs.
+//! Tasks that share a disk, and the cost of that.
 //!
-//! A disk's time is divided among its requests: a request has the device from its issue, or from the end of the one
-//! before it if that is later, until its own end. On a disk that serves several requests at once these are the steps
-//! by which it gets on, and they are short; on one with an arm they hold its moves. So what a *switch* from one task
-//! to another costs is what a request takes after another task's request beyond what it would take after its own
-//! task's ([`estimate`]).
+//! A disk's time is divided among its requests. A request has the device from its issue, or from the end of the request
+//! before it if that is later, until its own end. On a disk that serves several requests at once these intervals are
+//! short; on a disk with an arm they contain the arm's moves. The cost of a *switch* is the extra time of a request
+//! after another task's request, compared with one after its own task's ([`estimate`]).
 //!
-//! A task is a process. Kernel threads write for others, and processes of which only the number is known may be such,
-//! so neither counts as a task; their time counts as the disk's.
+//! A task is a process. Kernel threads write for others, so they are no tasks, and neither are processes of which only
+//! the number is known. Their time counts as the disk's.
+
+use crate::grow::Grow as _;
 
 mod estimate;
 pub(crate) mod figures;
@@ -29,38 +30,38 @@ use crate::threads::Threads;
 
 pub use figures::{Basis, Contention, DiskTask, Slowed};
 
-use task::{Before, Kind, Task};
+use task::{Before, ProcessKind, Task};
 
-/// Contention is judged over stretches of this length: a turn that costs little has 250 ms, a disk with an arm serves
-/// some 20 requests in it.
+/// Length of the stretches over which contention is judged. A cheap turn has 250 ms; a disk with an arm serves some 20
+/// requests in a stretch.
 const WINDOW_NS: u64 = 200_000_000;
-/// A stretch counts if the disk was busy for this share of it,
+/// Minimum busy share of a stretch that counts.
 const MIN_BUSY: f64 = 0.85;
-/// and switched this often between tasks.
+/// Minimum number of switches between tasks in a stretch that counts.
 const MIN_SWITCHES: u32 = 4;
-/// Tasks that are told apart on a disk; the first place is for all others.
+/// Maximum number of separate tasks on a disk. The first place is for all others.
 const MAX_TASKS: usize = 64;
-/// The place of tasks that are not told apart.
+/// The place of all other tasks.
 const OTHERS: u16 = 0;
-/// What was served lately, for those that waited meanwhile: more than a queue holds.
-const MEMORY: usize = 1_024;
+/// Number of recently served requests that are remembered, to charge waits to them. A queue holds fewer.
+const MAX_SERVED: usize = 1_024;
 
-/// What a disk did for whom.
+/// A disk's service to its tasks.
 #[derive(Debug)]
 pub(crate) struct Sharing {
     tasks: Vec<Task>,
     places: FastMap<u32, u16>,
-    /// Who was served last, unless a flush came after it.
+    /// The task that was served last, unless a flush came after it.
     last: Option<u16>,
-    /// The two places that were looked up last: mostly one of them is the next, too.
+    /// The last two places: the next is usually one of them.
     recent: [u16; 2],
     /// Whether the stretch before this one had switches.
     had_switches: bool,
-    /// Until when the disk has been busy.
+    /// Time until which the disk has been busy.
     until_ns: u64,
     served: VecDeque<Served>,
     busy_ns: u64,
-    window: Window,
+    window: Stretch,
     together: Together,
 }
 
@@ -72,9 +73,9 @@ struct Served {
     place: u16,
 }
 
-/// The stretch that is under way.
+/// The present stretch.
 #[derive(Debug, Default)]
-struct Window {
+struct Stretch {
     begin_ns: u64,
     busy_ns: u64,
     bytes: u64,
@@ -100,14 +101,14 @@ impl Default for Sharing {
             until_ns: 0,
             served: VecDeque::new(),
             busy_ns: 0,
-            window: Window::default(),
+            window: Stretch::default(),
             together: Together::default(),
         }
     }
 }
 
 impl Sharing {
-    /// Takes in a request; they come in the order of their ends.
+    /// Takes in a request. Requests come in the order of their ends.
     pub(crate) fn add(&mut self, row: &Request, threads: &Threads) {
         if row.complete_ns >= self.window.begin_ns.saturating_add(WINDOW_NS) {
             self.end_window(row.complete_ns, threads);
@@ -115,32 +116,32 @@ impl Sharing {
         let begin_ns = row.issue_ns.max(self.until_ns).min(row.complete_ns);
         let service_ns = row.complete_ns - begin_ns;
         self.until_ns = self.until_ns.max(row.complete_ns);
-        self.busy_ns = self.busy_ns.saturating_add(service_ns);
-        self.window.busy_ns = self.window.busy_ns.saturating_add(service_ns);
+        self.busy_ns.grow(service_ns);
+        self.window.busy_ns.grow(service_ns);
         if !matches!(row.kind, RequestKind::Read | RequestKind::Write) {
             self.last = None;
             return;
         }
-        self.window.bytes = self.window.bytes.saturating_add(row.bytes);
+        self.window.bytes.grow(row.bytes);
         let place = self.place(row.issuer_process, threads);
         let before = self.before(place);
         self.window.switches += u32::from(before == Before::Another);
         let last = self.last.replace(place);
         let task = &mut self.tasks[usize::from(place)];
-        let waiting_ns = task.serve(row, service_ns, (before, last), threads);
+        let waiting_ns = task.serve(row, service_ns, before, last, threads);
         // Most disks have one task most of the time.
         if self.had_switches || self.window.switches > 0 {
             self.charge_wait(place, waiting_ns, row.complete_ns);
-            if self.served.len() == MEMORY {
+            if self.served.len() == MAX_SERVED {
                 self.served.pop_front();
             }
             self.served.push_back(Served { begin_ns, end_ns: row.complete_ns, place });
         }
     }
 
-    /// Whom the disk served before `place`.
+    /// Returns what the disk served before a request of `place`.
     fn before(&self, place: u16) -> Before {
-        let is_user = |place: u16| self.tasks[usize::from(place)].kind == Kind::User;
+        let is_user = |place: u16| self.tasks[usize::from(place)].kind == ProcessKind::User;
         match self.last {
             Some(last) if last == place && place != OTHERS => Before::Itself,
             Some(last) if is_user(last) && is_user(place) => Before::Another,
@@ -148,7 +149,7 @@ impl Sharing {
         }
     }
 
-    /// Charges what was served for others between two times to them, for a task that waited.
+    /// Charges a task's wait between two times to the tasks that were served meanwhile.
     fn charge_wait(&mut self, place: u16, from_ns: u64, to_ns: u64) {
         let task = &mut self.tasks[usize::from(place)];
         for served in self.served.iter().rev() {
@@ -163,7 +164,7 @@ impl Sharing {
         }
     }
 
-    /// The process' place; the one that has used the disk least makes room.
+    /// Returns the place of a process. If there is no room, the task that has used the disk least loses its place.
     fn place(&mut self, process: Tgid, threads: &Threads) -> u16 {
         for place in self.recent {
             if place != OTHERS && self.tasks[usize::from(place)].process == process {
@@ -194,12 +195,13 @@ impl Sharing {
     }
 
     fn least_used(&self) -> u16 {
-        let told_apart = (1..self.tasks.len()).filter(|&place| self.last != Some(place as u16));
-        let least = told_apart.min_by_key(|&place| self.tasks[place].device_ns());
-        least.unwrap_or(1) as u16
+        (1..self.tasks.len())
+            .filter(|&place| self.last != Some(place as u16))
+            .min_by_key(|&place| self.tasks[place].device_ns())
+            .unwrap_or(1) as u16
     }
 
-    /// Counts a task among the others from here on.
+    /// Counts a task among the others from now on.
     fn forget(&mut self, place: u16) {
         let gone = std::mem::take(&mut self.tasks[usize::from(place)]);
         self.places.remove(&gone.process.0);
@@ -223,7 +225,7 @@ impl Sharing {
         if is_contended {
             self.together.wall_ns += wall_ns;
             self.together.busy_ns += window.busy_ns.min(wall_ns);
-            self.together.bytes = self.together.bytes.saturating_add(window.bytes);
+            self.together.bytes.grow(window.bytes);
         }
         self.had_switches = window.switches > 0;
         if !self.had_switches {

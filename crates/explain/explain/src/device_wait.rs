@@ -1,15 +1,15 @@
-//! The last time that a thread waited for a device.
+//! A thread's last wait for a device.
 //!
 //! A request is seen when it has a place in its disk's queue. Some schedulers (BFQ) keep places back from tasks that
-//! have had many, and the thread then waits for one for longer than the request takes: it does not think.
+//! have had many. The thread then waits for a place for longer than the request takes; it is not thinking.
 
 use luc_events::tables::Wait;
 use luc_events::{Cause, codes::WaitState};
 
-/// A wait for a device goes on after so short a time on a processor: who is woken for a place may find it taken.
+/// Maximum time on a processor inside a wait for a device: a thread that is woken for a place may find it taken.
 const MAX_PAUSE_NS: u64 = 200_000;
 
-/// Waits for a device one right after the other, in nanoseconds.
+/// Consecutive waits for a device, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DeviceWait {
     from_ns: u64,
@@ -28,7 +28,7 @@ impl DeviceWait {
         self.to_ns = row.woken_ns;
     }
 
-    /// How much of the time between the two it was.
+    /// Returns the part of the wait that lies between two times.
     pub(crate) fn within(&self, from_ns: u64, to_ns: u64) -> u64 {
         (self.to_ns.min(to_ns)).saturating_sub(self.from_ns.max(from_ns))
     }

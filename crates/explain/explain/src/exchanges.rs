@@ -1,4 +1,4 @@
-//! How long services took to answer, from the sums that `luc record --fleet --summary` keeps.
+//! Latencies of services, from the sums of `luc record --fleet --summary`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,44 +8,45 @@ use luc_events::codes::Side;
 use luc_events::tables::ExchangeSum;
 use serde::Serialize;
 
+use crate::grow::Grow as _;
 use crate::histogram::Latency;
 
-/// Steps below this are all of the length of the first, ns.
+/// Time below which all steps are as long as the first, ns.
 const EVEN_BELOW_NS: u64 = 8 << 10;
-/// The length of the first step, ns.
+/// Length of the first step, ns.
 const FIRST_NS: u64 = 1 << 10;
 
-/// How long one program took to answer one peer, or one peer to answer the program.
+/// Time that a program took to answer a peer, or a peer to answer the program.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServiceReport {
-    /// The program, by its main thread's name.
+    /// Name of the program's main thread.
     pub program: String,
     pub cgroup: Cgroup,
-    /// `server`: it was asked; `client`: it asked.
+    /// `server` if the program answered, `client` if it asked.
     pub side: &'static str,
     pub port: u32,
-    /// The other end's address; empty: those of all peers that are not counted apart.
+    /// The other end's address; empty for all peers that are not counted apart.
     pub peer: String,
-    /// Requests per second, in the intervals in which any service had some.
+    /// Requests per second, over the intervals with any requests.
     pub per_s: f64,
-    /// How long they took. Quantiles are means of steps of a quarter of a power of two, at most a quarter off.
+    /// Latency of requests. Quantiles are means of steps of a quarter of a power of two, at most a quarter off.
     pub latency: Latency,
-    /// The interval with the greatest 99th percentile.
+    /// Interval with the greatest 99th percentile.
     pub worst: Interval,
 }
 
-/// One interval of a service's sums.
+/// An interval of a service's sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// When it began, from the start of the trace.
+    /// Begin of the interval, from the start of the trace.
     pub since_start_ns: u64,
     pub length_ns: u64,
-    /// Requests that ended in it.
+    /// Number of requests that ended in it.
     pub count: u64,
     pub p99_ns: u64,
 }
 
-/// Whose sums they are.
+/// Identity of a service's sums.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     program: String,
@@ -56,22 +57,22 @@ struct Key {
     peer: String,
 }
 
-/// Counts and times by step: the shortest time of each.
+/// Counts and times by the shortest time of each step.
 #[derive(Clone, Debug, Default)]
 struct Steps(BTreeMap<u64, (u64, u64)>);
 
 impl Steps {
     fn add(&mut self, at_least_ns: u64, count: u64, total_ns: u64) {
         let step = self.0.entry(at_least_ns).or_default();
-        step.0 = step.0.saturating_add(count);
-        step.1 = step.1.saturating_add(total_ns);
+        step.0.grow(count);
+        step.1.grow(total_ns);
     }
 
     fn count(&self) -> u64 {
         self.0.values().fold(0, |sum, step| sum.saturating_add(step.0))
     }
 
-    /// The mean of the step that has this quantile.
+    /// Returns the mean of the step with this quantile.
     fn quantile_ns(&self, quantile: f64) -> u64 {
         let rank = ((quantile * self.count() as f64).ceil() as u64).max(1);
         let mut seen = 0_u64;
@@ -103,7 +104,7 @@ impl Steps {
     }
 }
 
-/// Where the step that begins here ends.
+/// Returns the end of the step that begins here.
 fn upper_edge_ns(at_least_ns: u64) -> u64 {
     let length_ns = match at_least_ns.checked_ilog2() {
         Some(log2) if at_least_ns >= EVEN_BELOW_NS => 1 << (log2 - 2),
@@ -112,11 +113,11 @@ fn upper_edge_ns(at_least_ns: u64) -> u64 {
     at_least_ns.saturating_add(length_ns)
 }
 
-/// The sums of one program and peer.
+/// Sums of a program and a peer.
 #[derive(Clone, Debug, Default)]
 struct Service {
     all: Steps,
-    /// Of the interval that ends at `at_ns`.
+    /// Steps of the interval that ends at `at_ns`.
     now: Steps,
     at_ns: u64,
     interval_ns: u64,
@@ -150,17 +151,16 @@ impl Service {
     }
 }
 
-/// All services of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Services {
     by_key: BTreeMap<Key, Service>,
-    /// The end of the last interval, and the length of all.
+    /// End of the last interval; `intervals_ns` is the length of all.
     at_ns: u64,
     intervals_ns: u64,
 }
 
 impl Services {
-    /// Takes in a row; rows come in the order of time.
+    /// Takes in a row. Rows come in the order of time.
     pub(crate) fn add(&mut self, row: &ExchangeSum, start_ns: u64) {
         let key = Key {
             program: row.program.clone(),
@@ -173,11 +173,11 @@ impl Services {
         self.by_key.entry(key).or_default().add(row, start_ns);
         if row.at_ns != self.at_ns {
             self.at_ns = row.at_ns;
-            self.intervals_ns = self.intervals_ns.saturating_add(row.interval_ns);
+            self.intervals_ns.grow(row.interval_ns);
         }
     }
 
-    /// The services, most time first.
+    /// Returns the services, most time first.
     pub(crate) fn report(&self, start_ns: u64) -> Vec<ServiceReport> {
         let seconds = self.intervals_ns.max(1) as f64 / 1e9;
         let mut services: Vec<ServiceReport> = self
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    fn of(rows: &[ExchangeSum]) -> Vec<ServiceReport> {
+    fn services(rows: &[ExchangeSum]) -> Vec<ServiceReport> {
         let mut services = Services::default();
         for row in rows {
             services.add(row, 100 * SECOND);
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn steps_of_all_intervals_are_one_distribution() {
-        let found = of(&[
+        let found = services(&[
             row(110, 8192, 98, 9000),
             row(120, 8192, 97, 9000),
             row(120, 1 << 20, 5, 1_100_000),
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_worst_interval_has_the_greatest_p99() {
-        let found = of(&[row(110, 8192, 98, 9000), row(120, 1 << 20, 5, 1_100_000)]);
+        let found = services(&[row(110, 8192, 98, 9000), row(120, 1 << 20, 5, 1_100_000)]);
         let worst = Interval {
             since_start_ns: 10 * SECOND,
             length_ns: 10 * SECOND,
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn peers_are_apart_and_the_one_that_took_most_time_is_first() {
         let other = ExchangeSum { peer: "10.0.0.3".to_owned(), ..row(110, 8192, 500, 9000) };
-        let found = of(&[row(110, 8192, 98, 9000), other]);
+        let found = services(&[row(110, 8192, 98, 9000), other]);
         let peers: Vec<&str> = found.iter().map(|service| service.peer.as_str()).collect();
         assert_eq!(peers, ["10.0.0.3", "10.0.0.2"]);
     }
@@ -277,7 +277,7 @@ mod tests {
             interval_ns: u64::MAX,
             ..row(110, 0, 1, 1)
         };
-        let found = of(&[huge.clone(), huge, row(1, 0, 0, 0)]);
+        let found = services(&[huge.clone(), huge, row(1, 0, 0, 0)]);
         assert_eq!(found[0].latency.count, u64::MAX);
     }
 }

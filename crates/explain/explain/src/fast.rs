@@ -1,4 +1,4 @@
-//! Maps keyed by small integers of our own: a multiplying hash instead of one against attackers.
+//! Maps keyed by small integers that no attacker chooses: they use a multiplying hash.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -8,6 +8,7 @@ use luc_events::tables::{Call, FileSystem, Sync};
 
 use crate::batching::{Callers, Situation, predict};
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::journal::Journal;
 use crate::parts::{Part, Parts};
@@ -16,7 +17,7 @@ use crate::report::{CallReport, FileSystemReport, SyncReport};
 use crate::spread::SpreadSums;
 use crate::thesis::{FsyncSums, WriteModel};
 
-/// When a thread first and last called fsync, and how often.
+/// A thread's first and last fsync, and their number.
 #[derive(Clone, Copy, Debug)]
 struct Caller {
     first_ns: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Syncs {
     closed: u64,
     ways: Ways,
     all: Times,
-    /// Those that `luc run` gets to.
+    /// fsyncs that `luc run` reaches.
     reached: Times,
 }
 
@@ -49,7 +50,7 @@ struct Times {
 }
 
 impl Times {
-    fn add(&mut self, thread: Pid, (enter_ns, exit_ns): (u64, u64)) {
+    fn add(&mut self, thread: Pid, enter_ns: u64, exit_ns: u64) {
         if self.count == 0 || enter_ns < self.first_ns {
             self.first_ns = enter_ns;
         }
@@ -61,13 +62,13 @@ impl Times {
         caller.count += 1;
     }
 
-    /// Calls per second, from the first to the last.
+    /// Returns the calls per second from the first to the last.
     fn per_s(&self) -> f64 {
         let seconds = self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9;
         if seconds > 0.0 { self.count as f64 / seconds } else { 0.0 }
     }
 
-    /// How many threads were calling at a time, on average; threads that called once do not count.
+    /// Returns the mean number of threads that were calling at a time. Threads that called once do not count.
     fn concurrent(&self) -> f64 {
         let span_ns = self.last_ns.saturating_sub(self.first_ns);
         let active_ns: u64 = self
@@ -83,7 +84,6 @@ impl Times {
 impl Syncs {
     /// Counts a call that is complete.
     pub(crate) fn add(&mut self, row: &Sync, way: Way, enter_ns: u64) {
-        let times = (enter_ns, row.exit_ns);
         self.latency.record(row.exit_ns.saturating_sub(enter_ns));
         let kind = match way {
             Way::IoUring => "io_uring",
@@ -92,9 +92,9 @@ impl Syncs {
         *self.kinds.entry(kind).or_default() += 1;
         self.errors += u64::from(row.errno != 0);
         self.ways.add(way);
-        self.all.add(row.thread, times);
+        self.all.add(row.thread, enter_ns, row.exit_ns);
         if way == Way::Call {
-            self.reached.add(row.thread, times);
+            self.reached.add(row.thread, enter_ns, row.exit_ns);
         }
     }
 
@@ -148,7 +148,7 @@ pub(crate) struct FileSystemSums {
 }
 
 impl FileSystemSums {
-    /// Its report without who did what in its commits. `write_ns` is its disk's time per write.
+    /// Returns its report without the owners of its commits. `write_ns` is its disk's time per write.
     pub(crate) fn report(&self, processors: u32, write_ns: Option<f64>) -> FileSystemReport {
         let row = self.row.clone().unwrap_or_default();
         let sums = &self.journal.sums;
@@ -188,7 +188,7 @@ impl Calls {
     pub(crate) fn add(&mut self, row: &Call, parts: &Parts) {
         self.latency.record(row.exit_ns.saturating_sub(row.enter_ns));
         self.errors += u64::from(row.errno != 0);
-        self.bytes = self.bytes.saturating_add(row.bytes);
+        self.bytes.grow(row.bytes);
         self.parts.add_all(parts);
         self.delayed += u64::from(parts.get(Part::WriteDelay) > 0);
         self.locked_up += u64::from(parts.get(Part::LockUp) > 0);

@@ -1,4 +1,4 @@
-//! What was found, what would help, and what to beware of.
+//! Findings, remedies and warnings.
 
 mod actors;
 mod contention;
@@ -41,7 +41,7 @@ pub enum FindingKind {
     ProcessorBound,
     /// Somebody freezes the cgroup of tasks, as `luc throttle` does to give others their turn.
     Frozen,
-    /// The cgroup of tasks has used up its quota of processor time.
+    /// The tasks' cgroup has used up its quota of processor time.
     Throttled,
     /// The file system has no jbd2 journal, and its own log or data takes the time.
     OtherLog,
@@ -52,7 +52,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// The finding's name in reports.
+    /// Returns the finding's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::SynchronizationBound => "synchronization_bound",
@@ -74,7 +74,7 @@ impl FindingKind {
         }
     }
 
-    /// What a finding's share is a part of, in words after "of".
+    /// Names the whole of a finding's share, in words after "of".
     pub fn share_of(self) -> &'static str {
         match self {
             Self::Frozen | Self::Throttled => "all their thread time",
@@ -83,7 +83,7 @@ impl FindingKind {
         }
     }
 
-    /// Whether this describes a limit rather than something to cure.
+    /// Returns whether this is a limit rather than something to cure.
     pub(crate) fn is_limit(self) -> bool {
         matches!(
             self,
@@ -97,7 +97,6 @@ impl FindingKind {
     }
 }
 
-/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -113,7 +112,7 @@ pub enum Unit {
 /// A figure that a finding rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What it is, in words.
+    /// Description in words.
     pub what: &'static str,
     pub value: f64,
     pub unit: Unit,
@@ -123,33 +122,32 @@ pub struct Evidence {
 pub struct Finding {
     pub kind: FindingKind,
     pub sentence: String,
-    /// On which file system; none if it is about all.
+    /// The file system; `None` if it is about all.
     pub dev: Option<Dev>,
     /// Thread time lost to it, in nanoseconds.
     pub cost_ns: u64,
     /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not; of
     /// "frozen" and "throttled", over all thread time of the processes that are.
     pub share: f64,
-    /// Who lost most, if it is about someone.
+    /// Actor that lost most, if any.
     pub victim: Option<Actor>,
-    /// Whose work it was, if it was another's.
+    /// Owner of the work, if it was another's.
     pub culprit: Option<Actor>,
-    /// What it rests on.
     pub evidence: Vec<Evidence>,
 }
 
-/// What to do about a finding.
+/// A way to cure a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RemedyKind {
     /// `luc run`: the fsync gate.
     Gate,
-    /// The kernel module's copy-out.
+    /// Copy-out by the kernel module.
     CopyOut,
     FastCommit,
-    /// The mount option lazytime.
+    /// Mount option lazytime.
     Lazytime,
-    /// A file system of its own for the culprit or the victim.
+    /// A separate file system for the culprit or the victim.
     OwnFileSystem,
     LargerJournal,
     /// Several directories instead of one.
@@ -165,18 +163,17 @@ pub enum RemedyKind {
 #[derive(Clone, Debug, Serialize)]
 pub struct Remedy {
     pub kind: RemedyKind,
-    /// What to do, in one sentence.
+    /// Instruction in one sentence.
     pub sentence: String,
     pub against: FindingKind,
-    /// On which file system.
     pub dev: Option<Dev>,
-    /// Predicted gain in throughput of the calls concerned, as a fraction; none if the trace cannot tell.
+    /// Predicted gain in throughput of the calls concerned, as a fraction; `None` if the trace does not show it.
     pub predicted_gain: Option<f64>,
-    /// How the prediction comes about, or why there is none.
+    /// Basis of the prediction, or the reason why there is none.
     pub basis: &'static str,
 }
 
-/// Why caution is needed.
+/// Reason for caution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {
@@ -193,7 +190,7 @@ pub enum WarningKind {
 #[derive(Clone, Debug, Serialize)]
 pub struct Warning {
     pub kind: WarningKind,
-    /// On which file system; none if it is about all.
+    /// The file system; `None` if it is about all.
     pub dev: Option<Dev>,
     pub sentence: String,
 }

@@ -11,9 +11,9 @@ pub(crate) struct Fit {
     yy: f64,
 }
 
-/// A slope from fewer points means nothing.
+/// Minimum number of points for a slope.
 const MIN_POINTS: f64 = 8.0;
-/// How many standard errors a slope must be from 0.
+/// Minimum distance of a slope from 0, in standard errors.
 const SIGNIFICANT_ERRORS: f64 = 4.0;
 
 impl Fit {
@@ -37,7 +37,7 @@ impl Fit {
         self.mean_y
     }
 
-    /// The slope, if there are enough points, x varies and the slope is surely positive.
+    /// Returns the slope if there are enough points, x varies and the slope is significantly positive.
     pub(crate) fn rising_slope(&self) -> Option<f64> {
         if self.count < MIN_POINTS || self.xx <= 0.0 {
             return None;
@@ -48,7 +48,7 @@ impl Fit {
         (slope > SIGNIFICANT_ERRORS * error && slope > 0.0).then_some(slope)
     }
 
-    /// y at x: along the slope if it is surely positive, else the mean.
+    /// Returns y at x: on the line if its slope is significantly positive, else the mean.
     pub(crate) fn at(&self, x: f64) -> f64 {
         self.mean_y + self.rising_slope().unwrap_or(0.0) * (x - self.mean_x)
     }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::grow::Grow as _;
+
 /// Buckets per factor of two, as a power of two.
 const SUB_BITS: u32 = 4;
 const SUB: u64 = 1 << SUB_BITS;
@@ -39,7 +41,7 @@ impl Histogram {
         }
         self.buckets[index] += 1;
         self.count += 1;
-        self.total_ns = self.total_ns.saturating_add(ns);
+        self.total_ns.grow(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 

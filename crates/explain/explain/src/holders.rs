@@ -1,21 +1,23 @@
-//! Who held whom up: who asked for the commits that callers waited for, who had the locks, whose handle kept a
-//! transaction locked. It also has how much each caller lost to each part, held up by somebody or not.
+//! Actors that held callers up: they asked for the commits that callers waited for, had the locks, or had the handle
+//! that kept a transaction locked. Also each caller's losses by part, held up by somebody or not.
 //!
-//! [`blame`](crate::blame) says whose work was in a commit; this says whose call made the commit run at that time.
+//! [`blame`](crate::blame) has the owners of the work in a commit; this has the callers that made the commit run at
+//! that time.
 
 use luc_events::{Cgroup, Dev, Tgid};
 
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::journal::Journal;
 use crate::owners::{OwnerId, Owners};
 use crate::parts::{Part, Parts};
 use crate::split::{Holder, Split};
 use crate::threads::Threads;
 
-/// Pairs with a sum of their own; further pairs are left out.
-const MEMORY_PAIRS: usize = 1 << 16;
-/// Victims whose losses are kept; those of further ones are left out.
-const MEMORY_VICTIMS: usize = 1 << 13;
+/// Maximum number of pairs. Further ones are left out.
+const MAX_PAIRS: usize = 1 << 16;
+/// Maximum number of victims with losses. Further ones are left out.
+const MAX_VICTIMS: usize = 1 << 13;
 
 /// Time by file system, part, victim and holder.
 #[derive(Debug, Default)]
@@ -24,7 +26,7 @@ pub(crate) struct Holders {
     ns: FastMap<(Dev, Part, OwnerId, OwnerId), u64>,
 }
 
-/// What is needed to name a holder.
+/// Tables from which holders are named.
 pub(crate) struct Names<'a> {
     pub(crate) journal: &'a Journal,
     pub(crate) threads: &'a Threads,
@@ -40,21 +42,20 @@ impl Holders {
                 continue;
             };
             let key = (dev, part, victim, holder);
-            if self.ns.len() < MEMORY_PAIRS || self.ns.contains_key(&key) {
-                let sum = self.ns.entry(key).or_default();
-                *sum = sum.saturating_add(ns);
+            if self.ns.len() < MAX_PAIRS || self.ns.contains_key(&key) {
+                self.ns.entry(key).or_default().grow(ns);
             }
         }
     }
 
     fn lose(&mut self, dev: Dev, victim: OwnerId, parts: &Parts) {
         let key = (dev, victim);
-        if self.lost.len() < MEMORY_VICTIMS || self.lost.contains_key(&key) {
+        if self.lost.len() < MAX_VICTIMS || self.lost.contains_key(&key) {
             self.lost.entry(key).or_default().add_all(parts);
         }
     }
 
-    /// Part, victim and time on a file system, longest first.
+    /// Returns part, victim and time on a file system, longest first.
     pub(crate) fn lost_on(&self, dev: Dev) -> Vec<(Part, OwnerId, u64)> {
         let on_dev = self.lost.iter().filter(|((on, _), _)| *on == dev);
         let mut found: Vec<_> = on_dev
@@ -67,7 +68,7 @@ impl Holders {
         found
     }
 
-    /// Part, victim, holder and time on a file system, longest first.
+    /// Returns part, victim, holder and time on a file system, longest first.
     pub(crate) fn on(&self, dev: Dev) -> Vec<(Part, OwnerId, OwnerId, u64)> {
         let mut found: Vec<_> = self
             .ns
@@ -82,9 +83,10 @@ impl Holders {
     }
 }
 
-/// Who causes a wait. Of a locked transaction it is the owner of the handle that was open longest, of other waits for
-/// a commit who asked for it, of a lock who released it. All who filled the journal cause a wait for space in it,
-/// whoever asked for the commit that runs meanwhile, so nobody is named.
+/// Returns the actor that causes a wait. For a locked transaction it is the owner of the handle that was open longest,
+/// for other waits for a commit the one that asked for it, and for a lock the one that released it. Everybody who
+/// filled the journal causes a wait for space in it, whoever asked for the commit that runs meanwhile. So nobody is
+/// named for that.
 fn holder_of(part: Part, holder: Holder, names: &mut Names<'_>) -> Option<OwnerId> {
     let (thread, process) = match holder {
         Holder::Thread(thread) => (thread, Tgid(0)),

@@ -1,4 +1,4 @@
-//! One journal's recent commits, and what each was made of.
+//! A journal's recent commits and their content.
 
 use std::collections::VecDeque;
 
@@ -7,6 +7,7 @@ use luc_events::tables::{Commit, Handle};
 use luc_events::{Dev, Transaction};
 
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::owners::{OwnerId, Owners};
 use crate::traffic::{Traffic, add_share};
 
@@ -14,26 +15,25 @@ mod commits;
 
 pub(crate) use commits::{CommitSums, Committed, HandleSum};
 
-/// A journal's latest commits are remembered, this many at least. A longer call is split without the earliest of its
-/// commits.
-const MEMORY_COMMITS: usize = 1_024;
-/// Commits that ended within this time are remembered as well: on a quick disk 1,024 commits take milliseconds.
-const MEMORY_NS: u64 = 1_000_000_000;
-/// No more commits than this are remembered.
-const MAX_COMMITS: usize = 1 << 16;
-/// Transactions whose handles are kept until their commit is taken in. Handles of fast commits stay longer, since no
-/// full commit takes them.
-const MEMORY_TRANSACTIONS: u32 = 1_024;
-/// Data written longer than this before a commit has left the disk's cache by itself.
-const CACHE_NS: u64 = 5_000_000_000;
-/// A commit's end may be noted this long after its callers went on.
-const SLACK_NS: u64 = 1_000_000;
-/// How many of the longest commits are reported in full.
-const REPORTED_COMMITS: usize = 20;
+/// Minimum number of remembered commits. A longer call is split without the earliest of its commits.
+const MIN_HISTORY_COMMITS: usize = 1_024;
+/// Minimum time for which commits are remembered: on a fast disk 1,024 commits take milliseconds.
+const MIN_HISTORY_NS: u64 = 1_000_000_000;
+/// Maximum number of remembered commits.
+const MAX_HISTORY_COMMITS: usize = 1 << 16;
+/// Maximum number of transactions whose handles are kept until their commit is taken in. Handles of fast commits stay
+/// longer, because no full commit takes them.
+const MAX_PENDING_TRANSACTIONS: u32 = 1_024;
+/// Time after which written data has left the disk's cache by itself.
+const MAX_CACHED_NS: u64 = 5_000_000_000;
+/// Maximum time by which a commit's end is noted after its callers went on.
+const MAX_END_DELAY_NS: u64 = 1_000_000;
+/// Maximum number of commits that are reported in full: the longest.
+const MAX_REPORTED_COMMITS: usize = 20;
 /// Metadata block size when the file system's is not known.
-const BLOCK_BYTES: u64 = 4_096;
+const DEFAULT_BLOCK_BYTES: u64 = 4_096;
 
-/// One file system's journal.
+/// The journal of a file system.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     history: VecDeque<Committed>,
@@ -41,9 +41,9 @@ pub(crate) struct Journal {
     handles: FastMap<u32, Vec<(OwnerId, HandleSum)>>,
     longest: Vec<Committed>,
     last_end_ns: u64,
-    /// The last result of [`Journal::ended_after`].
+    /// Last result of [`Journal::ended_after`].
     found: usize,
-    /// Commits that no call waits for any more, if somebody asked for them.
+    /// Commits that no call waits for any more, if somebody wants them.
     pub(crate) over: Option<Vec<Committed>>,
     pub(crate) block_bytes: u64,
     pub(crate) sums: CommitSums,
@@ -57,8 +57,8 @@ impl Journal {
             open_ns: row.total_ns,
             longest_ns: row.total_ns / u64::from(row.count.max(1)),
         };
-        if self.handles.len() > MEMORY_TRANSACTIONS as usize {
-            let oldest = Transaction(row.transaction.0.wrapping_sub(MEMORY_TRANSACTIONS / 2));
+        if self.handles.len() > MAX_PENDING_TRANSACTIONS as usize {
+            let oldest = Transaction(row.transaction.0.wrapping_sub(MAX_PENDING_TRANSACTIONS / 2));
             self.handles.retain(|&tid, _| !Transaction(tid).is_before(oldest));
         }
         let owners = self.handles.entry(row.transaction.0).or_default();
@@ -74,7 +74,8 @@ impl Journal {
         self.unsettled.push_back(row);
     }
 
-    /// Takes in commits that ended by `until_ns`, whose bytes and handles are all known, and shows each.
+    /// Takes in the commits that ended by `until_ns`, so that all their bytes and handles are known. Calls `show` for
+    /// each.
     pub(crate) fn settle(
         &mut self,
         until_ns: u64,
@@ -94,10 +95,12 @@ impl Journal {
     }
 
     fn take_in(&mut self, row: Commit, traffic: &Traffic, owners: &mut Owners) {
-        let from_ns = self.last_end_ns.min(row.start_ns).max(row.start_ns.saturating_sub(CACHE_NS));
+        let from_ns =
+            self.last_end_ns.min(row.start_ns).max(row.start_ns.saturating_sub(MAX_CACHED_NS));
         let data = traffic.between(row.dev, from_ns, row.end_ns);
         let mut bytes = data.clone();
-        let block_bytes = if self.block_bytes == 0 { BLOCK_BYTES } else { self.block_bytes };
+        let block_bytes =
+            if self.block_bytes == 0 { DEFAULT_BLOCK_BYTES } else { self.block_bytes };
         let mut handles = Vec::new();
         if row.kind == CommitKind::Full {
             handles = self.handles.remove(&row.transaction.0).unwrap_or_default();
@@ -111,7 +114,7 @@ impl Journal {
         self.count(&committed, asker);
         self.last_end_ns = self.last_end_ns.max(committed.row.end_ns);
         self.history.push_back(committed);
-        while self.history.len() > MEMORY_COMMITS && self.may_forget_first() {
+        while self.history.len() > MIN_HISTORY_COMMITS && self.may_forget_first() {
             self.forget_first();
         }
     }
@@ -125,7 +128,7 @@ impl Journal {
         }
         if row.kind == CommitKind::Full && row.logging_ns > 0 {
             let grow = |sum: &mut u64, from_ns: u64, to_ns: u64| {
-                *sum = sum.saturating_add(to_ns.saturating_sub(from_ns));
+                sum.grow(to_ns.saturating_sub(from_ns));
             };
             grow(&mut sums.locking_ns, row.start_ns, row.flushing_ns);
             grow(&mut sums.flushing_ns, row.flushing_ns, row.logging_ns);
@@ -149,41 +152,40 @@ impl Journal {
 
     fn may_forget_first(&self) -> bool {
         let first_end_ns = self.history.front().map_or(0, |commit| commit.row.end_ns);
-        self.history.len() > MAX_COMMITS || first_end_ns + MEMORY_NS < self.last_end_ns
+        self.history.len() > MAX_HISTORY_COMMITS || first_end_ns + MIN_HISTORY_NS < self.last_end_ns
     }
 
-    /// Counts what the oldest commit did for fsyncs and to writes, and drops it.
+    /// Counts the fsyncs and writes of the oldest commit, and drops it.
     fn forget_first(&mut self) {
         let Some(commit) = self.history.pop_front() else {
             return;
         };
         self.found = self.found.saturating_sub(1);
         self.sums.add_served(&commit);
-        if self.longest.len() < REPORTED_COMMITS
+        if self.longest.len() < MAX_REPORTED_COMMITS
             || (self.longest.last()).is_some_and(|last| last.duration_ns() < commit.duration_ns())
         {
             let longer = |known: &Committed| known.duration_ns() >= commit.duration_ns();
             let place = self.longest.partition_point(longer);
             self.longest.insert(place, commit.clone());
-            self.longest.truncate(REPORTED_COMMITS);
+            self.longest.truncate(MAX_REPORTED_COMMITS);
         }
         if let Some(over) = &mut self.over {
             over.push(commit);
         }
     }
 
-    /// The longest commits so far, longest first.
+    /// Returns the longest commits so far, longest first.
     pub(crate) fn longest(&self) -> Vec<&Committed> {
         let enough_ns = match self.longest.last() {
-            Some(last) if self.longest.len() >= REPORTED_COMMITS => last.duration_ns(),
+            Some(last) if self.longest.len() >= MAX_REPORTED_COMMITS => last.duration_ns(),
             _ => 0,
         };
-        let recent = self.history.iter();
-        let recent = recent.filter(|commit| commit.duration_ns() >= enough_ns);
+        let recent = self.history.iter().filter(|commit| commit.duration_ns() >= enough_ns);
         let mut longest: Vec<&Committed> = self.longest.iter().chain(recent).collect();
         longest
             .sort_by_key(|commit| (std::cmp::Reverse(commit.duration_ns()), commit.row.start_ns));
-        longest.truncate(REPORTED_COMMITS);
+        longest.truncate(MAX_REPORTED_COMMITS);
         longest
     }
 
@@ -194,8 +196,8 @@ impl Journal {
         }
     }
 
-    /// The index of the first remembered commit that ended after `from_ns`. Mostly it is near the last one found, so
-    /// the search goes from there in steps that double.
+    /// Returns the index of the first remembered commit that ended after `from_ns`. It is usually near the last result,
+    /// so the search starts there in steps that double.
     pub(crate) fn ended_after(&mut self, from_ns: u64) -> usize {
         let history = &self.history;
         let ended = |index: usize| history[index].row.end_ns <= from_ns;
@@ -236,8 +238,8 @@ impl Journal {
         self.history.get_mut(index)
     }
 
-    /// The commit that an fsync needed which wanted a transaction in `wanted` and ended at `exit_ns`. If the
-    /// transaction is unknown, it is the last commit that ended inside the call.
+    /// Returns the commit that an fsync needed. The fsync wanted a transaction in `wanted` and ended at `exit_ns`. If
+    /// the transaction is unknown, it is the last commit that ended inside the call.
     ///
     /// Others may change the file while the caller waits, which moves the file's transaction on. So the commit is the
     /// latest wanted one that ended in time. `first` is the first that ended after the call began.
@@ -248,7 +250,7 @@ impl Journal {
         exit_ns: u64,
     ) -> Option<usize> {
         let in_time = |commit: &Committed| {
-            commit.row.end_ns <= exit_ns + SLACK_NS && commit.row.start_ns <= exit_ns
+            commit.row.end_ns <= exit_ns + MAX_END_DELAY_NS && commit.row.start_ns <= exit_ns
         };
         let found = self.history.range(first..).enumerate().rev();
         let mut candidates = found.filter(|(_, commit)| in_time(commit));
@@ -264,15 +266,15 @@ impl Journal {
         index.map(|(offset, _)| first + offset)
     }
 
-    /// The first full commit that began after `enter_ns`; `first` is the first that ended after it.
+    /// Returns the first full commit that began after `enter_ns`. `first` is the first that ended after it.
     pub(crate) fn first_begun_after(&self, first: usize, enter_ns: u64) -> Option<&Committed> {
         self.history
             .range(first..)
             .find(|commit| commit.row.kind == CommitKind::Full && commit.row.start_ns > enter_ns)
     }
 
-    /// How many nanoseconds a byte of data adds to a commit of this journal: the slope of the commits' durations by
-    /// their bytes. If the bytes do not vary but are large, it comes from the most that was written in 10 ms.
+    /// Returns the nanoseconds that a byte of data adds to a commit: the slope of the commits' durations by their
+    /// bytes. If the bytes are large but do not vary, it comes from the largest amount written in 10 ms.
     pub(crate) fn ns_per_byte(&self, dev: Dev, traffic: &Traffic) -> f64 {
         const LARGE_BYTES: f64 = (1 << 20) as f64;
         let by_bytes = &self.sums.by_bytes;

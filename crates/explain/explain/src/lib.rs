@@ -1,11 +1,11 @@
-//! From a trace to findings: where each fsync's and write's time went, who caused it, what would help.
+//! Explains a trace: the parts of each fsync's and write's time, their causes, and remedies.
 //!
-//! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the
-//! same for events that come from elsewhere, and can report at any time. An [`Observer`] sees every call
-//! with its split as soon as all about it is known, for exports too large to keep.
+//! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the same for
+//! events from elsewhere, and can report at any time. An [`Observer`] sees every call with its split as soon as it is
+//! fully known, for exports too large to keep.
 //!
-//! Memory grows with the number of threads, open transactions, commits of the last second (or 1,024) of each journal
-//! and bytes written in a minute, and not with the length of the trace. `docs/how/explain.md` explains how the
+//! Memory grows with the number of threads, open transactions, commits of the last second (or 1,024) of each journal,
+//! and bytes written in a minute. It does not grow with the length of the trace. `docs/how/explain.md` explains how the
 //! figures are computed.
 
 mod actor;
@@ -19,6 +19,7 @@ mod fast;
 mod file_system;
 mod findings;
 mod fit;
+mod grow;
 mod histogram;
 mod holders;
 mod journal;
@@ -63,7 +64,6 @@ pub use threads::is_storage;
 /// Analyses a trace.
 ///
 /// # Errors
-///
 /// When the trace is damaged or cannot be read.
 pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
     let mut analysis = Analysis::new(reader.trace().clone());
@@ -74,7 +74,6 @@ pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
 /// Analyses a trace and shows every call to `observer`, roughly in the order of their ends.
 ///
 /// # Errors
-///
 /// When the trace is damaged or cannot be read.
 pub fn explain_with(reader: &Reader, observer: &mut dyn Observer) -> Result<Report, StoreError> {
     let mut analysis = Analysis::with_observer(reader.trace().clone(), observer);

@@ -1,4 +1,4 @@
-//! All tables of a trace as one stream in the order of time.
+//! Merges all tables of a trace into one stream in the order of time.
 
 use luc_events::store::{Reader, Rows, StoreError};
 use luc_events::tables::{
@@ -8,34 +8,34 @@ use luc_events::tables::{
 
 use crate::analysis::Analysis;
 
-/// Rows between two calls of [`Observer::progress`](crate::Observer::progress): some milliseconds.
+/// Number of rows between two calls of [`Observer::progress`](crate::Observer::progress): some milliseconds.
 const PROGRESS_ROWS: u64 = 1 << 14;
 
-/// Bits of a key that tell the table; the others tell the time.
+/// Number of a key's bits that identify the table. The others are the time.
 const TABLE_BITS: u32 = 4;
-/// The key of a table that is at its end.
-const END: u64 = u64::MAX;
+/// Key of a table that is at its end.
+const END_KEY: u64 = u64::MAX;
 
-/// When a table's next row is to be fed, as a number: first its time, then its table's place.
+/// Returns the rank of a table's next row: its time, then the table's index.
 fn key<T: Row>(rows: &Rows<T>, table: usize) -> u64 {
-    // Later times than this are not plausible, whatever their order.
+    // Later times are implausible, so their order does not matter.
     const LAST_NS: u64 = (u64::MAX >> TABLE_BITS) - 1;
-    rows.current().map_or(END, |row| row.time_ns().min(LAST_NS) << TABLE_BITS | table as u64)
+    rows.current().map_or(END_KEY, |row| row.time_ns().min(LAST_NS) << TABLE_BITS | table as u64)
 }
 
 macro_rules! sources {
     ($($field:ident: $table:ident without $left_out:expr),+ $(,)?) => {
         #[expect(non_camel_case_types, reason = "they are the fields' names")]
-        enum Place {
+        enum TableIndex {
             $($field),+
         }
 
-        const TABLES: usize = [$(Place::$field as usize),+].len();
+        const TABLES: usize = [$(TableIndex::$field as usize),+].len();
         const _: () = assert!(TABLES <= 1 << TABLE_BITS);
 
-        /// All tables that the analysis takes in, each at its next row.
+        /// Tables that the analysis takes in, each at its next row.
         struct Sources {
-            /// Of each table's next row.
+            /// Key of each table's next row.
             keys: [u64; TABLES],
             $($field: Rows<$table>,)+
         }
@@ -47,20 +47,20 @@ macro_rules! sources {
                     $field.advance()?;
                 )+
                 Ok(Self {
-                    keys: [$(key(&$field, Place::$field as usize)),+],
+                    keys: [$(key(&$field, TableIndex::$field as usize)),+],
                     $($field,)+
                 })
             }
 
-            /// Feeds the earliest row; of equal ones that of the first table. False at the end.
+            /// Feeds the earliest row; of equal ones the first table's. Returns false at the end.
             fn feed(&mut self, analysis: &mut Analysis<'_>) -> Result<bool, StoreError> {
-                let earliest = self.keys.iter().copied().fold(END, u64::min);
+                let earliest = self.keys.iter().copied().fold(END_KEY, u64::min);
                 let place = (earliest & ((1 << TABLE_BITS) - 1)) as usize;
                 $(
-                    if place == Place::$field as usize
+                    if place == TableIndex::$field as usize
                         && let Some(row) = self.$field.current()
                     {
-                        analysis.$field(row);
+                        analysis.take(row, Analysis::$field);
                         self.$field.advance()?;
                         self.keys[place] = key(&self.$field, place);
                         return Ok(true);
@@ -69,13 +69,13 @@ macro_rules! sources {
                 Ok(false)
             }
 
-            /// How many rows there are to read.
+            /// Returns the number of rows to read.
             fn rows_in_all(&self) -> u64 {
                 0 $(+ self.$field.rows_in_all())+
             }
         }
 
-        /// The columns of each table, and those of them that are left out.
+        /// Returns the columns of each table, and those that are left out.
         #[cfg(test)]
         fn columns() -> Vec<(Vec<luc_events::store::Column>, &'static [&'static str])> {
             vec![$(($table::columns(), $left_out)),+]

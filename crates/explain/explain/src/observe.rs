@@ -1,4 +1,4 @@
-//! Seeing every call with its split.
+//! Observers, which see every call with its split.
 
 use std::ops::ControlFlow;
 
@@ -11,27 +11,27 @@ use crate::report::CommitDetail;
 #[derive(Debug)]
 pub struct ExplainedSync<'a> {
     pub row: &'a Sync,
-    /// What its time was made of.
+    /// Parts of its time.
     pub parts: &'a Parts,
-    /// The same in the order of time, from `enter_ns` on, in nanoseconds.
+    /// The parts in order from `enter_ns` on, in nanoseconds.
     pub pieces: &'a [(Part, u64)],
-    /// The commit it needed.
+    /// The commit that it needed.
     pub own: Option<&'a Commit>,
-    /// The commits it waited for, and how long, in order.
+    /// The commits that it waited for, with times, in order.
     pub waited: &'a [(Transaction, u64)],
-    /// Whose work these waits were for, in nanoseconds, largest first; may include the caller.
+    /// Owners of the work that these waits were for, in nanoseconds, largest first. May include the caller.
     pub culprits: &'a [(Tgid, Cgroup, u64)],
 }
 
-/// One other call, explained.
+/// A call other than an fsync.
 #[derive(Debug)]
 pub struct ExplainedCall<'a> {
     pub row: &'a Call,
-    /// What its time was made of.
+    /// Parts of its time.
     pub parts: &'a Parts,
-    /// The same in the order of time, from `enter_ns` on, in nanoseconds.
+    /// The parts in order from `enter_ns` on, in nanoseconds.
     pub pieces: &'a [(Part, u64)],
-    /// The commits it waited for, and how long, in order.
+    /// The commits that it waited for, with times, in order.
     pub waited: &'a [(Transaction, u64)],
 }
 
@@ -40,56 +40,41 @@ pub struct ExplainedCommit<'a> {
     pub row: &'a Commit,
     /// Metadata and data bytes in it, by owner, in no order.
     pub bytes: &'a [(Tgid, Cgroup, u64)],
-    /// The data among them: written while it ran, or shortly before.
+    /// The data among these bytes: written while the commit ran, or shortly before.
     pub data: &'a [(Tgid, Cgroup, u64)],
 }
 
-/// Sees what the analysis sees. Each method does nothing unless implemented.
+/// Observer of an analysis. The methods do nothing by default.
 pub trait Observer {
-    /// An fsync or the like.
-    fn sync(&mut self, sync: &ExplainedSync<'_>) {
-        let _ = sync;
-    }
+    /// Sees an fsync or the like.
+    fn sync(&mut self, _sync: &ExplainedSync<'_>) {}
 
-    /// A commit; always before the calls that waited for it.
-    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
-        let _ = commit;
-    }
+    /// Sees a commit, always before the calls that waited for it.
+    fn commit(&mut self, _commit: &ExplainedCommit<'_>) {}
 
-    /// A commit after all calls that waited for it, when everything about it is known.
-    fn settled(&mut self, commit: &CommitDetail) {
-        let _ = commit;
-    }
+    /// Sees a commit after all calls that waited for it, when it is fully known.
+    fn settled(&mut self, _commit: &CommitDetail) {}
 
-    /// Whether [`Observer::settled`] is of use.
+    /// Returns whether the observer uses [`Observer::settled`].
     fn wants_settled(&self) -> bool {
         false
     }
 
-    fn call(&mut self, call: &ExplainedCall<'_>) {
-        let _ = call;
-    }
+    fn call(&mut self, _call: &ExplainedCall<'_>) {}
 
-    /// A wait, inside a call or not. It comes about 0.1 s before the call that it lies in. From a stored trace it has
-    /// no stack, device and transaction.
-    fn wait(&mut self, row: &Wait) {
-        let _ = row;
-    }
+    /// Sees a wait, inside a call or not, about 0.1 s before the call around it. From a stored trace it has no stack,
+    /// device and transaction.
+    fn wait(&mut self, _row: &Wait) {}
 
-    /// A thread's name, process and parent; roughly before the thread's other rows.
-    fn task(&mut self, row: &Task) {
-        let _ = row;
-    }
+    /// Sees a thread's name, process and parent, roughly before the thread's other rows.
+    fn task(&mut self, _row: &Task) {}
 
-    /// A mounted file system.
-    fn file_system(&mut self, row: &FileSystem) {
-        let _ = row;
-    }
+    /// Sees a mounted file system.
+    fn file_system(&mut self, _row: &FileSystem) {}
 
     /// Called every few milliseconds while a stored trace is read: `read` of its `in_all` rows have been read.
     /// `Break` ends the analysis, and the report covers the rows until then.
-    fn progress(&mut self, read: u64, in_all: u64) -> ControlFlow<()> {
-        let _ = (read, in_all);
+    fn progress(&mut self, _read: u64, _in_all: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

@@ -1,4 +1,4 @@
-//! Who did something: a process in a cgroup, as a small number.
+//! Owners of work: processes in cgroups, as small numbers.
 
 use luc_events::{Cgroup, Tgid};
 
@@ -8,12 +8,12 @@ use crate::fast::FastMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OwnerId(u32);
 
-/// All owners of a trace. Grows with the processes that wrote, not with the trace.
+/// All owners of a trace. It grows with the processes that wrote, not with the trace.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     ids: FastMap<(u32, u64), OwnerId>,
     owners: Vec<(Tgid, Cgroup)>,
-    /// Who was asked for last: often the next one, too.
+    /// The last owner that was looked up: often the next one, too.
     last: Option<(Tgid, Cgroup, OwnerId)>,
 }
 

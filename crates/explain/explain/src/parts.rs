@@ -1,11 +1,13 @@
-//! What the time inside a call is made of.
+//! Parts of the time inside a call.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use luc_events::Cause;
 
-/// One part of an fsync's or another call's time.
+use crate::grow::Grow as _;
+
+/// A part of an fsync's or another call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -38,7 +40,7 @@ pub enum Part {
     DirectoryLock,
     /// An inode's or another lock of the kernel.
     Lock,
-    /// Slowed down by the kernel, as too much data was dirty.
+    /// Slowed down by the kernel because too much data was dirty.
     Throttle,
     Device,
     /// Blocked for a reason that is not one of these.
@@ -50,7 +52,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts, in order.
     pub const ALL: [Self; 20] = [
         Self::DataWriteback,
         Self::Predecessor,
@@ -74,7 +75,7 @@ impl Part {
         Self::Running,
     ];
 
-    /// The part's name in reports.
+    /// Returns the part's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::DataWriteback => "data_writeback",
@@ -100,12 +101,12 @@ impl Part {
         }
     }
 
-    /// Whether this is a part of the own commit.
+    /// Returns whether this is a part of the own commit.
     pub fn is_own_commit(self) -> bool {
         matches!(self, Self::Start | Self::Locking | Self::Flushing | Self::Logging | Self::Done)
     }
 
-    /// The part of a blocked interval whose cause says it all; waits for commits need the commits.
+    /// Returns the part of a blocked interval by its cause. Waits for commits are split further by the commits.
     pub(crate) fn of(cause: Cause) -> Self {
         match cause {
             Cause::DataWriteback => Self::DataWriteback,
@@ -136,15 +137,14 @@ impl Part {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     ns: [u64; Part::ALL.len()],
-    /// Which of them are not 0, a bit each: a call has few, and only these are looked at.
+    /// A bit for each part that is not 0: a call has few, and only these are read.
     present: u32,
 }
 
 impl Parts {
     /// Adds to a part.
     pub(crate) fn add(&mut self, part: Part, ns: u64) {
-        let sum = &mut self.ns[part as usize];
-        *sum = sum.saturating_add(ns);
+        self.ns[part as usize].grow(ns);
         self.present |= u32::from(ns > 0) << part as u32;
     }
 
@@ -155,17 +155,17 @@ impl Parts {
         }
     }
 
-    /// Nanoseconds of one part.
+    /// Returns the nanoseconds of a part.
     pub fn get(&self, part: Part) -> u64 {
         self.ns[part as usize]
     }
 
-    /// All parts together, in nanoseconds.
+    /// Returns the sum of all parts, in nanoseconds.
     pub fn sum(&self) -> u64 {
         self.ns.iter().fold(0, |sum, &ns| sum.saturating_add(ns))
     }
 
-    /// The parts that are not 0, in order.
+    /// Returns the parts that are not 0, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Part, u64)> {
         let mut left = self.present;
         std::iter::from_fn(move || {
@@ -175,7 +175,7 @@ impl Parts {
         })
     }
 
-    /// The own commit's parts together, in nanoseconds.
+    /// Returns the sum of the own commit's parts, in nanoseconds.
     pub fn own_commit(&self) -> u64 {
         self.iter()
             .filter(|(part, _)| part.is_own_commit())
@@ -184,7 +184,7 @@ impl Parts {
 }
 
 impl FromIterator<(Part, u64)> for Parts {
-    /// Sums of nanoseconds by part.
+    /// Sums nanoseconds by part.
     fn from_iter<I: IntoIterator<Item = (Part, u64)>>(parts: I) -> Self {
         let mut sums = Self::default();
         for (part, ns) in parts {
@@ -195,7 +195,7 @@ impl FromIterator<(Part, u64)> for Parts {
 }
 
 impl Serialize for Parts {
-    /// As a map from name to nanoseconds, of the parts that are not 0.
+    /// Serializes the parts that are not 0 as a map from name to nanoseconds.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (part, ns) in self.iter() {

@@ -1,30 +1,30 @@
-//! Which synchronizations `luc run` gets to: system calls that ask for nothing but that.
+//! Synchronizations that `luc run` reaches: system calls that do nothing else.
 
 use luc_events::codes::SyncKind;
 use serde::Serialize;
 
-/// How the kernel begins the names of io_uring's threads: workers (`iou-wrk-`) and pollers (`iou-sqp-`).
-const OF_IO_URING: &str = "iou-";
+/// Prefix of the names of io_uring's threads: workers (`iou-wrk-`) and pollers (`iou-sqp-`).
+const IO_URING_PREFIX: &str = "iou-";
 
-/// The way by which data was asked to be made durable.
+/// The way by which a program asked for durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By fsync, fdatasync or msync.
+    /// fsync, fdatasync or msync.
     Call,
-    /// By a write to a file that is opened with `O_SYNC` or `O_DSYNC`, or with `RWF_SYNC`.
+    /// A write to a file that is opened with `O_SYNC` or `O_DSYNC`, or with `RWF_SYNC`.
     SyncWrite,
-    /// By a request to io_uring, which a thread of the kernel carries out.
+    /// A request to io_uring, which a kernel thread carries out.
     IoUring,
-    /// By sync_file_range, syncfs or sync.
+    /// sync_file_range, syncfs or sync.
     Other,
 }
 
 impl Way {
-    /// The way of a call of this kind by a thread of this name.
+    /// Returns the way of a call by its kind and its thread's name.
     #[must_use]
     pub fn of(kind: SyncKind, comm: &str) -> Self {
         match kind {
-            _ if comm.starts_with(OF_IO_URING) => Self::IoUring,
+            _ if comm.starts_with(IO_URING_PREFIX) => Self::IoUring,
             SyncKind::Fsync | SyncKind::Fdatasync | SyncKind::Msync => Self::Call,
             SyncKind::SyncWrite => Self::SyncWrite,
             SyncKind::SyncFileRange | SyncKind::Syncfs => Self::Other,
@@ -32,16 +32,16 @@ impl Way {
     }
 }
 
-/// Synchronizations by their ways.
+/// Number of synchronizations by way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ways {
-    /// Calls of fsync, fdatasync and msync, which `luc run` gets to.
+    /// Calls of fsync, fdatasync and msync, which `luc run` reaches.
     pub calls: u64,
-    /// Writes that are made durable by themselves, which pass by it.
+    /// Synchronous writes, which it does not reach.
     pub sync_writes: u64,
-    /// Requests to io_uring, which pass by it.
+    /// Requests to io_uring, which it does not reach.
     pub io_uring: u64,
-    /// Calls of sync_file_range, syncfs and sync, which pass by it.
+    /// Calls of sync_file_range, syncfs and sync, which it does not reach.
     pub others: u64,
 }
 
@@ -76,7 +76,7 @@ impl Ways {
         })
     }
 
-    /// The part of all that `luc run` gets to; all of it where nothing is known.
+    /// Returns the share that `luc run` reaches; 1 without any.
     pub(crate) fn share(&self) -> f64 {
         let all = self.calls + self.sync_writes + self.io_uring + self.others;
         if all == 0 { 1.0 } else { self.calls as f64 / all as f64 }

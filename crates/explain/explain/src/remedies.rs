@@ -1,4 +1,4 @@
-//! What would help without losing data, and how much.
+//! Remedies that lose no data, and their predicted gains.
 //!
 //! Gains are of the throughput of threads in a closed loop. If a fraction f of their time in calls goes away, their
 //! throughput grows to 1 / (1 - f). That is an upper bound, since something else may then limit them. Only the gate's
@@ -8,16 +8,16 @@ use crate::contention::{Basis, Contention};
 use crate::findings::{Finding, FindingKind, Remedy, RemedyKind};
 use crate::report::{FileSystemReport, Report};
 
-/// What the bound rests on.
-const BOUND: &str = "upper bound: all of the time lost to this goes away";
+/// Basis of an upper bound.
+const UPPER_BOUND_BASIS: &str = "upper bound: all of the time lost to this goes away";
 
-/// Figures behind the gate's predicted gain.
-const CLOSED_LOOP: &str = "model: a closed loop of the callers seen, sharing each commit";
+/// Basis of the gate's predicted gain.
+const CLOSED_LOOP_BASIS: &str = "model: a closed loop of the callers seen, sharing each commit";
 
-/// Read-ahead is named from this part of the throughput on that turns would reach.
-const ENOUGH: f64 = 0.75;
+/// Minimum throughput of read-ahead, relative to that of turns, to be proposed.
+const MIN_READ_AHEAD_RATIO: f64 = 0.75;
 
-/// Remedies for the findings of a report.
+/// Proposes remedies for the findings of a report.
 pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
     report
         .findings
@@ -36,7 +36,7 @@ pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
         .collect()
 }
 
-/// What helps tasks that share a disk.
+/// Proposes remedies for tasks that share a disk.
 fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
     let remedy = |kind, sentence: &str, gain, basis| Remedy {
         kind,
@@ -61,7 +61,7 @@ fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
             }
         },
     )];
-    let enough = |gain: f64| 1.0 + gain >= ENOUGH * (1.0 + found.gain);
+    let enough = |gain: f64| 1.0 + gain >= MIN_READ_AHEAD_RATIO * (1.0 + found.gain);
     if let Some(gain) = found.read_ahead_gain.filter(|&gain| enough(gain)) {
         remedies.push(remedy(
             RemedyKind::ReadAhead,
@@ -74,7 +74,7 @@ fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
     remedies
 }
 
-/// What `luc run` would do, for the calls that it gets to.
+/// Proposes `luc run`, for the calls that it reaches.
 fn gate(finding: &Finding, file_system: &FileSystemReport) -> Remedy {
     let (batching, ways) = (&file_system.batching, &file_system.syncs.ways);
     let passing_by = ways.passing_by();
@@ -88,13 +88,13 @@ fn gate(finding: &Finding, file_system: &FileSystemReport) -> Remedy {
         (_, None) if !batching.would_help => (
             "the gate of `luc run` would gain too little here".to_owned(),
             Some(batching.gain * ways.share()),
-            CLOSED_LOOP,
+            CLOSED_LOOP_BASIS,
         ),
         (None, None) => (
             "run the program under `luc run`, which brings its fsyncs into common commits"
                 .to_owned(),
             Some(batching.gain),
-            CLOSED_LOOP,
+            CLOSED_LOOP_BASIS,
         ),
         (Some(others), None) => (
             format!(
@@ -124,7 +124,10 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         predicted_gain,
         basis,
     };
-    let bound = Some(1.0 / (1.0 - finding.share.min(0.99)) - 1.0);
+    let bounded = |kind, sentence| {
+        let bound = 1.0 / (1.0 - finding.share.min(0.99)) - 1.0;
+        remedy(kind, sentence, Some(bound), UPPER_BOUND_BASIS)
+    };
     match finding.kind {
         FindingKind::SynchronizationBound => {
             let mut found = vec![gate(finding, file_system)];
@@ -141,11 +144,9 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         FindingKind::WriteDelayBound | FindingKind::LockUp => {
             let mut found = Vec::new();
             if finding.kind == FindingKind::WriteDelayBound {
-                found.push(remedy(
+                found.push(bounded(
                     RemedyKind::CopyOut,
                     "LUC's kernel module writes copies of metadata buffers to the journal, so that writes need not wait",
-                    bound,
-                    BOUND,
                 ));
                 if !file_system.options.contains("lazytime") {
                     found.push(remedy(
@@ -156,31 +157,23 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
                     ));
                 }
             }
-            found.push(remedy(
+            found.push(bounded(
                 RemedyKind::OwnFileSystem,
                 "give the writers that wait, or the callers of fsync, a file system of their own",
-                bound,
-                BOUND,
             ));
             found
         }
-        FindingKind::SomeoneElsesData => vec![remedy(
+        FindingKind::SomeoneElsesData => vec![bounded(
             RemedyKind::OwnFileSystem,
             "give the culprit or the victim a file system of its own, best on another disk",
-            bound,
-            BOUND,
         )],
-        FindingKind::CheckpointPressure => vec![remedy(
+        FindingKind::CheckpointPressure => vec![bounded(
             RemedyKind::LargerJournal,
             "make the journal larger (`tune2fs -O ^has_journal`, then `tune2fs -J size=MEGABYTES`, unmounted)",
-            bound,
-            BOUND,
         )],
-        FindingKind::DirectoryLock => vec![remedy(
+        FindingKind::DirectoryLock => vec![bounded(
             RemedyKind::MoreDirectories,
             "spread the files over several directories, as a directory takes one change at a time",
-            bound,
-            BOUND,
         )],
         FindingKind::DeviceBound => vec![remedy(
             RemedyKind::FasterDevice,

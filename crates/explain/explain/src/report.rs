@@ -1,4 +1,4 @@
-//! What the analysis found, ready to be shown or written as JSON.
+//! The report of an analysis, ready to be shown or written as JSON.
 
 use std::collections::BTreeMap;
 
@@ -17,69 +17,68 @@ use crate::spread::Spread;
 use crate::thesis::{FsyncModel, WriteModel};
 
 /// [`TraceInfo::mode`] of a trace that has sums only.
-const SUMMARY: &str = "summary";
+const SUMMARY_MODE: &str = "summary";
 
 /// Everything. Times are nanoseconds; shares and gains are fractions of 1.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// The version of this structure.
+    /// Version of this structure.
     pub version: u32,
-    /// Where the trace is from.
     pub trace: TraceInfo,
     /// Events that the recorder could not keep, by table; empty is good.
     pub lost: BTreeMap<String, u64>,
-    /// What the analysis itself had to leave out; all 0 is good.
+    /// Data that the analysis had to leave out; all 0 is good.
     pub omitted: Omitted,
     pub findings: Vec<Finding>,
     /// Largest predicted gain first.
     pub remedies: Vec<Remedy>,
     /// Options in use, or often advised, that lose data, and other reasons for caution.
     pub warnings: Vec<Warning>,
-    /// One for each file system that was synced or written to or that has a journal, busiest first.
+    /// File systems that were synced or written to or that have a journal, busiest first.
     pub file_systems: Vec<FileSystemReport>,
     pub disks: Vec<DiskReport>,
-    /// How long services took to answer, most time first; of a trace of sums with the network.
+    /// Latencies of services, most time first; only from a trace of sums with the network.
     pub services: Vec<ServiceReport>,
     /// fsyncs and calls of each process, most time first.
     pub processes: Vec<ProcessReport>,
-    /// Who waited for whose work, longest first.
+    /// Waits by victim and culprit, longest first.
     pub blame: Vec<Blame>,
     pub slowest: Vec<SlowSync>,
-    /// Where all time went.
+    /// Time of all threads.
     pub accounts: Accounts,
 }
 
 impl Report {
-    /// Whether it is of a trace that has sums only.
+    /// Returns whether the trace has only sums.
     pub(crate) fn is_of_sums(&self) -> bool {
-        self.trace.mode == SUMMARY
+        self.trace.mode == SUMMARY_MODE
     }
 }
 
-/// Where a trace is from.
+/// Origin of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TraceInfo {
     pub host: String,
     pub kernel: String,
     pub processors: u32,
-    /// The recorded command; empty: none.
+    /// The recorded command; empty without one.
     pub command: String,
     /// Filters in words; empty: none.
     pub filters: String,
     /// `events`, or `summary`: then no call is known, only sums.
     pub mode: String,
-    /// When recording began, CLOCK_MONOTONIC.
+    /// Start of the recording, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// When it ended, by the recorder, or the time of the last event if the recorder was killed.
+    /// End of the recording, or the last event if the recorder was killed.
     pub end_ns: u64,
     /// Add to a time to get CLOCK_REALTIME.
     pub realtime_offset_ns: u64,
     pub events: u64,
-    /// Whether the recorder wrote down its end.
+    /// Whether the recorder noted the end.
     pub complete: bool,
 }
 
-/// What had to be left out to bound memory.
+/// Data that was left out to bound memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Omitted {
     /// Waits inside very long calls that are not in the calls' split.
@@ -95,14 +94,13 @@ pub struct Omitted {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FileSystemReport {
     pub dev: Dev,
-    /// The whole disk that it is on; 0:0: none, several or not known.
+    /// The whole disk that it is on; 0:0 for none, several or unknown.
     pub disk: Dev,
-    /// Its type; empty if unknown.
+    /// Type; empty if unknown.
     pub kind: String,
-    /// Where it is mounted.
     pub mount_point: String,
     pub options: String,
-    /// The journal's size in bytes; 0: none or unknown.
+    /// Size of the journal in bytes; 0 for none or unknown.
     pub journal_bytes: u64,
     /// Whether ext4's fast_commit is on.
     pub fast_commit: bool,
@@ -116,48 +114,44 @@ pub struct FileSystemReport {
     pub spread: Spread,
     pub write_model: WriteModel,
     pub batching: Batching,
-    /// Who held whom up, longest first.
+    /// Holders and their victims, longest first.
     pub held: Vec<Held>,
-    /// Who lost how much to what, held up by somebody or not, most first.
+    /// Losses by victim and part, held up by somebody or not, most first.
     pub lost: Vec<Lost>,
 }
 
 /// Time that one process' calls lost to one thing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lost {
-    /// To what: any part but running.
+    /// Any part but running.
     pub part: Part,
-    /// Whose time it was.
     pub victim: Actor,
-    /// The time, in nanoseconds.
     pub ns: u64,
 }
 
-/// Time that one process' calls lost to commits that another asked for, to locks that it had, or to a transaction that
-/// its handle kept locked.
+/// Time that a process' calls lost to commits that another asked for, to its locks, or to a transaction that its handle
+/// kept locked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Held {
-    /// The part of the victim's time: predecessor, fast commit, write delay, lock-up or a lock.
+    /// Part of the victim's time: predecessor, fast commit, write delay, lock-up or a lock.
     pub part: Part,
-    /// Whose time it was.
     pub victim: Actor,
-    /// Who asked for the commits, had the locks or the handle that was open longest; may be the victim itself.
+    /// Actor that asked for the commits, or had the locks or the handle that was open longest. May be the victim
+    /// itself.
     pub holder: Actor,
-    /// The time, in nanoseconds.
     pub ns: u64,
 }
 
 /// Calls of fsync and the like.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SyncReport {
-    /// How long they took.
     pub latency: Latency,
     /// Calls per second between the first and the last.
     pub per_s: f64,
     pub errors: u64,
-    /// What their time was made of; the sum is `latency.total_ns`.
+    /// Parts of their time; the sum is `latency.total_ns`.
     pub parts: Parts,
-    /// How long calls waited for their own commit, full or fast; without calls that did not wait.
+    /// Waits for the own commit, full or fast; without calls that did not wait.
     pub own_commit: Latency,
     /// Calls whose waits were recorded and whose parts sum to their time within 1 %.
     pub closed: u64,
@@ -167,7 +161,7 @@ pub struct SyncReport {
     pub ways: Ways,
     /// Threads that were calling at a time, on average.
     pub concurrent: f64,
-    /// Calls for which nothing had to be committed any more.
+    /// Number of calls that found their data already committed.
     pub without_commit: u64,
     /// Threads that called twice or more.
     pub callers: u64,
@@ -188,7 +182,7 @@ pub struct CommitReport {
     pub logging_ns: u64,
     /// Commits that somebody asked for.
     pub asked: u64,
-    /// Commits for which an fsync waited as its own.
+    /// Number of commits that an fsync waited for as its own.
     pub serving: u64,
     /// fsyncs that waited for their own commit.
     pub served: u64,
@@ -197,40 +191,39 @@ pub struct CommitReport {
     pub handles: u64,
     /// Blocks written to the journal.
     pub blocks_logged: u64,
-    /// How many nanoseconds a byte of data adds to a commit; 0: no effect seen.
+    /// Nanoseconds that a byte of data adds to a commit; 0 if no effect was seen.
     pub ns_per_data_byte: f64,
-    /// Who asked for the commits, who filled them, and whose data they waited for.
+    /// Actors that asked for the commits, filled them, or owned data that they waited for.
     pub by: Vec<CommitActor>,
-    /// The longest commits, longest first.
+    /// Longest commits, longest first.
     pub longest: Vec<CommitDetail>,
 }
 
-/// One commit, in full.
+/// A commit in full.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommitDetail {
     pub dev: Dev,
     pub transaction: Transaction,
     pub kind: &'static str,
     pub start_ns: u64,
-    /// How long it took.
     pub duration_ns: u64,
-    /// Of that, until data was sent out; 0 in a fast commit, as the next two.
+    /// Time until data was sent out. A fast commit has 0 here and in the next two.
     pub locking_ns: u64,
-    /// To send out data.
+    /// Time to send out data.
     pub flushing_ns: u64,
-    /// To write the journal and wait for it and the data.
+    /// Time to write the journal and wait for it and the data.
     pub logging_ns: u64,
-    /// Who asked for it first, if somebody did.
+    /// Actor that asked for it first, if any.
     pub asked_by: Option<Actor>,
     /// fsyncs that waited for it as their own.
     pub served: u32,
     /// Blocks written to the journal.
     pub blocks_logged: u32,
-    /// Whose handles and data were in it.
+    /// Owners of its handles and data.
     pub by: Vec<CommitActor>,
 }
 
-/// One process' part in one commit, or in all of a journal's.
+/// A process' part in a commit, or in all commits of a journal.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CommitActor {
     #[serde(rename = "party")]
@@ -240,7 +233,7 @@ pub struct CommitActor {
     pub handles: u64,
     /// Metadata blocks they made dirty.
     pub blocks: u64,
-    /// How long they were open in all.
+    /// Time that they were open in all.
     pub handles_open_ns: u64,
     /// Bytes of its data that were written while or shortly before commits ran.
     pub data_bytes: u64,
@@ -251,11 +244,10 @@ pub struct CommitActor {
 /// Calls of one kind on one file system.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CallReport {
-    /// How long they took.
     pub latency: Latency,
     pub errors: u64,
     pub bytes: u64,
-    /// What their time was made of.
+    /// Parts of their time.
     pub parts: Parts,
     /// Calls that met the write delay.
     pub delayed: u64,
@@ -266,14 +258,14 @@ pub struct CallReport {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DiskReport {
     pub dev: Dev,
-    /// How long the device took, by kind of request.
+    /// Device time by kind of request.
     pub device: BTreeMap<&'static str, Latency>,
-    /// How long requests were queued before.
+    /// Time that requests were queued before.
     pub queued: Latency,
     /// Bytes read, written and discarded.
     pub bytes: u64,
     pub errors: u64,
-    /// Who shares it; none if one task alone has used it.
+    /// Tasks that share it; `None` if one task alone has used it.
     pub contention: Option<Contention>,
 }
 
@@ -284,30 +276,29 @@ pub struct ProcessReport {
     /// fsync and the like: how many and how long in all.
     pub syncs: u64,
     pub sync_ns: u64,
-    /// What it was made of.
+    /// Parts of that time.
     pub sync_parts: Parts,
     pub calls: u64,
     pub call_ns: u64,
-    /// What it was made of.
+    /// Parts of that time.
     pub call_parts: Parts,
 }
 
-/// What one process' work cost another.
+/// The cost of one process' work to another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Blame {
-    /// On which file system.
     pub dev: Dev,
     pub victim: Actor,
-    /// Whose work it was; may be the victim itself.
+    /// Owner of the work; may be the victim itself.
     pub culprit: Actor,
-    /// The culprit's share of the waits.
+    /// Culprit's share of the waits.
     pub waited_ns: u64,
-    /// Of that, the time that the culprit's data added.
+    /// Time that the culprit's data added.
     pub load_ns: u64,
     pub waits: u64,
-    /// The commit in which it was worst.
+    /// The commit with the culprit's largest share.
     pub worst_transaction: Transaction,
-    /// The culprit's share there.
+    /// Culprit's share of that commit.
     pub worst_ns: u64,
 }
 
@@ -320,52 +311,51 @@ pub struct SlowSync {
     pub inode: u64,
     pub kind: &'static str,
     pub enter_ns: u64,
-    /// How long it took.
     pub duration_ns: u64,
-    /// What that was made of.
+    /// Parts of that time.
     pub parts: Parts,
-    /// The transactions it waited for, and how long.
+    /// Transactions that it waited for, with times.
     pub commits: Vec<(Transaction, u64)>,
 }
 
-/// Where all time went.
+/// Time of all threads.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Accounts {
-    /// How many threads there were; `threads` has at most 1,000 of them.
+    /// Number of threads; `threads` has at most 1,000 of them.
     pub threads_in_all: u64,
     pub threads: Vec<Account>,
     pub processes: Vec<Account>,
     pub cgroups: Vec<Account>,
 }
 
-/// The time of one thread, or of all threads of a process or cgroup.
+/// Time of a thread, or of all threads of a process or cgroup.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Account {
-    /// The thread, in accounts of threads.
+    /// Set in accounts of threads.
     pub thread: Option<Pid>,
-    /// The process, in accounts of threads and processes.
+    /// Set in accounts of threads and processes.
     pub process: Option<Tgid>,
     pub cgroup: Cgroup,
-    /// The thread's or the process' name.
+    /// Name of the thread or the process.
     pub comm: String,
-    /// From the first sight to the last, summed over threads.
+    /// Time from the first sight to the last, summed over threads.
     pub wall_ns: u64,
-    /// On a processor in user mode; 0 if the trace does not say.
+    /// Time on a processor in user mode; 0 if unknown.
     pub user_ns: u64,
-    /// On a processor in the kernel; 0 if the trace does not say.
+    /// Time on a processor in the kernel; 0 if unknown.
     pub system_ns: u64,
     /// Runnable but not running.
     pub runnable_ns: u64,
-    /// The part of `blocked` that is due to files and disks.
+    /// Part of `blocked` that is due to files and disks.
     pub storage_ns: u64,
     /// Blocked, by cause, without idleness.
     pub blocked: BTreeMap<&'static str, u64>,
-    /// How often its cgroup was frozen, without times below 1 ms; of several threads, that of the thread with most.
+    /// Number of times that its cgroup was frozen for 1 ms or more; for several threads, that of the thread with most.
     pub freezes: u64,
-    /// The longest of these times, of any thread.
+    /// Longest of these times, of any thread.
     pub longest_frozen_ns: u64,
     /// Waiting for work: sleeping, polling, reading pipes and sockets.
     pub idle_ns: u64,
-    /// What is missing to `wall_ns`; negative if there is too much.
+    /// Part of `wall_ns` that is missing; negative if there is too much.
     pub unaccounted_ns: i64,
 }

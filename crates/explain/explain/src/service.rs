@@ -1,10 +1,12 @@
-//! How fast a device writes when no flush of its cache is in the way, and how fast large writes go through it.
+//! Writing speed of a device without flushes of its cache, and the bandwidth of large writes.
 //!
-//! The writes of an fsync that waits behind another's commit also wait behind that commit's flushes.
-//! Shared commits remove these waits, so a prediction needs the writes' own time.
+//! The writes of an fsync that waits behind another's commit also wait behind that commit's flushes. Shared commits
+//! remove these waits, so a prediction needs the writes' own time.
 
 use luc_events::codes::RequestKind;
 use luc_events::tables::Request;
+
+use crate::grow::Grow as _;
 
 /// Fewer writes give no time.
 const MIN_WRITES: u64 = 16;
@@ -21,7 +23,7 @@ pub(crate) struct Service {
     flushed_ns: u64,
 }
 
-/// The time in which some writes were under way. Writes that overlap run in parallel, and their time counts once.
+/// Time in which writes were under way. Overlapping writes run in parallel, so their time counts once.
 #[derive(Clone, Debug, Default)]
 struct Busy {
     writes: u64,
@@ -33,7 +35,7 @@ impl Busy {
     fn add(&mut self, row: &Request) {
         let begin_ns = row.issue_ns.max(self.until_ns);
         self.writes += 1;
-        self.ns = self.ns.saturating_add(row.complete_ns.saturating_sub(begin_ns));
+        self.ns.grow(row.complete_ns.saturating_sub(begin_ns));
         self.until_ns = self.until_ns.max(row.complete_ns);
     }
 
@@ -57,7 +59,7 @@ impl Service {
         }
         if row.bytes >= LARGE_BYTES {
             self.large.add(row);
-            self.large_bytes = self.large_bytes.saturating_add(row.bytes);
+            self.large_bytes.grow(row.bytes);
         }
     }
 

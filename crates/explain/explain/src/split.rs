@@ -1,8 +1,8 @@
-//! Splits one call's time into parts that sum to it exactly.
+//! Splits a call's time into parts that sum to it exactly.
 //!
-//! The call's waits, clipped to the call, say when its thread was blocked, runnable or running. A wait's cause
-//! names its part. A wait for a commit is laid over the commits of the journal, and each piece goes to the commit
-//! that ran then: a commit before the own one is the predecessor, the own one gives its phases.
+//! The call's waits, clipped to the call, show when its thread was blocked, runnable or running. A wait's cause gives
+//! its part. A wait for a commit is laid over the commits of the journal, and each piece goes to the commit that ran
+//! then. A commit before the own one is the predecessor; the own one gives its phases.
 
 use std::collections::VecDeque;
 
@@ -10,22 +10,23 @@ use luc_events::codes::{CommitKind, WaitState};
 use luc_events::tables::Wait;
 use luc_events::{Cause, Pid};
 
+use crate::grow::Grow as _;
 use crate::journal::Committed;
 use crate::parts::{Part, Parts};
 
-/// One wait, reduced to the columns that a split needs.
+/// A wait, reduced to the columns that a split needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub(crate) off_ns: u64,
     pub(crate) woken_ns: u64,
     pub(crate) on_ns: u64,
     pub(crate) cause: Cause,
-    /// Who ended it; 0: not seen.
+    /// Thread that ended it; 0 if unseen.
     pub(crate) waker: Pid,
 }
 
 impl Piece {
-    /// A wait's interval, its moments in order.
+    /// Takes the interval of a wait, with its times in order.
     pub(crate) fn of(row: &Wait) -> Self {
         let on_ns = row.on_ns.max(row.off_ns);
         let (woken_ns, cause) = if row.state == WaitState::Preempted {
@@ -49,44 +50,50 @@ impl Piece {
     }
 }
 
-/// The call to be split.
+/// A call to split.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span<'a> {
+pub(crate) struct CallSpan<'a> {
     pub(crate) enter_ns: u64,
     pub(crate) exit_ns: u64,
     pub(crate) thread: Pid,
-    /// Its waits in the order of time, without overlap.
+    /// Waits of the call in order, without overlap.
     pub(crate) waits: &'a [Piece],
-    /// The commit it needed, as an index into the history.
-    pub(crate) own: Option<usize>,
-    /// The first commit that ended after `enter_ns`, as an index into the history.
-    pub(crate) first: usize,
+    pub(crate) commits: CallCommits,
 }
 
-/// Where the time went. Filled anew for each call, so that its lists are allocated once.
+/// Commits that matter to a call, as indexes into the history.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CallCommits {
+    /// First commit that ended after the call began.
+    pub(crate) first: usize,
+    /// The commit that the call needed.
+    pub(crate) own: Option<usize>,
+}
+
+/// Parts of a call's time. It is refilled for each call, so that its lists are allocated once.
 #[derive(Debug, Default)]
 pub(crate) struct Split {
     pub(crate) parts: Parts,
-    /// The same in the order of time.
+    /// The parts in order.
     pub(crate) pieces: Vec<(Part, u64)>,
-    /// How long it waited for which commit (index into the history).
+    /// Waits for commits, by index into the history.
     pub(crate) commits: Vec<(usize, u64)>,
-    /// Who held the call up, in which part, for how long; only in parts that somebody causes.
+    /// Times that somebody held the call up, by part; only parts that somebody causes.
     pub(crate) held: Vec<(Part, Holder, u64)>,
 }
 
-/// Who holds up a caller.
+/// The cause of a caller's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// Whoever asked for a commit (index into the history).
+    /// The actor that asked for a commit (index into the history).
     Commit(usize),
     /// The thread that released a lock.
     Thread(Pid),
 }
 
 impl Split {
-    /// Replaces it by that of `span` over the commits in `history`.
-    pub(crate) fn fill(&mut self, span: &Span<'_>, history: &VecDeque<Committed>) {
+    /// Replaces it by the split of `span` over the commits in `history`.
+    pub(crate) fn fill(&mut self, span: &CallSpan<'_>, history: &VecDeque<Committed>) {
         self.parts = Parts::default();
         self.pieces.clear();
         self.commits.clear();
@@ -102,19 +109,19 @@ impl Split {
         self.add(Part::Running, span.exit_ns.saturating_sub(now_ns));
     }
 
-    /// The next `ns` of the call were this.
+    /// Appends `ns` of a part.
     fn add(&mut self, part: Part, ns: u64) {
         if ns == 0 {
             return;
         }
         self.parts.add(part, ns);
         match self.pieces.last_mut() {
-            Some((last, sum)) if *last == part => *sum = sum.saturating_add(ns),
+            Some((last, sum)) if *last == part => sum.grow(ns),
             _ => self.pieces.push((part, ns)),
         }
     }
 
-    fn blocked(&mut self, span: &Span<'_>, wait: &Piece, history: &VecDeque<Committed>) {
+    fn blocked(&mut self, span: &CallSpan<'_>, wait: &Piece, history: &VecDeque<Committed>) {
         let part = Part::of(wait.cause);
         let by_commits = matches!(part, Part::UnknownCommit | Part::FastCommit);
         let names_commits = matches!(part, Part::WriteDelay | Part::LockUp | Part::Checkpoint);
@@ -127,7 +134,7 @@ impl Split {
             return;
         }
         let mut now_ns = wait.off_ns;
-        for (index, commit) in history.iter().enumerate().skip(span.first) {
+        for (index, commit) in history.iter().enumerate().skip(span.commits.first) {
             let row = &commit.row;
             if row.start_ns >= wait.woken_ns {
                 break;
@@ -140,7 +147,7 @@ impl Split {
             self.wait_for(index, to_ns - from_ns);
             if by_commits {
                 self.add(gap(part, span, history, now_ns), from_ns - now_ns);
-                self.commit(span, index, commit, (from_ns, to_ns));
+                self.commit(span, index, commit, from_ns, to_ns);
             } else {
                 self.add(part, to_ns - now_ns);
                 self.held_by(part, Holder::Commit(index), to_ns - now_ns);
@@ -151,21 +158,22 @@ impl Split {
         self.add(rest, wait.woken_ns - now_ns);
     }
 
-    /// Time in which `commit` ran.
+    /// Appends a wait during which `commit` ran.
     fn commit(
         &mut self,
-        span: &Span<'_>,
+        span: &CallSpan<'_>,
         index: usize,
         commit: &Committed,
-        (from_ns, to_ns): (u64, u64),
+        from_ns: u64,
+        to_ns: u64,
     ) {
         let row = &commit.row;
         let is_own = match row.kind {
-            CommitKind::Fast => row.asked_by == span.thread || span.own == Some(index),
-            CommitKind::Full => span.own == Some(index),
+            CommitKind::Fast => row.asked_by == span.thread || span.commits.own == Some(index),
+            CommitKind::Full => span.commits.own == Some(index),
         };
         if !is_own {
-            let part = match span.own {
+            let part = match span.commits.own {
                 Some(own) if own < index => Part::Done,
                 _ => Part::Predecessor,
             };
@@ -203,10 +211,10 @@ impl Split {
     }
 }
 
-/// The part of a wait for a commit while none ran: before the own commit it had yet to start, after it the caller had
-/// yet to be woken.
-fn gap(part: Part, span: &Span<'_>, history: &VecDeque<Committed>, at_ns: u64) -> Part {
-    match span.own.and_then(|own| history.get(own)) {
+/// Returns the part of a wait for a commit while none ran. Before the own commit, it had not started yet; after it, the
+/// caller had not been woken yet.
+fn gap(part: Part, span: &CallSpan<'_>, history: &VecDeque<Committed>, at_ns: u64) -> Part {
+    match span.commits.own.and_then(|own| history.get(own)) {
         _ if part == Part::FastCommit => Part::FastCommit,
         None => Part::UnknownCommit,
         Some(own) if at_ns >= own.row.end_ns => Part::Done,

@@ -9,13 +9,14 @@ use serde::Serialize;
 use luc_events::codes::CommitKind;
 use luc_events::tables::Sync;
 
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::journal::Journal;
 use crate::parts::Part;
 use crate::split::Split;
 
-/// The journal rested if no commit ran for this part of a commit's own duration before it, as a divisor.
-const REST: u64 = 10;
+/// Divisor of a commit's duration: the journal had rested if no commit ran for that time before.
+const REST_DIVISOR: u64 = 10;
 
 /// fsyncs that came after the journal had rested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -26,20 +27,31 @@ pub struct Spread {
     pub in_time: u64,
     /// fsyncs that came too late for these, after they had begun: they waited for one that was not theirs.
     pub late: u64,
-    /// How long after that commit's begin they came, the median.
+    /// Median delay of these calls after that commit's begin.
     pub late_by_ns: u64,
-    /// How long they waited for it in all.
+    /// Time that they waited for it in all.
     pub waited_ns: u64,
-    /// By which part the rate of all these calls would fall, at most, if the processor were faster: if the first caller
-    /// of each burst only were in time.
+    /// Maximum fall of the rate of all these calls on a faster processor, if only the first caller of each burst were
+    /// in time.
     pub fall_at_most: f64,
 }
 
 impl Spread {
-    /// Which part of the calls after a rest came too late.
+    /// Returns the share of the calls after a rest that came too late.
     pub(crate) fn late_share(&self) -> f64 {
         self.late as f64 / (self.in_time + self.late).max(1) as f64
     }
+}
+
+/// An fsync's place among the commits, as indexes into the history.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SyncPlace {
+    /// First commit that ended after the call began.
+    pub(crate) first: usize,
+    /// The commit that the call needed.
+    pub(crate) own: usize,
+    /// Number of fsyncs that the own commit served before.
+    pub(crate) served: u32,
 }
 
 /// Running sums of [`Spread`].
@@ -53,13 +65,11 @@ pub(crate) struct SpreadSums {
 }
 
 impl SpreadSums {
-    /// Counts one fsync, which came when the commit at `first` was the next one to end and needed that at `own`.
-    /// `served` is how many the own one served before.
+    /// Counts an fsync that waited for its own commit.
     pub(crate) fn add(
         &mut self,
         row: &Sync,
-        (first, own): (usize, usize),
-        served: u32,
+        SyncPlace { first, own, served }: SyncPlace,
         journal: &Journal,
         split: &Split,
     ) {
@@ -67,7 +77,7 @@ impl SpreadSums {
         if began_after_rest(journal, own) {
             self.bursts += u64::from(served == 0);
             self.in_time += 1;
-            self.total_ns = self.total_ns.saturating_add(duration_ns);
+            self.total_ns.grow(duration_ns);
         } else if first < own
             && began_after_rest(journal, first)
             && split.commits.iter().any(|&(index, _)| index == first)
@@ -78,8 +88,8 @@ impl SpreadSums {
                 return;
             };
             self.late_by.record(late_by_ns);
-            self.waited_ns = (self.waited_ns).saturating_add(split.parts.get(Part::Predecessor));
-            self.total_ns = self.total_ns.saturating_add(duration_ns);
+            self.waited_ns.grow(split.parts.get(Part::Predecessor));
+            self.total_ns.grow(duration_ns);
         }
     }
 
@@ -100,8 +110,8 @@ impl SpreadSums {
     }
 }
 
-/// Whether the commit at `index` is a full one before which the journal had rested. Of the first one that is
-/// remembered that is not known.
+/// Returns whether the commit at `index` is a full one that began after a rest of the journal. Of the first remembered
+/// one that is unknown.
 fn began_after_rest(journal: &Journal, index: usize) -> bool {
     let history = journal.history();
     let (Some(before), Some(commit)) =
@@ -110,7 +120,9 @@ fn began_after_rest(journal: &Journal, index: usize) -> bool {
         return false;
     };
     let rest_ns = commit.row.start_ns.saturating_sub(before.row.end_ns);
-    commit.row.kind == CommitKind::Full && rest_ns > 0 && rest_ns >= commit.duration_ns() / REST
+    commit.row.kind == CommitKind::Full
+        && rest_ns > 0
+        && rest_ns >= commit.duration_ns() / REST_DIVISOR
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A report from the sums that the recorder keeps in its summary mode.
+//! Reports from the sums of the recorder's summary mode.
 //!
-//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system. No
-//! single call is known, so no call is split, nobody is blamed, and the models lack their inputs. But an fsync needs
-//! one commit. Time that fsyncs waited for commits beyond one mean commit each, they waited for commits that did not
+//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system. Single
+//! calls are unknown, so no call is split, nobody is blamed, and the models lack their inputs. But an fsync needs one
+//! commit. The time that fsyncs waited for commits, beyond one mean commit each, was spent on commits that did not
 //! serve them.
 
 use std::collections::BTreeMap;
@@ -14,12 +14,13 @@ use luc_events::{Cause, Cgroup, Dev, Tgid};
 use crate::actor::Actor;
 use crate::fast::FastMap;
 use crate::findings::{Evidence, Finding, FindingKind, Unit, ranked};
+use crate::grow::Grow as _;
 use crate::histogram::Latency;
 use crate::report::{Account, DiskReport, FileSystemReport, ProcessReport, Report};
 use crate::threads::{is_idle, is_storage};
 
-/// Why there are no predictions.
-const UNKNOWN: &str = "recorded as summary";
+/// The reason why there are no predictions.
+const SUMMARY_REASON: &str = "recorded as summary";
 
 /// Durations by powers of two.
 #[derive(Clone, Debug)]
@@ -37,10 +38,9 @@ impl Default for Durations {
 
 impl Durations {
     fn add(&mut self, row: &Summary) {
-        let place = &mut self.counts[row.log2_ns.min(63) as usize];
-        *place = place.saturating_add(row.count);
-        self.count = self.count.saturating_add(row.count);
-        self.total_ns = self.total_ns.saturating_add(row.total_ns);
+        self.counts[row.log2_ns.min(63) as usize].grow(row.count);
+        self.count.grow(row.count);
+        self.total_ns.grow(row.total_ns);
     }
 
     /// Quantiles are upper edges of powers of two: at most twice too high.
@@ -77,7 +77,6 @@ impl Durations {
     }
 }
 
-/// All sums of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     syncs: FastMap<Dev, Durations>,
@@ -94,16 +93,15 @@ impl Sums {
             Summarized::Sync => {
                 self.syncs.entry(row.dev).or_default().add(row);
                 let by = self.syncs_by.entry((row.process, row.cgroup)).or_default();
-                by.0 = by.0.saturating_add(row.count);
-                by.1 = by.1.saturating_add(row.total_ns);
+                by.0.grow(row.count);
+                by.1.grow(row.total_ns);
             }
             Summarized::Commit => self.commits.entry(row.dev).or_default().add(row),
             Summarized::Request => self.requests.entry(row.dev).or_default()[0].add(row),
             Summarized::Flush => self.requests.entry(row.dev).or_default()[1].add(row),
             Summarized::Wait => {
                 let key = (row.dev, row.process, row.cause);
-                let sum = self.waits.entry(key).or_default();
-                *sum = sum.saturating_add(row.total_ns);
+                self.waits.entry(key).or_default().grow(row.total_ns);
             }
         }
     }
@@ -117,7 +115,7 @@ impl Sums {
             }
         }
         for found in &mut report.file_systems {
-            found.batching.unknown = Some(UNKNOWN);
+            found.batching.unknown = Some(SUMMARY_REASON);
             if let Some(syncs) = self.syncs.get(&found.dev) {
                 found.syncs.latency = syncs.latency();
                 found.syncs.per_s = syncs.count as f64 / seconds;
@@ -192,7 +190,7 @@ impl Sums {
         disks
     }
 
-    /// What was found, most important first. The report must be filled.
+    /// Finds problems, most important first. The report must be filled.
     pub(crate) fn findings(&self, report: &Report) -> Vec<Finding> {
         let mut by_place: BTreeMap<Dev, FastMap<Cause, u64>> = BTreeMap::new();
         let mut total_ns = 0_u64;
@@ -204,8 +202,7 @@ impl Sums {
                 .any(|account| account.comm.starts_with("jbd2/"));
             if is_storage(cause) && !is_journal {
                 total_ns = total_ns.saturating_add(ns);
-                let sum = by_place.entry(dev).or_default().entry(cause).or_default();
-                *sum = sum.saturating_add(ns);
+                by_place.entry(dev).or_default().entry(cause).or_default().grow(ns);
             }
         }
         let found =
@@ -265,7 +262,7 @@ impl Sums {
                 Vec::new(),
             )],
         };
-        found.extend(BLOCKED.iter().map(|&(cause, kind, what)| {
+        found.extend(CAUSE_FINDINGS.iter().map(|&(cause, kind, what)| {
             finding(kind, sum(&[cause]), format!("calls{name} {what}"), Vec::new())
         }));
         found.retain(|finding| finding.cost_ns > 0);
@@ -273,8 +270,8 @@ impl Sums {
     }
 }
 
-/// What a cause of waits says by itself.
-const BLOCKED: [(Cause, FindingKind, &str); 6] = [
+/// Findings that a cause of waits shows by itself.
+const CAUSE_FINDINGS: [(Cause, FindingKind, &str); 6] = [
     (
         Cause::ShadowBuffer,
         FindingKind::WriteDelayBound,
@@ -311,13 +308,12 @@ fn evidence(waited_ns: u64, syncs: u64, commits: &Durations) -> Vec<Evidence> {
 
 fn add_wait(account: &mut Account, cause: Cause, ns: u64) {
     if is_idle(cause) {
-        account.idle_ns = account.idle_ns.saturating_add(ns);
+        account.idle_ns.grow(ns);
     } else {
-        let sum = account.blocked.entry(cause.name()).or_default();
-        *sum = sum.saturating_add(ns);
+        account.blocked.entry(cause.name()).or_default().grow(ns);
     }
     if is_storage(cause) {
-        account.storage_ns = account.storage_ns.saturating_add(ns);
+        account.storage_ns.grow(ns);
     }
     let signed = i64::try_from(ns).unwrap_or(i64::MAX);
     account.unaccounted_ns = account.unaccounted_ns.saturating_sub(signed);

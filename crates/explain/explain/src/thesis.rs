@@ -1,21 +1,21 @@
-//! Algorithms 4.1 and 4.2 of the thesis, as it states them, beside what was measured.
+//! Algorithms 4.1 and 4.2 of the thesis as published, compared with measurements.
 //!
-//! **4.1** predicts an fsync's time: it ends with the first commit that begins after the fsync. Commits that
-//! began before the earliest fsync left are taken out, since they serve no fsync any more.
+//! **4.1** predicts an fsync's time: it ends with the first commit that begins after the fsync. Commits that began
+//! before the earliest remaining fsync are taken out, since they serve no fsync any more.
 //!
-//! **4.2** classes writes by the commit they meet: X ends before the commit begins, Y is in progress when it begins
-//! (blocked for the whole commit), Z begins during it (blocked for its rest). The thesis' sums for `T_write` in Y and
-//! Z are `r_write - q_write` in other letters. So the measurement can be compared with how long each class should be
-//! blocked: not at all, `T_JC`, `r_JC - q_write`.
+//! **4.2** classes writes by the commit that they meet. X ends before the commit begins. Y is in progress when it
+//! begins, and is blocked for the whole commit. Z begins during it, and is blocked for its rest. The thesis' sums for
+//! `T_write` in Y and Z are `r_write - q_write` in other letters. So each class's measured blocking can be compared
+//! with the predicted one: 0, `T_JC`, `r_JC - q_write`.
 
 use serde::Serialize;
 
 use luc_events::tables::Commit;
 
-/// Algorithm 4.1 over a file system's fsyncs, and LUC's own prediction beside it.
+/// Algorithm 4.1 over a file system's fsyncs, and LUC's own prediction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FsyncModel {
-    /// fsyncs for which both predict.
+    /// Number of fsyncs that both predict.
     pub count: u64,
     /// fsyncs after which no recorded commit began: Algorithm 4.1 has no prediction.
     pub without_commit: u64,
@@ -84,7 +84,7 @@ impl FsyncSums {
     }
 }
 
-/// The class of a write by the commit it meets.
+/// Class of a write by the commit that it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     X,
@@ -92,8 +92,8 @@ pub(crate) enum Class {
     Z,
 }
 
-/// The class of a write and how long it is blocked by Algorithm 4.2; `commit` is the first that ended after the
-/// write began.
+/// Returns the class of a write and the time that Algorithm 4.2 predicts it to be blocked. `commit` is the first that
+/// ended after the write began.
 pub(crate) fn classify(enter_ns: u64, exit_ns: u64, commit: Option<&Commit>) -> (Class, u64) {
     match commit {
         Some(commit) if commit.start_ns >= exit_ns => (Class::X, 0),
@@ -103,17 +103,17 @@ pub(crate) fn classify(enter_ns: u64, exit_ns: u64, commit: Option<&Commit>) -> 
     }
 }
 
-/// One class of Algorithm 4.2.
+/// A class of Algorithm 4.2.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WriteClass {
     pub writes: u64,
-    /// How long they are blocked in all by the algorithm, in nanoseconds.
+    /// Predicted time that they are blocked in all, in nanoseconds.
     pub predicted_blocked_ns: u64,
-    /// How long they were blocked by a commit in all (write delay and lock-up), in nanoseconds.
+    /// Measured time that a commit blocked them in all (write delay and lock-up), in nanoseconds.
     pub measured_blocked_ns: u64,
-    /// Writes of it that were blocked at all.
+    /// Number of writes that were blocked at all.
     pub blocked: u64,
-    /// Writes of it that returned before the commit ended, which the algorithm does not foresee.
+    /// Number of writes that returned before the commit ended, which the algorithm does not foresee.
     pub returned_early: u64,
 }
 

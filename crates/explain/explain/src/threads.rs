@@ -1,4 +1,4 @@
-//! Threads: who they are, what they recently waited for, and where all their time went.
+//! Threads: identity, recent waits, and accounts of all their time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,16 +8,17 @@ use luc_events::{Cause, Cgroup, Pid, Tgid};
 
 use crate::device_wait::DeviceWait;
 use crate::fast::{FastMap, FastSet};
+use crate::grow::Grow as _;
 use crate::report::{Account, Accounts};
 use crate::split::Piece;
 
-/// Waits that are kept per thread until the call they lie in is complete. Of longer calls the earliest waits
-/// are lost from the split (never from the accounts), and the report counts them.
-const MEMORY_WAITS: usize = 512;
-/// Threads that have accounts of their own in the report; of the others only processes' and cgroups'.
-const REPORTED_THREADS: usize = 1_000;
+/// Maximum number of waits kept per thread until the call around them is complete. Of longer calls the split loses the
+/// earliest waits (the accounts do not), and the report counts them.
+const MAX_RECENT_WAITS: usize = 512;
+/// Maximum number of threads with accounts in the report. The others are only in the accounts of processes and cgroups.
+const MAX_REPORTED_THREADS: usize = 1_000;
 
-/// Where a thread's time went, in nanoseconds.
+/// A thread's time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     wall: u64,
@@ -25,40 +26,36 @@ struct Sums {
     system: u64,
     runnable: u64,
     blocked: [u64; Cause::ALL.len()],
-    /// How often it was frozen; of several threads, that of the thread with most.
+    /// Number of times that it was frozen; for several threads, that of the thread with most.
     freezes: u64,
-    /// The longest of these times; of several threads, the longest of all.
+    /// Longest of these times; for several threads, the longest of all.
     longest_frozen: u64,
 }
 
 impl Sums {
     fn add(&mut self, other: &Self) {
-        grow(&mut self.wall, other.wall);
-        grow(&mut self.user, other.user);
-        grow(&mut self.system, other.system);
-        grow(&mut self.runnable, other.runnable);
+        self.wall.grow(other.wall);
+        self.user.grow(other.user);
+        self.system.grow(other.system);
+        self.runnable.grow(other.runnable);
         for (sum, ns) in self.blocked.iter_mut().zip(other.blocked) {
-            grow(sum, ns);
+            sum.grow(ns);
         }
         self.freezes = self.freezes.max(other.freezes);
         self.longest_frozen = self.longest_frozen.max(other.longest_frozen);
     }
 }
 
-fn grow(sum: &mut u64, ns: u64) {
-    *sum = sum.saturating_add(ns);
-}
-
 /// Waits since a thread's last fsync.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cycle {
-    /// When that fsync ended; 0: there was none.
+    /// End of that fsync; 0 without one.
     since_ns: u64,
-    /// Blocked on other things than the journal and its locks.
+    /// Time blocked on other things than the journal and its locks.
     thinking_ns: u64,
     waited_ns: u64,
-    /// Brief waits: thinking, and all. They come in sums over several cycles, so the rest of one cycle is left for
-    /// the next.
+    /// Brief waits: thinking, and all. They are sums over several cycles, so the rest of one cycle is left for the
+    /// next.
     brief_thinking_ns: u64,
     brief_ns: u64,
 }
@@ -76,14 +73,14 @@ pub(crate) struct Thread {
     task: Option<(u64, u64)>,
 }
 
-/// The parent of all threads of the kernel.
+/// Parent of all kernel threads.
 const KTHREADD: Tgid = Tgid(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     threads: FastMap<Pid, Thread>,
     comms: FastMap<Tgid, String>,
-    /// Processes that are threads of the kernel.
+    /// Processes that are kernel threads.
     kernel: FastSet<Tgid>,
     exited: Vec<Account>,
     exited_sums: FastMap<(u32, u64), Sums>,
@@ -91,7 +88,7 @@ pub(crate) struct Threads {
     start_ns: u64,
 }
 
-/// Whether a wait for this is for the journal, or for a lock whose holder waits for the journal.
+/// Returns whether a wait is for the journal, or for a lock whose holder waits for the journal.
 fn is_for_journal(cause: Cause) -> bool {
     matches!(
         cause,
@@ -105,7 +102,7 @@ fn is_for_journal(cause: Cause) -> bool {
     )
 }
 
-/// Whether a wait for this can lie inside a file-system call and takes part in its split.
+/// Returns whether a wait can lie inside a file-system call and takes part in its split.
 fn is_in_calls(row: &Wait) -> bool {
     row.state == WaitState::Uninterruptible
         || !matches!(
@@ -121,12 +118,12 @@ fn is_in_calls(row: &Wait) -> bool {
 }
 
 impl Threads {
-    /// Times before this do not count: the trace began then.
+    /// Sets the begin of the trace: earlier times do not count.
     pub(crate) fn begin_at(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
     }
 
-    /// The thread, its process and cgroup as a row says, seen at `at_ns`.
+    /// Returns a thread that was seen at `at_ns`, with the process and cgroup of a row.
     pub(crate) fn see(
         &mut self,
         thread: Pid,
@@ -150,27 +147,27 @@ impl Threads {
         let off_ns = piece.off_ns.max(thread.begin_ns).min(piece.on_ns);
         let woken_ns = piece.woken_ns.max(off_ns);
         let blocked = &mut thread.sums.blocked[usize::from(piece.cause.code())];
-        grow(blocked, woken_ns - off_ns);
-        grow(&mut thread.sums.runnable, piece.on_ns - woken_ns);
-        grow(&mut thread.cycle.waited_ns, piece.on_ns - off_ns);
+        blocked.grow(woken_ns - off_ns);
+        thread.sums.runnable.grow(piece.on_ns - woken_ns);
+        thread.cycle.waited_ns.grow(piece.on_ns - off_ns);
         if !is_for_journal(piece.cause) {
-            grow(&mut thread.cycle.thinking_ns, woken_ns - off_ns);
+            thread.cycle.thinking_ns.grow(woken_ns - off_ns);
         }
         if piece.cause == Cause::Frozen {
-            grow(&mut thread.sums.freezes, 1);
+            thread.sums.freezes.grow(1);
             thread.sums.longest_frozen = thread.sums.longest_frozen.max(woken_ns - off_ns);
         }
         thread.device_wait.add(row);
         if is_in_calls(row) {
             thread.recent.push_back(piece);
-            if thread.recent.len() > MEMORY_WAITS {
+            if thread.recent.len() > MAX_RECENT_WAITS {
                 thread.recent.pop_front();
                 self.forgotten_waits += 1;
             }
         }
     }
 
-    /// Sums of brief waits: they are too short to matter to a call's split.
+    /// Adds sums of brief waits, which are too short to matter to a call's split.
     pub(crate) fn add_brief_wait(&mut self, row: &BriefWait) {
         let thread = self.see(row.thread, row.process, row.cgroup, row.since_ns);
         let cause = usize::from(row.cause.code());
@@ -178,15 +175,15 @@ impl Threads {
             Cause::Preempted => (0, row.blocked_ns.saturating_add(row.runnable_ns)),
             _ => (row.blocked_ns, row.runnable_ns),
         };
-        grow(&mut thread.sums.blocked[cause], blocked_ns);
-        grow(&mut thread.sums.runnable, runnable_ns);
-        grow(&mut thread.cycle.brief_ns, blocked_ns.saturating_add(runnable_ns));
+        thread.sums.blocked[cause].grow(blocked_ns);
+        thread.sums.runnable.grow(runnable_ns);
+        thread.cycle.brief_ns.grow(blocked_ns.saturating_add(runnable_ns));
         if !is_for_journal(row.cause) {
-            grow(&mut thread.cycle.brief_thinking_ns, blocked_ns);
+            thread.cycle.brief_thinking_ns.grow(blocked_ns);
         }
     }
 
-    /// A thread's name; empty if it is not known.
+    /// Returns a thread's name; empty if unknown.
     pub(crate) fn thread_comm(&self, thread: Pid) -> &str {
         let known = self.threads.get(&thread);
         known.map_or("", |thread| &thread.comm)
@@ -217,7 +214,7 @@ impl Threads {
             let sums = thread.sums_until(row.exit_ns);
             let key = (thread.process.0, thread.cgroup.0);
             self.exited_sums.entry(key).or_default().add(&sums);
-            if self.exited.len() < REPORTED_THREADS {
+            if self.exited.len() < MAX_REPORTED_THREADS {
                 self.exited.push(account(
                     &sums,
                     Some(row.thread),
@@ -229,29 +226,29 @@ impl Threads {
         }
     }
 
-    /// A thread's process and cgroup, if it has been seen and has not ended.
+    /// Returns a thread's process and cgroup, if it has been seen and has not ended.
     pub(crate) fn actor(&self, thread: Pid) -> Option<(Tgid, Cgroup)> {
         let thread = self.threads.get(&thread)?;
         Some((thread.process, thread.cgroup))
     }
 
-    /// The thread's last wait for a device.
+    /// Returns the thread's last wait for a device.
     pub(crate) fn device_wait(&self, thread: Pid) -> DeviceWait {
         let found = self.threads.get(&thread);
         found.map_or_else(DeviceWait::default, |found| found.device_wait)
     }
 
-    /// A process' name; empty if no row has it.
+    /// Returns a process' name; empty if unknown.
     pub(crate) fn comm(&self, process: Tgid) -> &str {
         self.comms.get(&process).map_or("", String::as_str)
     }
 
-    /// Whether a process is a thread of the kernel; `None` if no row has it.
+    /// Returns whether a process is a kernel thread; `None` if unknown.
     pub(crate) fn is_kernel(&self, process: Tgid) -> Option<bool> {
         (self.comms.contains_key(&process)).then(|| self.kernel.contains(&process))
     }
 
-    /// The accounts as of `end_ns`, longest waits for storage first.
+    /// Returns the accounts at `end_ns`, longest waits for storage first.
     pub(crate) fn accounts(&self, end_ns: u64) -> Accounts {
         let mut owners = self.exited_sums.clone();
         let mut threads = self.exited.clone();
@@ -295,7 +292,7 @@ impl Threads {
                 (std::cmp::Reverse(account.storage_ns), std::cmp::Reverse(account.wall_ns), id)
             });
         }
-        accounts.threads.truncate(REPORTED_THREADS);
+        accounts.threads.truncate(MAX_REPORTED_THREADS);
         accounts
     }
 }
@@ -313,8 +310,8 @@ impl Thread {
         into.len() - before
     }
 
-    /// Ends a round trip with an fsync that ended at `exit_ns` and had the waits `inside`. Returns how long the
-    /// thread was thinking and how long on a processor since its previous fsync, if there was one.
+    /// Ends a round trip with an fsync that ended at `exit_ns` and had the waits `inside`. Returns the thinking time
+    /// and the processor time since the thread's previous fsync, if there was one.
     pub(crate) fn end_cycle<'a>(
         &mut self,
         exit_ns: u64,
@@ -323,9 +320,9 @@ impl Thread {
         let cycle = self.cycle;
         let (mut waited, mut thinking_inside) = (0, 0);
         for wait in inside {
-            grow(&mut waited, wait.on_ns - wait.off_ns);
+            waited.grow(wait.on_ns - wait.off_ns);
             if !is_for_journal(wait.cause) {
-                grow(&mut thinking_inside, wait.woken_ns - wait.off_ns);
+                thinking_inside.grow(wait.woken_ns - wait.off_ns);
             }
         }
         let length_ns = exit_ns.saturating_sub(cycle.since_ns);
@@ -348,12 +345,12 @@ impl Thread {
     }
 }
 
-/// Whether blocked time of this cause is idleness: waiting for work.
+/// Returns whether blocked time of this cause is idle: waiting for work.
 pub(crate) fn is_idle(cause: Cause) -> bool {
     matches!(cause, Cause::Sleep | Cause::Poll | Cause::PipeSocket)
 }
 
-/// Whether blocked time of this cause is due to files and disks.
+/// Returns whether blocked time of this cause is due to files and disks.
 pub fn is_storage(cause: Cause) -> bool {
     match cause {
         Cause::CommitWait

@@ -1,7 +1,7 @@
-//! Whose bytes a file system wrote, over time.
+//! Bytes that file systems wrote over time, by owner.
 //!
-//! Any thread may write data: the caller of fsync, the journal's, a flusher. The data belongs to whoever made it
-//! dirty. So dirtied bytes are remembered per file, and written bytes are charged to the file's dirtiers in
+//! Any thread may write data: the caller of fsync, the journal's thread, a flusher. The data belongs to the process
+//! that dirtied it. So dirtied bytes are remembered per file, and written bytes are charged to the file's dirtiers in
 //! proportion, or to the writer if there are none.
 
 use std::collections::VecDeque;
@@ -11,27 +11,28 @@ use luc_events::tables::Data;
 use luc_events::{Dev, Inode};
 
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::owners::{OwnerId, Owners};
 
-/// Over how long one row of the `data` table sums.
+/// Time over which a row of the `data` table sums.
 const INTERVAL_NS: u64 = 10_000_000;
-/// Written bytes are remembered for this many intervals, a minute: longer than any usual commit.
-const MEMORY_INTERVALS: usize = 6_000;
-/// How many files' dirtiers are remembered.
-const MEMORY_FILES: usize = 1 << 16;
+/// Maximum number of intervals for which written bytes are remembered: a minute, longer than any usual commit.
+const MAX_INTERVALS: usize = 6_000;
+/// Maximum number of files whose dirtiers are remembered.
+const MAX_FILES: usize = 1 << 16;
 
-/// Bytes by owner: few owners, so a list.
+/// Bytes by owner: a list, because owners are few.
 pub(crate) type Shares = Vec<(OwnerId, u64)>;
 
 /// Adds to an owner's bytes.
 pub(crate) fn add_share(shares: &mut Shares, owner: OwnerId, bytes: u64) {
     match shares.iter_mut().find(|(found, _)| *found == owner) {
-        Some((_, sum)) => *sum = sum.saturating_add(bytes),
+        Some((_, sum)) => sum.grow(bytes),
         None => shares.push((owner, bytes)),
     }
 }
 
-/// `amount` times `share` over `whole`.
+/// Returns `amount` times `share` over `whole`.
 fn part(amount: u64, share: u64, whole: u64) -> u64 {
     match amount.checked_mul(share) {
         Some(product) => product / whole,
@@ -46,7 +47,7 @@ pub(crate) struct Traffic {
     written: FastMap<Dev, VecDeque<(u64, Shares)>>,
     peak_bytes: FastMap<Dev, u64>,
     dirtied: FastMap<(Dev, OwnerId), u64>,
-    /// Who is charged for the row that is being taken in: allocated once.
+    /// Charges of the present row, kept so that the list is allocated once.
     charged: Shares,
 }
 
@@ -56,14 +57,13 @@ impl Traffic {
         let owner = owners.id(row.process, row.cgroup);
         let file = (row.dev.0, row.inode.0);
         if row.direction == Direction::Dirtied {
-            if self.dirty.len() >= MEMORY_FILES && !self.dirty.contains_key(&file) {
+            if self.dirty.len() >= MAX_FILES && !self.dirty.contains_key(&file) {
                 self.dirty.clear();
             }
             // Most files have one dirtier, and there are many.
             let dirtiers = (self.dirty.entry(file)).or_insert_with(|| Shares::with_capacity(1));
             add_share(dirtiers, owner, row.bytes);
-            let sum = self.dirtied.entry((row.dev, owner)).or_default();
-            *sum = sum.saturating_add(row.bytes);
+            self.dirtied.entry((row.dev, owner)).or_default().grow(row.bytes);
             return;
         }
         self.charge(row.dev, row.inode, row.bytes, owner);
@@ -71,7 +71,7 @@ impl Traffic {
         let written = self.written.entry(row.dev).or_default();
         if written.back().is_none_or(|&(last, _)| last < interval) {
             written.push_back((interval, Shares::new()));
-            if written.len() > MEMORY_INTERVALS {
+            if written.len() > MAX_INTERVALS {
                 written.pop_front();
             }
         }
@@ -85,7 +85,7 @@ impl Traffic {
         }
     }
 
-    /// Takes `bytes` from a file's dirtiers in proportion, and notes in `charged` how much from whom.
+    /// Takes `bytes` from a file's dirtiers in proportion, and notes the charges in `charged`.
     fn charge(&mut self, dev: Dev, inode: Inode, bytes: u64, writer: OwnerId) {
         self.charged.clear();
         let Some(dirtiers) = self.dirty.get_mut(&(dev.0, inode.0)) else {
@@ -108,14 +108,14 @@ impl Traffic {
         }
     }
 
-    /// Whose bytes were written on `dev` between two times.
+    /// Returns the bytes written on `dev` between two times, by owner.
     pub(crate) fn between(&self, dev: Dev, from_ns: u64, to_ns: u64) -> Shares {
         let mut sums = Shares::new();
         self.fill_between(&mut sums, dev, from_ns, to_ns);
         sums
     }
 
-    /// The same in place of what is in `sums`.
+    /// Replaces `sums` by the bytes written on `dev` between two times, by owner.
     pub(crate) fn fill_between(&self, sums: &mut Shares, dev: Dev, from_ns: u64, to_ns: u64) {
         sums.clear();
         let Some(written) = self.written.get(&dev) else {
@@ -135,13 +135,13 @@ impl Traffic {
         }
     }
 
-    /// Who made how many bytes dirty on `dev`, in no order.
+    /// Returns the bytes dirtied on `dev`, by owner, in no order.
     pub(crate) fn dirtied_on(&self, dev: Dev) -> impl Iterator<Item = (OwnerId, u64)> {
         let on_dev = self.dirtied.iter().filter(move |((on, _), _)| *on == dev);
         on_dev.map(|(&(_, owner), &bytes)| (owner, bytes))
     }
 
-    /// The most bytes per second that were written on `dev` within 10 ms.
+    /// Returns the highest rate at which `dev` was written within 10 ms.
     pub(crate) fn peak_bytes_per_s(&self, dev: Dev) -> f64 {
         let bytes = self.peak_bytes.get(&dev).copied().unwrap_or(0);
         bytes as f64 * (1e9 / INTERVAL_NS as f64)

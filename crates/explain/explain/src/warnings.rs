@@ -1,4 +1,4 @@
-//! Where data is at risk, and where the trace has holes.
+//! Warnings of data at risk and of gaps in the trace.
 
 use luc_events::Dev;
 
@@ -31,7 +31,7 @@ const RISKY: [(&str, WarningKind, &str); 6] = [
     ("norecovery", WarningKind::MayLoseData, "does not replay the journal when it is mounted"),
 ];
 
-/// All warnings about a report whose findings are known.
+/// Returns the warnings about a report whose findings are known.
 pub(crate) fn warn(report: &Report) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = report.file_systems.iter().flat_map(about).collect();
     let is_about_commits = |kind| {

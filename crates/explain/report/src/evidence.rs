@@ -1,9 +1,9 @@
-//! What a finding rests on, as people read it.
+//! Text of the figures that a finding rests on.
 
 use luc_explain::{Evidence, Unit};
 use luc_units::figures::{Share, Size, Time, three_digits};
 
-/// A figure with its unit.
+/// Formats a figure with its unit.
 pub(crate) fn evidence(evidence: &Evidence) -> String {
     let value = evidence.value;
     match evidence.unit {

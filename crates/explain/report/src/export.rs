@@ -1,4 +1,4 @@
-//! Formats of a report. Each sees the trace while it is analysed, once, and writes itself when all is known.
+//! Formats of a report. Each observes the analysis of the trace and writes its file at the end.
 
 use std::fmt;
 use std::io;
@@ -7,17 +7,16 @@ use std::ops::ControlFlow;
 use luc_events::tables::{FileSystem, Task, Wait};
 use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
 
-/// One format being made.
+/// A format of a report, which is made while the trace is analysed.
 pub trait Export: Observer {
-    /// Writes what is left to write.
+    /// Writes the rest of the file.
     ///
     /// # Errors
-    ///
     /// The first error of the writer, also from before.
     fn finish(self: Box<Self>, report: &Report) -> io::Result<()>;
 }
 
-/// Asked from time to time with rows read and rows in all; `Break` ends the reading.
+/// Callback with the number of rows read and of all rows; `Break` ends the reading.
 pub type Progress<'a> = Box<dyn FnMut(u64, u64) -> ControlFlow<()> + 'a>;
 
 /// Several formats made by one reading of a trace.
@@ -41,10 +40,9 @@ impl<'a> Exports<'a> {
         self.exports.push(Box::new(export));
     }
 
-    /// Writes all of them.
+    /// Finishes all formats.
     ///
     /// # Errors
-    ///
     /// The first error of a writer.
     pub fn finish(self, report: &Report) -> io::Result<()> {
         self.exports.into_iter().try_for_each(|export| export.finish(report))

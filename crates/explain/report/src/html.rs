@@ -1,8 +1,8 @@
-//! One page with everything in it, for a browser: no other file, no network.
+//! A page for a browser that needs no other file and no network.
 //!
-//! What matters can be read without scripts and on paper; a script only draws the detailed timelines. The
-//! page's size is bounded for any trace: lists are cut (and say so), names are clipped, time is summed into at
-//! most 240 steps, and details are those of some periods of at most 6,000 pieces.
+//! It can be read without scripts and on paper; a script only draws the detailed timelines. The page's size is bounded
+//! for any trace. Lists are cut (and say so), and names are clipped. Time is summed into at most 240 steps. Details are
+//! those of some periods of at most 6,000 pieces.
 
 use std::io::{self, Write};
 
@@ -19,12 +19,13 @@ mod island;
 mod meaning;
 mod page;
 mod sharing;
+mod table;
 mod tables;
 mod timeline;
 
 use timeline::Timeline;
 
-/// The HTML page of a report.
+/// Writer of a report's HTML page.
 #[derive(Debug)]
 pub struct Html<W> {
     out: W,
@@ -32,7 +33,7 @@ pub struct Html<W> {
 }
 
 impl<W: Write> Html<W> {
-    /// Begins the page of a trace with this description.
+    /// Begins the page of a trace.
     pub fn new(trace: &Trace, out: W) -> Self {
         Self { out, timeline: Timeline::new(trace.start_ns) }
     }

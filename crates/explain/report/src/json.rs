@@ -1,4 +1,4 @@
-//! The whole report as JSON: the structure of [`luc_explain::Report`], with its version.
+//! A report as JSON: the structure of [`luc_explain::Report`], with its version.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,13 @@ use crate::Export;
 /// Writes a report as JSON, with a line's end.
 ///
 /// # Errors
-///
 /// The writer's.
 pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, report)?;
     writeln!(out)
 }
 
-/// The JSON of a report.
+/// Writer of a report's JSON.
 #[derive(Debug)]
 pub struct Json<W>(pub W);
 

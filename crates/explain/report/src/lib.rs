@@ -1,10 +1,10 @@
-//! Shows what an analysis found.
+//! Formats of an analysis' report.
 //!
 //! - [`text`]: for a terminal.
-//! - [`html`]: one page with everything in it, for a browser.
+//! - [`html`]: one page for a browser.
 //! - [`perfetto`]: a trace for <https://ui.perfetto.dev>.
-//! - [`openmetrics`]: for Prometheus and what else reads its format.
-//! - [`json`]: all of it, for programs.
+//! - [`openmetrics`]: for Prometheus and other readers of its format.
+//! - [`json`]: the whole report, for programs.
 //! - [`export`]: what these have in common. [`output`]: files that appear whole or not at all.
 
 mod evidence;

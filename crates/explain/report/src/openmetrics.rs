@@ -21,15 +21,15 @@ mod families;
 mod sharing;
 
 pub use families::Style;
-use families::{Families, Kind, Labels};
+use families::{Families, FamilyKind, Labels};
 
 /// Maximum number of file systems, of disks, of cgroups and of findings that have metrics.
 const MAX_SERIES: usize = 100;
-/// Buckets of histograms end at these powers of two, in ns: 1 us to 69 s. All series have all of them, as those who add
-/// up series add up their buckets.
+/// Powers of two, in ns, at which buckets end: 1 us to 69 s. All series have all buckets, because sums over series are
+/// sums over their buckets.
 const BUCKETS: RangeInclusive<u32> = 10..=36;
 
-/// The OpenMetrics text of a report.
+/// Writer of a report's OpenMetrics text.
 #[derive(Debug)]
 pub struct OpenMetrics<W>(pub W);
 
@@ -42,7 +42,7 @@ impl<W: Write> Export for OpenMetrics<W> {
     }
 }
 
-/// The text of a report in Prometheus' format, version 0.0.4.
+/// Writer of a report's text in Prometheus' format, version 0.0.4.
 #[derive(Debug)]
 pub struct Prometheus<W>(pub W);
 
@@ -84,7 +84,7 @@ fn trace(families: &mut Families, report: &Report) {
         .with("mode", &trace.mode)
         .with("report_version", report.version);
     let help = "Where the trace is from.";
-    families.family("luc_trace_info", Kind::Info, help).sample("", &labels, 1.0);
+    families.family("luc_trace_info", FamilyKind::Info, help).sample("", &labels, 1.0);
     let none = Labels::new();
     let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
     let end_ns = trace.end_ns.saturating_add(trace.realtime_offset_ns);
@@ -98,14 +98,15 @@ fn trace(families: &mut Families, report: &Report) {
         ),
     ];
     for (name, help, value) in gauges {
-        families.family(name, Kind::Gauge, help).sample("", &none, value);
+        families.gauge(name, help, &none, value);
     }
-    let events = families.family("luc_trace_events", Kind::Counter, "Events read.");
+    let events = families.family("luc_trace_events", FamilyKind::Counter, "Events read.");
     events.sample("_total", &none, trace.events as f64);
     for (place, &count) in report.lost.iter().take(MAX_SERIES) {
         let help = "Events that the recorder could not keep.";
-        families.family("luc_trace_lost_events", Kind::Counter, help).sample(
-            "_total",
+        families.counter(
+            "luc_trace_lost_events",
+            help,
             &Labels::new().with("table", place),
             count as f64,
         );
@@ -126,22 +127,15 @@ fn syncs(families: &mut Families, file_system: &FileSystemReport) {
     histogram(families, "luc_sync_duration_seconds", help, &place, &syncs.latency);
     for (kind, &count) in &syncs.kinds {
         let help = "Calls of fsync and the like, by call.";
-        families.family("luc_syncs", Kind::Counter, help).sample(
-            "_total",
-            &place.with("call", kind),
-            count as f64,
-        );
+        families.counter("luc_syncs", help, &place.with("call", kind), count as f64);
     }
     let help = "Calls of fsync and the like that failed.";
-    families.family("luc_sync_errors", Kind::Counter, help).sample(
-        "_total",
-        &place,
-        syncs.errors as f64,
-    );
+    families.counter("luc_sync_errors", help, &place, syncs.errors as f64);
     for (part, ns) in syncs.parts.iter() {
         let help = "Where the time of fsync and the like went.";
-        families.family("luc_sync_part_seconds", Kind::Counter, help).sample(
-            "_total",
+        families.counter(
+            "luc_sync_part_seconds",
+            help,
             &place.with("part", part.name()),
             seconds(ns),
         );
@@ -169,7 +163,7 @@ fn syncs(families: &mut Families, file_system: &FileSystemReport) {
         ),
     ];
     for (name, help, value) in gauges {
-        families.family(name, Kind::Gauge, help).sample("", &place, value);
+        families.gauge(name, help, &place, value);
     }
 }
 
@@ -187,8 +181,9 @@ fn commits(families: &mut Families, file_system: &FileSystemReport) {
         (Part::Logging, commits.logging_ns),
     ] {
         let help = "Time of full commits by phase.";
-        families.family("luc_commit_phase_seconds", Kind::Counter, help).sample(
-            "_total",
+        families.counter(
+            "luc_commit_phase_seconds",
+            help,
             &place.with("phase", phase.name()),
             seconds(ns),
         );
@@ -201,8 +196,9 @@ fn calls(families: &mut Families, file_system: &FileSystemReport, name: &str, ca
     histogram(families, "luc_call_duration_seconds", help, &labels, &call.latency);
     for (part, ns) in call.parts.iter() {
         let help = "Where the time of other calls went.";
-        families.family("luc_call_part_seconds", Kind::Counter, help).sample(
-            "_total",
+        families.counter(
+            "luc_call_part_seconds",
+            help,
             &labels.with("part", part.name()),
             seconds(ns),
         );
@@ -218,22 +214,14 @@ fn disks(families: &mut Families, report: &Report) {
             histogram(families, "luc_request_duration_seconds", help, &labels, latency);
         }
         let help = "Bytes of block requests.";
-        families.family("luc_request_bytes", Kind::Counter, help).sample(
-            "_total",
-            &labels,
-            disk.bytes as f64,
-        );
+        families.counter("luc_request_bytes", help, &labels, disk.bytes as f64);
         let help = "Block requests that failed.";
-        families.family("luc_request_errors", Kind::Counter, help).sample(
-            "_total",
-            &labels,
-            disk.errors as f64,
-        );
+        families.counter("luc_request_errors", help, &labels, disk.errors as f64);
         sharing::sharing(families, disk);
     }
 }
 
-/// Thread time of cgroups, by what threads were doing; cgroups beyond the first are summed.
+/// Adds the thread time of cgroups by state. Cgroups beyond the first are summed.
 fn cgroups(families: &mut Families, accounts: &[Account]) {
     let mut rest: BTreeMap<&str, u64> = BTreeMap::new();
     for (index, account) in accounts.iter().enumerate() {
@@ -263,14 +251,10 @@ fn cgroups(families: &mut Families, accounts: &[Account]) {
 fn cgroup(families: &mut Families, id: &str, state: &str, ns: u64) {
     let help = "Thread time of a cgroup, by what threads did; storage is not in blocked.";
     let labels = Labels::new().with("cgroup", id).with("state", state);
-    families.family("luc_cgroup_thread_seconds", Kind::Counter, help).sample(
-        "_total",
-        &labels,
-        seconds(ns),
-    );
+    families.counter("luc_cgroup_thread_seconds", help, &labels, seconds(ns));
 }
 
-/// Costs by kind and file system; findings with the same labels are summed.
+/// Adds costs by kind and file system. Findings with the same labels are summed.
 fn findings(families: &mut Families, report: &Report) {
     let mut costs: BTreeMap<(&str, String), (u64, f64)> = BTreeMap::new();
     for finding in &report.findings {
@@ -281,17 +265,13 @@ fn findings(families: &mut Families, report: &Report) {
     for ((kind, device), (cost_ns, share)) in costs.into_iter().take(MAX_SERIES) {
         let labels = Labels::new().with("finding", kind).with("device", device);
         let help = "Thread time lost to a finding.";
-        families.family("luc_finding_cost_seconds", Kind::Gauge, help).sample(
-            "",
-            &labels,
-            seconds(cost_ns),
-        );
+        families.gauge("luc_finding_cost_seconds", help, &labels, seconds(cost_ns));
         let help = "The same over the time spent in calls on files.";
-        families.family("luc_finding_share_ratio", Kind::Gauge, help).sample("", &labels, share);
+        families.gauge("luc_finding_share_ratio", help, &labels, share);
     }
 }
 
-/// A histogram with a bucket per power of two, also where nothing is in it.
+/// Adds a histogram with a bucket per power of two, including the empty ones.
 fn histogram(
     families: &mut Families,
     name: &'static str,
@@ -299,7 +279,7 @@ fn histogram(
     labels: &Labels,
     latency: &Latency,
 ) {
-    let family = families.family(name, Kind::Histogram, help);
+    let family = families.family(name, FamilyKind::Histogram, help);
     let up_to = |edge_ns: u64| {
         let buckets = latency.buckets.iter();
         let inside = buckets.filter(|&&(upper_ns, _)| upper_ns <= edge_ns);

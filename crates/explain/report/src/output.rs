@@ -1,4 +1,4 @@
-//! A file that appears whole or not at all.
+//! Files that appear whole or not at all.
 
 use std::fmt;
 use std::fs::{self, File, Permissions};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use luc_units::figures::Size;
 use tempfile::NamedTempFile;
 
-/// Why a file cannot be written.
+/// The reason why a file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// Standard output is a terminal.
@@ -18,16 +18,12 @@ pub enum OutputError {
     /// Something else than a file has this name.
     #[error("{path}: this is not a regular file; name another one, or - for standard output", path = .0.display())]
     NoFile(PathBuf),
-    /// The system says no.
+    /// The system refuses.
     #[error("{path}: cannot be written: {error}; check the path, its permissions and the space left", path = .path.display())]
-    Refused {
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
+    Refused { path: PathBuf, error: io::Error },
 }
 
-/// The file that a format is written to until it is complete.
+/// Writer of a file under a temporary name, or of standard output.
 #[derive(Debug)]
 pub enum Writer {
     Stdout(BufWriter<Stdout>),
@@ -51,8 +47,8 @@ impl Write for Writer {
     }
 }
 
-/// Where a file goes, which could be written there when it was looked at; `None`: standard output. Targets are equal where
-/// they are one file, however it was named.
+/// A path for a file, which could be written when it was checked; `None` is standard output. Targets are equal if they
+/// are one file, whatever its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target(Option<PathBuf>);
 
@@ -60,7 +56,7 @@ pub struct Target(Option<PathBuf>);
 #[derive(Debug)]
 pub struct Output(Option<(NamedTempFile, PathBuf)>);
 
-/// A file that is in its place.
+/// A complete file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     path: PathBuf,
@@ -74,7 +70,7 @@ impl fmt::Display for Written {
 }
 
 impl Target {
-    /// Looks at a path; `-` is standard output. Nothing is made yet.
+    /// Checks a path, and makes nothing yet; `-` is standard output.
     ///
     /// # Errors
     /// If something other than a file is there, or its folder is missing.
@@ -101,7 +97,7 @@ impl Target {
         }
     }
 
-    /// Begins the file.
+    /// Begins the file under a temporary name.
     ///
     /// # Errors
     /// If nothing can be written there.
@@ -114,14 +110,13 @@ impl Target {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder(&path))
             .map_err(|error| refused(&path, error))?;
-        let writer = file.as_file().try_clone();
-        let writer = writer.map_err(|error| refused(&path, error))?;
+        let writer = file.as_file().try_clone().map_err(|error| refused(&path, error))?;
         Ok((Output(Some((file, path))), Writer::File(BufWriter::with_capacity(1 << 16, writer))))
     }
 }
 
 impl Output {
-    /// Puts the whole file in its place; `None`: it was standard output.
+    /// Moves the complete file to its path. Returns `None` for standard output.
     ///
     /// # Errors
     /// If it cannot be put there.

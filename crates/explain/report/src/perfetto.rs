@@ -1,16 +1,16 @@
 //! A trace for <https://ui.perfetto.dev>, in its native protobuf, streamed while the analysis runs.
 //!
-//! - Each process has its threads, with the calls of each as slices; inside a call its parts, named as in
+//! - Each process has its threads, and each thread its calls as slices. Inside a call are its parts, named as in
 //!   reports. A track below has all times off the processor, by cause.
-//! - Each journal has its commits with their phases, and counters: fsyncs served and bytes of data per commit.
-//! - Whose work a commit had to write stands on a track of that process, for the time in which the transaction
-//!   collected it.
-//! - Flows tie a call to the commits it waited for, and a commit to the work in it.
+//! - Each journal has its commits with their phases, and two counters: fsyncs served and bytes of data per commit.
+//! - The work in a commit is on a track of the process that did it, for the time in which the transaction collected it.
+//! - Flows tie a call to the commits that it waited for, and a commit to the work in it.
 //!
-//! Slices of a track are in the order of time and each ends before the next begins, whatever the trace says: what
-//! would overlap is cut. Memory is bounded by threads, processes and 1,024 commits per journal.
+//! Slices of a track are in order and do not overlap, for any trace: overlaps are cut. Memory is bounded by threads,
+//! processes and 1,024 commits per journal.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use luc_events::codes::SyncKind;
 use luc_events::tables::{FileSystem, Task, Trace, Wait};
@@ -38,7 +38,7 @@ pub struct Perfetto<W> {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Begins the Perfetto trace of a trace with this description.
+    /// Begins the Perfetto trace of a trace.
     pub fn new(trace: &Trace, out: W) -> Self {
         let (boottime_ns, realtime_ns) = (trace.boottime_offset_ns, trace.realtime_offset_ns);
         Self {
@@ -49,11 +49,11 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// New flows from a call to the commits that it waited for.
-    fn flows(&mut self, dev: Dev, span: (u64, u64), waited: &[(Transaction, u64)]) -> Vec<u64> {
+    /// Makes flows from a call to the commits that it waited for.
+    fn flows(&mut self, dev: Dev, call_ns: Range<u64>, waited: &[(Transaction, u64)]) -> Vec<u64> {
         let mut flows = Vec::new();
         for &(transaction, _) in waited {
-            if self.journals.tie(dev, transaction, span, self.next_flow) {
+            if self.journals.tie(dev, transaction, &call_ns, self.next_flow) {
                 flows.push(self.next_flow);
                 self.next_flow += 1;
             }
@@ -68,7 +68,7 @@ impl<W: Write> Observer for Perfetto<W> {
         if let Some(own) = sync.own {
             self.journals.served(own);
         }
-        let flows = self.flows(row.dev, (row.enter_ns, row.exit_ns), sync.waited);
+        let flows = self.flows(row.dev, row.enter_ns..row.exit_ns, sync.waited);
         let slice = Slice {
             name: row.kind.name(),
             enter_ns: row.enter_ns,
@@ -91,7 +91,7 @@ impl<W: Write> Observer for Perfetto<W> {
 
     fn call(&mut self, call: &ExplainedCall<'_>) {
         let row = call.row;
-        let flows = self.flows(row.dev, (row.enter_ns, row.exit_ns), call.waited);
+        let flows = self.flows(row.dev, row.enter_ns..row.exit_ns, call.waited);
         let slice = Slice {
             name: row.kind.name(),
             enter_ns: row.enter_ns,

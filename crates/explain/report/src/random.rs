@@ -1,4 +1,4 @@
-//! Random traces for tests, and what an export makes of them.
+//! Random traces for tests, and their exports.
 
 use luc_events::Event;
 use luc_events::tables::Trace;
@@ -8,7 +8,7 @@ pub(crate) use luc_testkit::events::events;
 
 use crate::Export;
 
-/// A description with a name that would do harm.
+/// Describes a trace with harmful names.
 pub(crate) fn description() -> Trace {
     Trace {
         host: NAMES[2].to_owned(),
@@ -24,7 +24,7 @@ pub(crate) fn description() -> Trace {
     }
 }
 
-/// What an export makes of events, and the report.
+/// Exports events. Returns the file and the report.
 pub(crate) fn exported<E: Export + 'static>(
     events: Vec<Event>,
     begin: impl FnOnce(&Trace, Shared) -> E,
@@ -40,7 +40,7 @@ pub(crate) fn exported<E: Export + 'static>(
     (out.0.take(), report)
 }
 
-/// A writer whose bytes can be looked at afterwards.
+/// A writer whose bytes can be read afterwards.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! A report for a terminal: findings first, then what they rest on.
+//! A report for a terminal: findings first, then their figures.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,26 +9,28 @@ use luc_explain::{
     Part, Parts, Remedy, Report, SyncReport,
 };
 use luc_units::figures::{Share, Size, Time};
+// Names come from traces: nothing in them may steer a terminal.
+use luc_units::plain as clean;
 
 use crate::Export;
 use crate::evidence::evidence;
 
-/// Rows of a list that is shown in part.
-const ROWS: usize = 10;
-/// Parts of a call's time below this share are left out.
+/// Maximum number of shown rows of a list.
+const MAX_ROWS: usize = 10;
+/// Minimum share of a part that is shown.
 const MIN_SHARE: f64 = 0.005;
-/// Length of a full bar.
-const BAR: f64 = 40.0;
+/// Length of a full bar, in characters.
+const BAR_LENGTH: f64 = 40.0;
 
 /// Shows a report, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     pub report: &'a Report,
-    /// Whether to use colours: on a terminal only.
+    /// Whether to use colours.
     pub colours: bool,
 }
 
-/// The text of a report, without colours.
+/// Writer of a report's text, without colours.
 #[derive(Debug)]
 pub struct Plain<W>(pub W);
 
@@ -199,7 +201,7 @@ impl Text<'_> {
             "  {:<28} {:<28} {:>10} {:>14} {:>8}",
             "waited", "for the work of", "time", "its data added", "waits"
         )?;
-        for blame in self.report.blame.iter().take(ROWS) {
+        for blame in self.report.blame.iter().take(MAX_ROWS) {
             let Blame { victim, culprit, .. } = blame;
             writeln!(
                 f,
@@ -225,7 +227,7 @@ impl Text<'_> {
             "  {:<28} {:>10} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}",
             "process", "wall", "user", "system", "runnable", "storage", "blocked", "idle"
         )?;
-        for account in accounts.iter().take(ROWS) {
+        for account in accounts.iter().take(MAX_ROWS) {
             account_row(f, account)?;
         }
         more(f, accounts.len())
@@ -252,7 +254,7 @@ fn account_row(f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
 }
 
 fn more(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
-    match count.saturating_sub(ROWS) {
+    match count.saturating_sub(MAX_ROWS) {
         0 => Ok(()),
         left => writeln!(f, "  ... and {left} more (--json has all)"),
     }
@@ -284,7 +286,7 @@ fn commits(f: &mut fmt::Formatter<'_>, commits: &CommitReport) -> fmt::Result {
     if commits.serving > 0 {
         writeln!(f, "  {:.1} fsyncs served by each", commits.syncs_per_commit)?;
     }
-    for by in commits.by.iter().take(ROWS) {
+    for by in commits.by.iter().take(MAX_ROWS) {
         writeln!(
             f,
             "    {:<28} asked for {}, {} handles, {} blocks, {} of data",
@@ -306,7 +308,7 @@ fn other_call(f: &mut fmt::Formatter<'_>, name: &str, call: &CallReport) -> fmt:
     parts(f, &call.parts)
 }
 
-/// The parts of a time, largest first, with bars.
+/// Writes the parts of a time with bars, largest first.
 fn parts(f: &mut fmt::Formatter<'_>, parts: &Parts) -> fmt::Result {
     let whole = parts.sum();
     let mut shares: Vec<(Part, f64)> = parts
@@ -316,7 +318,7 @@ fn parts(f: &mut fmt::Formatter<'_>, parts: &Parts) -> fmt::Result {
         .collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     for (part, share) in shares {
-        let bar = "#".repeat((share * BAR).round() as usize);
+        let bar = "#".repeat((share * BAR_LENGTH).round() as usize);
         let name = part.name().replace('_', " ");
         let line = format!("    {name:<16} {:>7}  {bar}", Share(share));
         writeln!(f, "{}", line.trim_end())?;
@@ -339,11 +341,6 @@ fn who(actor: &Actor) -> String {
         return format!("process {}", actor.process);
     }
     format!("{} ({})", clean(&actor.comm), actor.process)
-}
-
-/// Names come from traces: what would steer a terminal is left out.
-fn clean(text: &str) -> String {
-    luc_units::plain(text)
 }
 
 mod services;

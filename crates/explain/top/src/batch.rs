@@ -4,14 +4,14 @@ use std::fmt;
 
 use luc_units::figures::{Share, Size, Time};
 
-use super::columns::{Column, FILE_SYSTEMS, PARTIES, fitting};
+use super::columns::{ACTORS, Column, FILE_SYSTEMS, fitting};
 use super::interval::Interval;
 use super::sharing::SHARED;
 
-/// Width of the lines.
+/// Width of a line, in characters.
 const WIDTH: u16 = 110;
-/// Processes that are listed.
-const PROCESSES: usize = 20;
+/// Maximum number of listed processes.
+const MAX_PROCESSES: usize = 20;
 
 /// Shows one interval as text, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
@@ -50,12 +50,12 @@ impl fmt::Display for Text<'_> {
         }
         sharing(f, interval)?;
         writeln!(f)?;
-        table(f, PARTIES, interval.processes.iter().take(PROCESSES))?;
+        table(f, ACTORS, interval.processes.iter().take(MAX_PROCESSES))?;
         writeln!(f)
     }
 }
 
-/// Disks that tasks share, and the throttle, where there are any.
+/// Writes the disks that tasks share, and what the throttle does, if there are any.
 fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
     if !interval.shared_disks.is_empty() {
         writeln!(f)?;
@@ -111,7 +111,7 @@ pub(super) fn table<'a, R: 'a>(
     let titles = chosen.iter().map(|&(index, _)| columns[index].title.to_owned());
     writeln!(f, "{}", line(titles.collect()))?;
     for row in rows {
-        let cells = chosen.iter().map(|&(index, _)| (columns[index].text)(row));
+        let cells = chosen.iter().map(|&(index, _)| columns[index].text(row));
         writeln!(f, "{}", line(cells.collect()))?;
     }
     Ok(())

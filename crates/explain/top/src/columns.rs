@@ -1,138 +1,183 @@
-//! The columns of both tables.
+//! The columns of tables: builder, cells, and those of `luc top`.
 
-use luc_units::figures::{Time, three_digits};
+use luc_units::figures::{Size, Time, three_digits};
 
 use super::group::Group;
 use super::row::{ActorRow, FileSystemRow};
 
-/// Sort value of a column.
+/// Sort value of a row in a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
-    /// Largest first; nothing comes last.
+    /// Largest first, `None` last.
     Number(Option<f64>),
-    /// In the order of the alphabet.
+    /// In alphabetical order.
     Text(String),
 }
 
-/// One column of a table of `R`.
+/// Content of a cell. `None` is shown as `-`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Text(String),
+    Count(u64),
+    /// A figure of three digits.
+    Figure(Option<f64>),
+    /// A fraction of 1, shown in percent.
+    Share(Option<f64>),
+    /// Nanoseconds.
+    Time(Option<f64>),
+    /// Bytes; 0 is shown as `-`, too.
+    Bytes(Option<f64>),
+}
+
+impl Cell {
+    pub(super) fn count(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+
+    pub(super) fn time(ns: Option<u64>) -> Self {
+        Self::Time(ns.map(|ns| ns as f64))
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Count(count) => count.to_string(),
+            Self::Figure(Some(figure)) => three_digits(figure),
+            Self::Share(Some(share)) => format!("{:.0}%", share * 100.0),
+            Self::Time(Some(ns)) => Time(ns).to_string(),
+            Self::Bytes(Some(bytes)) if bytes > 0.0 => Size(bytes).to_string(),
+            Self::Figure(None) | Self::Share(None) | Self::Time(None) | Self::Bytes(_) => nothing(),
+        }
+    }
+
+    fn value(self) -> Value {
+        match self {
+            Self::Text(text) => Value::Text(text),
+            Self::Count(count) => Value::Number(Some(count as f64)),
+            Self::Figure(number)
+            | Self::Share(number)
+            | Self::Time(number)
+            | Self::Bytes(number) => Value::Number(number),
+        }
+    }
+}
+
+/// A column of a table with rows `R`.
 pub(super) struct Column<R> {
     pub(super) title: &'static str,
     /// Description for the help.
     pub(super) about: &'static str,
-    /// In characters; 0: what the others leave.
+    /// Width in characters; 0 takes the room that the others leave.
     pub(super) width: u16,
-    /// The higher, the sooner it is left out where there is no room. Those with 0 never are.
-    pub(super) dispensable: u8,
-    pub(super) text: fn(&R) -> String,
-    pub(super) value: fn(&R) -> Value,
+    /// Order in which columns are left out where room is short: the highest first, 0 never.
+    dispensable: u8,
+    cell: fn(&R) -> Cell,
+    /// Sort value, if it is not that of the cell.
+    value: Option<fn(&R) -> Value>,
 }
 
-fn rate(value: f64) -> String {
-    three_digits(value)
-}
+impl<R> Column<R> {
+    /// Makes a column of a fixed width.
+    pub(super) const fn fixed(
+        title: &'static str,
+        width: u16,
+        about: &'static str,
+        cell: fn(&R) -> Cell,
+    ) -> Self {
+        Self { title, about, width, dispensable: 0, cell, value: None }
+    }
 
-pub(super) fn share(value: Option<f64>) -> String {
-    value.map_or_else(nothing, |share| format!("{:.0}%", share * 100.0))
-}
+    /// Makes a column that takes the room that the others leave.
+    pub(super) const fn flexible(
+        title: &'static str,
+        about: &'static str,
+        cell: fn(&R) -> Cell,
+    ) -> Self {
+        Self::fixed(title, 0, about, cell)
+    }
 
-pub(super) fn time(ns: Option<f64>) -> String {
-    ns.map_or_else(nothing, |ns| Time(ns).to_string())
-}
+    /// Sets the order in which columns are left out: the highest first.
+    pub(super) const fn dispensable(mut self, order: u8) -> Self {
+        self.dispensable = order;
+        self
+    }
 
-fn positive(value: f64) -> Option<f64> {
-    (value > 0.0).then_some(value)
+    /// Sorts by another value than that of the cell.
+    const fn sorted_by(mut self, value: fn(&R) -> Value) -> Self {
+        self.value = Some(value);
+        self
+    }
+
+    pub(super) fn text(&self, row: &R) -> String {
+        (self.cell)(row).text()
+    }
+
+    pub(super) fn value(&self, row: &R) -> Value {
+        self.value.map_or_else(|| (self.cell)(row).value(), |value| value(row))
+    }
 }
 
 pub(super) fn nothing() -> String {
     "-".to_owned()
 }
 
-pub(super) fn number(value: f64) -> Value {
-    Value::Number(Some(value))
+fn positive(value: f64) -> Option<f64> {
+    (value > 0.0).then_some(value)
 }
 
-pub(super) fn integer(value: Option<u64>) -> Value {
-    Value::Number(value.map(|value| value as f64))
-}
+type FileSystemColumn = Column<FileSystemRow>;
 
-/// A column with a time of a file system.
-macro_rules! time_column {
-    ($title:literal, $dispensable:literal, $field:ident, $about:literal) => {
-        Column {
-            title: $title,
-            about: $about,
-            width: 8,
-            dispensable: $dispensable,
-            text: |row| time(row.$field.map(|ns| ns as f64)),
-            value: |row| integer(row.$field),
-        }
-    };
-}
-
-pub(super) const FILE_SYSTEMS: &[Column<FileSystemRow>] = &[
-    Column {
-        title: "MOUNTED ON",
-        about: "where the file system is mounted, or its device",
-        width: 0,
-        dispensable: 0,
-        text: FileSystemRow::name,
-        value: |row| Value::Text(row.name()),
-    },
-    Column {
-        title: "TYPE",
-        about: "its type",
-        width: 6,
-        dispensable: 6,
-        text: |row| row.kind.clone(),
-        value: |row| Value::Text(row.kind.clone()),
-    },
-    Column {
-        title: "COMMIT/s",
-        about: "commits per second of a jbd2 journal (ext4), fast commits included",
-        width: 8,
-        dispensable: 1,
-        text: |row| row.commits_per_s.map_or_else(nothing, rate),
-        value: |row| Value::Number(row.commits_per_s),
-    },
-    Column {
-        title: "FSYNC/s",
-        about: "fsync, fdatasync, O_SYNC writes and the like per second",
-        width: 8,
-        dispensable: 0,
-        text: |row| rate(row.syncs_per_s),
-        value: |row| number(row.syncs_per_s),
-    },
-    Column {
-        title: "PER COMM",
-        about: "fsyncs that a commit served, on average",
-        width: 8,
-        dispensable: 2,
-        text: |row| row.syncs_per_commit.map_or_else(nothing, three_digits),
-        value: |row| Value::Number(row.syncs_per_commit),
-    },
-    time_column!("COMMIT", 7, commit_ns, "mean duration of a commit"),
-    time_column!("FSYNC", 3, sync_ns, "mean duration of an fsync"),
-    time_column!("P99", 5, sync_p99_ns, "99th percentile of that"),
-    Column {
-        title: "EARLIER",
-        about: "share of the fsyncs' time that the commit of an earlier transaction took",
-        width: 7,
-        dispensable: 4,
-        text: |row| share(row.earlier),
-        value: |row| Value::Number(row.earlier),
-    },
-    Column {
-        title: "BUSY",
-        about: "share of the time in which the disk had something to do",
-        width: 5,
-        dispensable: 6,
-        text: |row| share(row.busy),
-        value: |row| Value::Number(row.busy),
-    },
+pub(super) const FILE_SYSTEMS: &[FileSystemColumn] = &[
+    FileSystemColumn::flexible(
+        "MOUNTED ON",
+        "where the file system is mounted, or its device",
+        |row| Cell::Text(row.name()),
+    ),
+    FileSystemColumn::fixed("TYPE", 6, "its type", |row| Cell::Text(row.kind.clone()))
+        .dispensable(6),
+    FileSystemColumn::fixed(
+        "COMMIT/s",
+        8,
+        "commits per second of a jbd2 journal (ext4), fast commits included",
+        |row| Cell::Figure(row.commits_per_s),
+    )
+    .dispensable(1),
+    FileSystemColumn::fixed(
+        "FSYNC/s",
+        8,
+        "fsync, fdatasync, O_SYNC writes and the like per second",
+        |row| Cell::Figure(Some(row.syncs_per_s)),
+    ),
+    FileSystemColumn::fixed("PER COMM", 8, "fsyncs that a commit served, on average", |row| {
+        Cell::Figure(row.syncs_per_commit)
+    })
+    .dispensable(2),
+    FileSystemColumn::fixed("COMMIT", 8, "mean duration of a commit", |row| {
+        Cell::time(row.commit_ns)
+    })
+    .dispensable(7),
+    FileSystemColumn::fixed("FSYNC", 8, "mean duration of an fsync", |row| Cell::time(row.sync_ns))
+        .dispensable(3),
+    FileSystemColumn::fixed("P99", 8, "99th percentile of that", |row| Cell::time(row.sync_p99_ns))
+        .dispensable(5),
+    FileSystemColumn::fixed(
+        "EARLIER",
+        7,
+        "share of the fsyncs' time that the commit of an earlier transaction took",
+        |row| Cell::Share(row.earlier),
+    )
+    .dispensable(4),
+    FileSystemColumn::fixed(
+        "BUSY",
+        5,
+        "share of the time in which the disk had something to do",
+        |row| Cell::Share(row.busy),
+    )
+    .dispensable(6),
 ];
 
 impl FileSystemRow {
-    /// Its mount point, or its device.
+    /// Returns its mount point, or its device if that is not known.
     pub fn name(&self) -> String {
         match self.mount_point.as_str() {
             "" => self.dev.to_string(),
@@ -141,100 +186,75 @@ impl FileSystemRow {
     }
 }
 
+type ActorColumn = Column<ActorRow>;
+
 /// A column with one group's share of the time in calls.
 macro_rules! group_column {
-    ($group:ident, $title:literal, $width:literal, $dispensable:literal, $about:literal) => {
-        Column {
-            title: $title,
-            about: $about,
-            width: $width,
-            dispensable: $dispensable,
-            text: |row| group_share(row, Group::$group),
-            value: |row| number(row.time.share(Group::$group)),
-        }
+    ($group:ident, $title:literal, $width:literal, $about:literal) => {
+        ActorColumn::fixed($title, $width, $about, |row| group_share(row, Group::$group))
+            .sorted_by(|row| Value::Number(Some(row.time.share(Group::$group))))
     };
 }
 
-/// Of a thread it is not known whose commit it waited for.
-fn group_share(row: &ActorRow, group: Group) -> String {
-    match row.thread {
-        Some(_) if matches!(group, Group::Earlier) => nothing(),
-        _ => share((row.time.sum() > 0).then(|| row.time.share(group))),
-    }
+/// Returns a group's share, unless it is not known: of a thread it is not known whose commit it waited for.
+fn group_share(row: &ActorRow, group: Group) -> Cell {
+    let is_known = row.time.sum() > 0 && (row.thread.is_none() || group != Group::Earlier);
+    Cell::Share(is_known.then(|| row.time.share(group)))
 }
 
-pub(super) const PARTIES: &[Column<ActorRow>] = &[
-    Column {
-        title: "PID",
-        about: "the process, or the thread",
-        width: 7,
-        dispensable: 0,
-        text: |row| row.id().to_string(),
-        value: |row| number(f64::from(row.id())),
-    },
-    Column {
-        title: "LOST/s",
-        about: "time that its threads waited in calls on files, per second, all threads together",
-        width: 8,
-        dispensable: 0,
-        text: |row| time(positive(row.lost_ns_per_s)),
-        value: |row| number(row.lost_ns_per_s),
-    },
+pub(super) const ACTORS: &[ActorColumn] = &[
+    ActorColumn::fixed("PID", 7, "the process, or the thread", |row| Cell::Count(row.id().into())),
+    ActorColumn::fixed(
+        "LOST/s",
+        8,
+        "time that its threads waited in calls on files, per second, all threads together",
+        |row| Cell::Time(positive(row.lost_ns_per_s)),
+    )
+    .sorted_by(|row| Value::Number(Some(row.lost_ns_per_s))),
     group_column!(
         Earlier,
         "EARLIER",
         7,
-        2,
         "of its time in calls: commits of earlier transactions, which did not serve it"
-    ),
-    group_column!(Commit, "COMMIT", 6, 3, "its own commit; of threads all commits"),
-    group_column!(Disk, "DISK", 5, 4, "its data, flushes and the device"),
+    )
+    .dispensable(2),
+    group_column!(Commit, "COMMIT", 6, "its own commit; of threads all commits").dispensable(3),
+    group_column!(Disk, "DISK", 5, "its data, flushes and the device").dispensable(4),
     group_column!(
         Journal,
         "JOURNL",
         6,
-        5,
         "buffers and transactions that a commit holds, space in the journal"
-    ),
-    group_column!(Locks, "LOCKS", 5, 6, "locks of directories and files"),
-    group_column!(Runnable, "RUNQ", 5, 8, "ready to go on, but without a processor"),
-    Column {
-        title: "CAUSED/s",
-        about: "time that other processes waited for its share of their commits, per second",
-        width: 8,
-        dispensable: 1,
-        text: |row| time(row.caused_ns_per_s.and_then(positive)),
-        value: |row| Value::Number(row.caused_ns_per_s),
-    },
-    Column {
-        title: "FSYNC/s",
-        about: "its calls of fsync and the like per second",
-        width: 8,
-        dispensable: 7,
-        text: |row| row.syncs_per_s.map_or_else(nothing, rate),
-        value: |row| Value::Number(row.syncs_per_s),
-    },
-    Column {
-        title: "COMMAND",
-        about: "its name",
-        width: 0,
-        dispensable: 0,
-        text: |row| row.comm.clone(),
-        value: |row| Value::Text(row.comm.clone()),
-    },
+    )
+    .dispensable(5),
+    group_column!(Locks, "LOCKS", 5, "locks of directories and files").dispensable(6),
+    group_column!(Runnable, "RUNQ", 5, "ready to go on, but without a processor").dispensable(8),
+    ActorColumn::fixed(
+        "CAUSED/s",
+        8,
+        "time that other processes waited for its share of their commits, per second",
+        |row| Cell::Time(row.caused_ns_per_s.and_then(positive)),
+    )
+    .sorted_by(|row| Value::Number(row.caused_ns_per_s))
+    .dispensable(1),
+    ActorColumn::fixed("FSYNC/s", 8, "its calls of fsync and the like per second", |row| {
+        Cell::Figure(row.syncs_per_s)
+    })
+    .dispensable(7),
+    ActorColumn::flexible("COMMAND", "its name", |row| Cell::Text(row.comm.clone())),
 ];
 
 impl ActorRow {
-    /// The thread's number, or the process'.
+    /// Returns the number of the thread, or of the process.
     pub fn id(&self) -> u32 {
         self.thread.map_or(self.process.0, |thread| thread.0)
     }
 }
 
-/// The least room for a column that takes what the others leave.
+/// Minimum width of a column that takes what the others leave.
 const MIN_FLEXIBLE_WIDTH: u16 = 16;
 
-/// The columns that fit into `width`, by their indexes, with their widths.
+/// Chooses the columns that fit into `width`, by their indexes, with their widths.
 pub(super) fn fitting<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)> {
     let mut chosen: Vec<usize> = (0..columns.len()).collect();
     let need = |chosen: &[usize]| -> u16 {
@@ -285,6 +305,6 @@ mod tests {
             .map(|(index, _)| FILE_SYSTEMS[index].title)
             .collect();
         assert_eq!(few, ["MOUNTED ON", "COMMIT/s", "FSYNC/s"]);
-        assert!(!fitting(PARTIES, 0).is_empty());
+        assert!(!fitting(ACTORS, 0).is_empty());
     }
 }

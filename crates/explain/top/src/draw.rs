@@ -1,4 +1,4 @@
-//! Draws the state into a terminal's cells.
+//! Drawing of the view's state into a terminal's cells.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 
-use super::columns::{Column, FILE_SYSTEMS, PARTIES, fitting};
+use super::columns::{ACTORS, Column, FILE_SYSTEMS, fitting};
 use super::help;
 use super::list::{Id, List};
 use super::model::{Mode, Pane, Prompt, Top};
@@ -17,10 +17,10 @@ mod detail;
 mod header;
 mod sharing;
 
-/// Terminals at least this high have the detail of the selected line,
-const HEIGHT_FOR_DETAIL: u16 = 18;
-/// and these a header of more than one line.
-const HEIGHT_FOR_HEADER: u16 = 12;
+/// Minimum height of a terminal that shows details of the selected line.
+const MIN_HEIGHT_FOR_DETAIL: u16 = 18;
+/// Minimum height of a terminal that shows more than one line of header.
+const MIN_HEIGHT_FOR_HEADER: u16 = 12;
 
 impl Top {
     /// Draws the view into a frame of any size.
@@ -30,31 +30,31 @@ impl Top {
     }
 
     fn render(&mut self, area: Rect, buffer: &mut Buffer) {
-        let places = Places::of(
+        let areas = Areas::split(
             area,
             self.pane,
             self.ids(Pane::FileSystems).len(),
             sharing::height(self.interval.as_ref()),
         );
-        header::render(self, places.header, buffer);
-        sharing::render(self, places.sharing, buffer);
-        self.tables(&places, buffer);
-        detail::render(self, places.detail, buffer);
-        self.bottom(places.bottom, buffer);
+        header::render(self, areas.header, buffer);
+        sharing::render(self, areas.sharing, buffer);
+        self.tables(&areas, buffer);
+        detail::render(self, areas.detail, buffer);
+        self.bottom(areas.bottom, buffer);
         match &self.mode {
             Mode::Help(line) => {
-                let line = *line;
-                self.help(line, area, buffer);
+                let lines = help::lines(&self.missing);
+                self.mode = Mode::Help(render_help("luc top", &lines, *line, area, buffer));
             }
             Mode::Sort(column) => self.columns(*column, area, buffer),
             Mode::View | Mode::Prompt(..) => {}
         }
     }
 
-    fn tables(&mut self, places: &Places, buffer: &mut Buffer) {
+    fn tables(&mut self, areas: &Areas, buffer: &mut Buffer) {
         for pane in [Pane::FileSystems, Pane::Actors] {
             let ids: Vec<Id> = self.ids(pane).into_iter().map(|(id, _)| id).collect();
-            let height = usize::from(places.table(pane).height.saturating_sub(1));
+            let height = usize::from(areas.table(pane).height.saturating_sub(1));
             let list = &mut self.lists[pane as usize];
             list.settle(&ids);
             list.scroll(height, ids.len());
@@ -67,18 +67,18 @@ impl Top {
             active: active(Pane::FileSystems),
             theme: self.theme,
         };
-        file_systems.render(places.file_systems, buffer);
+        file_systems.render(areas.file_systems, buffer);
         let actors = Table {
-            columns: PARTIES,
+            columns: ACTORS,
             rows: &self.actors(),
             list: &self.lists[1],
             active: active(Pane::Actors),
             theme: self.theme,
         };
-        actors.render(places.actors, buffer);
+        actors.render(areas.actors, buffer);
     }
 
-    /// The keys, or what is being asked.
+    /// Draws the keys, a message or a prompt into the last line.
     fn bottom(&self, area: Rect, buffer: &mut Buffer) {
         let line = match &self.mode {
             Mode::Prompt(prompt, text) => {
@@ -94,13 +94,13 @@ impl Top {
             }
             _ => match &self.message {
                 Some(message) => Line::styled(message.clone(), self.theme.strong()),
-                None => self.keys(),
+                None => self.key_names(),
             },
         };
         line.render(area, buffer);
     }
 
-    fn keys(&self) -> Line<'static> {
+    fn key_names(&self) -> Line<'static> {
         let threads = if self.threads { "Procs" } else { "Threads" };
         let pause = if self.paused { "Go on" } else { "Pause" };
         let keys = [
@@ -114,32 +114,10 @@ impl Top {
             ("+-", "Delay"),
             ("F10", "Quit"),
         ];
-        let spans = keys.into_iter().flat_map(|(key, what)| {
-            [Span::raw(key), Span::styled(format!("{what} "), self.theme.key_name())]
-        });
-        Line::from(spans.collect::<Vec<_>>())
+        key_line(&keys, self.theme)
     }
 
-    fn help(&mut self, line: u16, area: Rect, buffer: &mut Buffer) {
-        let lines = help::lines(&self.missing);
-        let area = centred(area, 100, lines.len() as u16 + 2);
-        let last = (lines.len() as u16).saturating_sub(area.height.saturating_sub(2));
-        let line = line.min(last);
-        self.mode = Mode::Help(line);
-        let text: Vec<Line<'_>> = lines.iter().map(|line| Line::raw(line.as_str())).collect();
-        let title = if last > 0 {
-            " luc top: arrows scroll, any other key goes back "
-        } else {
-            " luc top: any key goes back "
-        };
-        Clear.render(area, buffer);
-        Paragraph::new(text)
-            .block(Block::bordered().title(title))
-            .scroll((line, 0))
-            .render(area, buffer);
-    }
-
-    /// The columns to sort by.
+    /// Draws the choice of the column to sort by.
     fn columns(&self, chosen: usize, area: Rect, buffer: &mut Buffer) {
         let titles = self.titles();
         let area = centred(area, 24, titles.len() as u16 + 2);
@@ -159,8 +137,38 @@ impl Top {
     }
 }
 
-/// A rectangle in the middle, as large as there is room.
-pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
+/// Names keys and what they do, for the last line of a view.
+pub(super) fn key_line(keys: &[(&'static str, &str)], theme: Theme) -> Line<'static> {
+    let spans = keys.iter().flat_map(|&(key, what)| {
+        [Span::raw(key), Span::styled(format!("{what} "), theme.key_name())]
+    });
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+/// Draws the help of a program from a line on. Returns the first line that is shown: the last page stays full.
+pub(super) fn render_help(
+    program: &str,
+    lines: &[String],
+    line: u16,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> u16 {
+    let area = centred(area, 100, lines.len() as u16 + 2);
+    let last = (lines.len() as u16).saturating_sub(area.height.saturating_sub(2));
+    let line = line.min(last);
+    let keys =
+        if last > 0 { "arrows scroll, any other key goes back" } else { "any key goes back" };
+    let text: Vec<Line<'_>> = lines.iter().map(|line| Line::raw(line.as_str())).collect();
+    Clear.render(area, buffer);
+    Paragraph::new(text)
+        .block(Block::bordered().title(format!(" {program}: {keys} ")))
+        .scroll((line, 0))
+        .render(area, buffer);
+    line
+}
+
+/// Returns a rectangle in the middle of an area, smaller where there is no room.
+fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect {
         x: area.x + (area.width - width) / 2,
@@ -170,8 +178,7 @@ pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Areas of the screen.
-struct Places {
+struct Areas {
     header: Rect,
     sharing: Rect,
     file_systems: Rect,
@@ -180,8 +187,8 @@ struct Places {
     bottom: Rect,
 }
 
-impl Places {
-    fn of(area: Rect, pane: Pane, file_systems: usize, sharing: u16) -> Self {
+impl Areas {
+    fn split(area: Rect, pane: Pane, file_systems: usize, sharing: u16) -> Self {
         let mut y = area.y;
         let mut take = |height: u16| {
             let place = Rect { y, height, ..area };
@@ -190,15 +197,15 @@ impl Places {
         };
         let bottom = u16::from(area.height >= 4);
         let header = match area.height {
-            height if height >= HEIGHT_FOR_HEADER => 3,
+            height if height >= MIN_HEIGHT_FOR_HEADER => 3,
             height => u16::from(height >= 5),
         };
         let detail = match area.height {
-            height if height >= HEIGHT_FOR_DETAIL => (height / 3).clamp(6, 10),
+            height if height >= MIN_HEIGHT_FOR_DETAIL => (height / 3).clamp(6, 10),
             _ => 0,
         };
         let sharing = match area.height {
-            height if height >= HEIGHT_FOR_DETAIL => sharing.min(height / 4),
+            height if height >= MIN_HEIGHT_FOR_DETAIL => sharing.min(height / 4),
             _ => 0,
         };
         let rest = area.height - bottom - header - sharing - detail;
@@ -257,9 +264,7 @@ impl<R> Table<'_, R> {
         });
         let shown = self.rows.iter().enumerate().skip(self.list.first);
         for ((place, row), y) in shown.zip(area.y + 1..area.bottom()) {
-            self.cells(line(y), &chosen, buffer, |index| {
-                Span::raw((self.columns[index].text)(row))
-            });
+            self.cells(line(y), &chosen, buffer, |index| Span::raw(self.columns[index].text(row)));
             if place == self.list.place {
                 buffer.set_style(line(y), self.theme.selected(self.active));
             }

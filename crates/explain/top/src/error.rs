@@ -1,20 +1,20 @@
-//! Why a live view ends.
+//! Errors of the live views.
 
 use std::io;
 
 use luc_probe::ProbeError;
 use luc_throttle::ThrottleError;
 
-/// Why nothing can be shown, or nothing more. The text is one line.
+/// The reason why nothing can be shown, or nothing more, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum TopError {
-    /// Nothing can be recorded here.
+    /// Events cannot be recorded here.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// Nothing is known of the tasks at the disks.
+    /// The use of disks by tasks cannot be read.
     #[error(transparent)]
     Throttle(#[from] ThrottleError),
-    /// The recorder's thread is gone.
+    /// The recorder's thread has ended.
     #[error("the recorder ended")]
     RecorderEnded,
     /// The terminal, or the output, does not work.
@@ -27,7 +27,7 @@ pub enum TopError {
     },
 }
 
-/// An error of the system's, with what could not be done.
+/// Makes an error of a system error and of what could not be done.
 pub(crate) fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TopError {
     move |reason| TopError::Io { what, reason }
 }

@@ -1,14 +1,13 @@
-//! Parts of a call's time, in as few groups as a line can show.
+//! Groups of the parts of a call's time: as few as fit into a line.
 
 use luc_explain::{Part, Parts};
 use serde::Serialize;
 
-/// A group of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// An earlier transaction's commit.
     Earlier,
-    /// The own commit, fast commits, and commits not known.
+    /// The own commit, fast commits, and unknown commits.
     Commit,
     /// The file's data, flushes outside a commit, the device.
     Disk,
@@ -16,11 +15,11 @@ pub enum Group {
     Journal,
     /// Locks of directories and files.
     Locks,
-    /// Anything else that blocks, the kernel's slowing down of writers included.
+    /// Anything else that blocks, including the kernel's throttling of writers.
     Other,
     /// Runnable but not running.
     Runnable,
-    /// On a processor, or blocked unseen. Not lost time.
+    /// On a processor, or blocked unseen: not lost time.
     Running,
 }
 
@@ -50,7 +49,6 @@ impl Group {
         }
     }
 
-    /// The group of a part.
     fn of(part: Part) -> Self {
         match part {
             Part::Predecessor => Self::Earlier,
@@ -70,7 +68,7 @@ impl Group {
         }
     }
 
-    /// The group of a cause of waits, by its name; of commits it cannot be told whose they are.
+    /// Returns the group of a cause of waits. A commit counts as the own one: the cause does not say whose it is.
     fn of_cause(cause: &str) -> Self {
         match cause {
             "commit_wait" | "fast_commit" => Self::Commit,
@@ -88,7 +86,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Groups the parts of a time.
+    /// Sums the parts of a time by group.
     pub fn of(parts: &Parts) -> Self {
         let mut groups = Self::default();
         for (part, ns) in parts.iter() {
@@ -97,7 +95,7 @@ impl Groups {
         groups
     }
 
-    /// Groups waits for storage by cause.
+    /// Sums waits for storage by the group of their cause.
     pub(super) fn of_causes<'a>(causes: impl Iterator<Item = (&'a str, u64)>) -> Self {
         let mut groups = Self::default();
         for (cause, ns) in causes {
@@ -111,7 +109,7 @@ impl Groups {
         *sum = sum.saturating_add(ns);
     }
 
-    /// Nanoseconds of one group.
+    /// Returns the nanoseconds of one group.
     pub fn get(&self, group: Group) -> u64 {
         self.ns[group as usize]
     }
@@ -120,12 +118,12 @@ impl Groups {
         self.ns.iter().fold(0, |sum, &ns| sum.saturating_add(ns))
     }
 
-    /// All but the time on a processor.
+    /// Returns the sum of all groups but the time on a processor.
     pub fn lost(&self) -> u64 {
         self.sum().saturating_sub(self.get(Group::Running))
     }
 
-    /// A group's share of the whole; 0 of nothing.
+    /// Returns a group's share of the sum; 0 if the sum is 0.
     pub fn share(&self, group: Group) -> f64 {
         self.get(group) as f64 / self.sum().max(1) as f64
     }

@@ -1,6 +1,6 @@
 //! The help's text.
 
-use super::columns::{Column, FILE_SYSTEMS, PARTIES};
+use super::columns::{ACTORS, Column, FILE_SYSTEMS};
 use super::group::Group;
 use super::sharing::SHARED;
 
@@ -18,14 +18,18 @@ const KEYS: &[(&str, &str)] = &[
     ("F10 q Ctrl-C", "quit"),
 ];
 
-/// The help, line by line.
+/// Returns the lines of the help.
 pub(super) fn lines(missing: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> =
-        KEYS.iter().map(|(keys, what)| format!("{keys:<26} {what}")).collect();
-    lines.push(String::new());
-    columns("File systems", FILE_SYSTEMS, &mut lines);
-    columns("Processes", PARTIES, &mut lines);
-    columns("Disks that tasks share, where they contend", SHARED, &mut lines);
+    let mut lines = keys(KEYS);
+    for (title, about) in [
+        ("File systems", columns(11, FILE_SYSTEMS)),
+        ("Processes", columns(11, ACTORS)),
+        ("Disks that tasks share, where they contend", columns(11, SHARED)),
+    ] {
+        lines.push(title.to_owned());
+        lines.extend(about);
+        lines.push(String::new());
+    }
     let letters: Vec<String> = Group::ALL.iter().map(|group| group.name().to_owned()).collect();
     lines.push(format!("Bars, from the left: {}.", letters.join(", ")));
     lines
@@ -41,10 +45,14 @@ pub(super) fn lines(missing: &[String]) -> Vec<String> {
     lines
 }
 
-fn columns<R>(title: &str, columns: &[Column<R>], lines: &mut Vec<String>) {
-    lines.push(title.to_owned());
-    for column in columns {
-        lines.push(format!("  {:<11} {}", column.title, column.about));
-    }
-    lines.push(String::new());
+/// Describes keys, a line each, with an empty line after them.
+pub(super) fn keys(keys: &[(&str, &str)]) -> Vec<String> {
+    let lines = keys.iter().map(|(keys, what)| format!("{keys:<26} {what}"));
+    lines.chain([String::new()]).collect()
+}
+
+/// Describes columns, a line each, with titles of `width` characters.
+pub(super) fn columns<R>(width: usize, columns: &[Column<R>]) -> Vec<String> {
+    let line = |column: &Column<R>| format!("  {:<width$} {}", column.title, column.about);
+    columns.iter().map(line).collect()
 }

@@ -7,18 +7,19 @@ use luc_explain::{
     Actor, Blame, FileSystemReport, Finding, Latency, Part, Parts, ProcessReport, Report,
     is_storage,
 };
+// Names come from files and processes: nothing in them may steer a terminal.
+use luc_units::plain as clean;
 use serde::Serialize;
 
 use super::group::Groups;
 use super::row::{ActorRow, FileSystemRow, Found, Other};
 use super::sharing::{self, SharedDisk, Throttled};
 
-/// Others that a line names at most.
-const OTHERS: usize = 8;
-/// The version of an interval's JSON.
+/// Maximum number of others that a line names.
+const MAX_OTHERS: usize = 8;
+/// Version of an interval's JSON.
 const VERSION: u32 = 1;
 
-/// The host of the view.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
     pub name: String,
@@ -29,23 +30,23 @@ pub struct Host {
 /// Figures measured beside the events.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Machine {
-    /// How long the view has been there, in seconds.
+    /// Time since the view began, in seconds.
     pub up_s: f64,
-    /// Events that the recorder lost since then.
+    /// Number of events that the recorder lost since then.
     pub lost: u64,
-    /// Pressure on I/O, if the kernel tells it.
+    /// I/O pressure, if the kernel reports it.
     pub pressure: Option<Pressure>,
-    /// Share of the interval in which each file system's disk had something to do.
+    /// Share of the interval in which each file system's disk was busy.
     #[serde(skip)]
     pub busy: BTreeMap<Dev, f64>,
     /// The kernel's names of disks that tasks share.
     #[serde(skip)]
     pub disk_names: BTreeMap<Dev, String>,
-    /// The throttle's daemon; none if none runs.
+    /// The throttle's daemon, if one runs.
     pub throttle: Option<Throttled>,
 }
 
-/// Shares of the last ten seconds in which some, or all, runnable threads were stalled by I/O.
+/// Shares of the last ten seconds in which I/O stalled some, or all, runnable threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pressure {
     pub some: f64,
@@ -54,10 +55,9 @@ pub struct Pressure {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Interval {
-    /// The version of this structure.
     pub version: u32,
     pub host: Host,
-    /// Its length, in seconds.
+    /// Length of the interval, in seconds.
     pub seconds: f64,
     /// Figures beside the events.
     pub machine: Machine,
@@ -65,15 +65,15 @@ pub struct Interval {
     pub file_systems: Vec<FileSystemRow>,
     /// Disks for which tasks contended, busiest first.
     pub shared_disks: Vec<SharedDisk>,
-    /// Processes that called or were waited for, most time lost first.
+    /// Processes that made calls or that others waited for, most time lost first.
     pub processes: Vec<ActorRow>,
     /// Threads that waited for storage, longest first.
     pub threads: Vec<ActorRow>,
 }
 
 impl Interval {
-    /// What happened from `before` to `after`, `seconds` apart. Findings are those of `after`, which is about a
-    /// longer time.
+    /// Computes what happened from `before` to `after`, `seconds` apart. Findings are those of `after`: they are about
+    /// a longer time.
     pub fn between(before: &Report, after: &Report, seconds: f64, machine: Machine) -> Self {
         let seconds = if seconds > 0.0 { seconds } else { 1.0 };
         let blame = blame_between(before, after, seconds);
@@ -85,7 +85,7 @@ impl Interval {
             .iter()
             .map(|new| FileSystemRow {
                 busy: machine.busy.get(&new.dev).copied(),
-                blame: worst(&blame, new.dev),
+                blame: worst_of(&blame, new.dev),
                 found: about(after, |finding| finding.dev == Some(new.dev)),
                 ..file_system(old.get(&new.dev).copied().unwrap_or(&none), new, seconds)
             })
@@ -140,12 +140,12 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
     }
 }
 
-/// Whether a file system of this type, or of one that is not known, can have a jbd2 journal.
+/// Returns whether a file system of this type can have a jbd2 journal; true for an unknown type.
 fn may_have_jbd2(kind: &str) -> bool {
     matches!(kind, "" | "ext3" | "ext4" | "ocfs2")
 }
 
-/// Count, sum and 99th percentile of what came since.
+/// Returns count, sum and 99th percentile of the calls from `old` to `new`.
 fn since(old: &Latency, new: &Latency) -> Latency {
     let before: HashMap<u64, u64> = old.buckets.iter().copied().collect();
     let buckets: Vec<(u64, u64)> = new
@@ -176,7 +176,7 @@ fn parts_since(old: &Parts, new: &Parts) -> Parts {
     new.iter().map(|(part, ns)| (part, ns.saturating_sub(old.get(part)))).collect()
 }
 
-/// Who waited for whose work on which file system, in nanoseconds per second.
+/// A wait of one actor for another's work on a file system.
 struct Blamed {
     dev: Dev,
     victim: Actor,
@@ -208,11 +208,11 @@ fn blame_between(before: &Report, after: &Report, seconds: f64) -> Vec<Blamed> {
     found
 }
 
-fn worst(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
+fn worst_of(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
     blame
         .iter()
         .filter(|blamed| blamed.dev == dev)
-        .take(OTHERS)
+        .take(MAX_OTHERS)
         .map(|blamed| (Other::of(&blamed.victim), Other::of(&blamed.culprit), blamed.ns_per_s))
         .collect()
 }
@@ -275,14 +275,14 @@ fn row(actor: &Actor) -> ActorRow {
     }
 }
 
-/// Adds to the list of others, which is kept longest first and short.
+/// Adds to a list of others, which stays short and ordered, the longest first.
 fn add_other(others: &mut Vec<(Other, f64)>, actor: &Actor, ns_per_s: f64) {
     match others.iter_mut().find(|(known, _)| known.process == actor.process) {
         Some((_, sum)) => *sum += ns_per_s,
         None => others.push((Other::of(actor), ns_per_s)),
     }
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
-    others.truncate(OTHERS);
+    others.truncate(MAX_OTHERS);
 }
 
 fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
@@ -315,7 +315,7 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
     rows
 }
 
-/// The first finding that is about something, and the best remedy against it.
+/// Returns the first finding that `is_about` accepts, with the best remedy.
 fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> {
     let finding = report.findings.iter().find(|finding| is_about(finding))?;
     let remedy = report
@@ -329,9 +329,4 @@ fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> 
         predicted_gain: remedy.and_then(|remedy| remedy.predicted_gain),
         basis: remedy.map_or("", |remedy| remedy.basis),
     })
-}
-
-/// Names come from files and processes: what would steer a terminal is left out.
-fn clean(text: &str) -> String {
-    luc_units::plain(text)
 }

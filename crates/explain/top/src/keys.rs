@@ -5,7 +5,7 @@ use super::model::{Mode, Prompt, Top};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Char(char),
-    /// A character with the control key.
+    /// A character together with the control key.
     Control(char),
     F(u8),
     Up,
@@ -20,18 +20,18 @@ pub enum Key {
     Tab,
     Enter,
     Escape,
-    /// Take back a character.
+    /// Removes a character.
     Backspace,
 }
 
-/// Requests of keys to the event loop.
+/// Work that a key leaves to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// To draw it again.
+    /// Draw the view again.
     Draw,
-    /// To draw it again on an empty terminal.
+    /// Draw the view again on an empty terminal.
     Clear,
-    /// To stop the program until it is continued.
+    /// Stop the program until it is continued.
     Suspend,
     Quit,
 }

@@ -1,13 +1,12 @@
-//! A live view: file systems, their commits, who waits and for whose work.
+//! A live view: file systems, their commits, who waits, and for whose work.
 //!
 //! It is made of the recorder's *events*, not of its summary mode. Sums in the kernel could give rates of fsyncs and
-//! commits, but neither of the figures that this view is for: how many fsyncs a commit served needs each call's
-//! transaction, and whose work a caller waited for needs what was in that very commit. Recording events costs at
-//! most two in a hundred of the throughput, and only while somebody looks; `luc record --summary` is what
-//! can be left on.
+//! commits, but not the two figures that this view is for. The number of fsyncs that a commit served needs each call's
+//! transaction. Whose work a caller waited for needs the content of that very commit. Recording events costs at most
+//! two in a hundred of the throughput, and only while somebody looks; `luc record --summary` is what can be left on.
 //!
 //! - [`Window`] puts events in order, feeds an [`Analysis`](luc_explain::Analysis) and forgets what is old;
-//! - [`Interval`] is what happened between two reports of it: rates, parts, victims, culprits;
+//! - [`Interval`] is what happened between two of its reports: rates, parts, victims, culprits;
 //! - [`Top`] is the view's state: pure, changed by [`Top::update`] and [`Top::key`], shown by [`Top::draw`];
 //! - [`batch`] writes intervals as lines;
 //! - [`SharedDisk`] is a disk for which tasks contended, [`Throttled`] what the throttle's daemon does;

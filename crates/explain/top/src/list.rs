@@ -15,23 +15,23 @@ pub(super) enum Id {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
-    /// The column that it is sorted by.
+    /// Index of the column that it is sorted by.
     pub(super) sort: usize,
     pub(super) inverted: bool,
-    /// Only lines with this text; empty: all.
+    /// Text that a line needs to be shown; empty shows all.
     pub(super) filter: String,
-    /// The line that is followed wherever it goes; none: the first line is selected, whatever it is about.
+    /// The selected line, wherever it moves. `None` selects the first line, whatever it is about.
     pub(super) followed: Option<Id>,
-    /// The selected line's place when it was last seen.
+    /// Last known place of the selected line.
     pub(super) place: usize,
-    /// The first line that is shown.
+    /// Place of the first shown line.
     pub(super) first: usize,
     /// Lines shown at the last drawing.
     pub(super) height: usize,
 }
 
 impl List {
-    /// The rows that pass the filter, in order, as indexes.
+    /// Returns the indexes of the rows that pass the filter, in order.
     pub(super) fn order<R>(
         &self,
         rows: &[R],
@@ -44,14 +44,14 @@ impl List {
             .collect();
         if let Some(column) = columns.get(self.sort) {
             order.sort_by(|&a, &b| {
-                let ordering = compare(&(column.value)(&rows[a]), &(column.value)(&rows[b]));
+                let ordering = compare(&column.value(&rows[a]), &column.value(&rows[b]));
                 if self.inverted { ordering.reverse() } else { ordering }
             });
         }
         order
     }
 
-    /// Finds the followed line again among `ids`; if it is gone, whatever is in its place.
+    /// Finds the followed line again among `ids`. If it is gone, selects the line in its place.
     pub(super) fn settle(&mut self, ids: &[Id]) {
         if self.followed.is_none() {
             self.place = 0;
@@ -76,7 +76,7 @@ impl List {
         self.select(self.place.saturating_add_signed(by), ids);
     }
 
-    /// Moves what is shown so that the selected line is among `height` lines.
+    /// Scrolls until the selected line is among `height` lines.
     pub(super) fn scroll(&mut self, height: usize, count: usize) {
         self.height = height;
         self.first = self.first.min(count.saturating_sub(height));
@@ -88,7 +88,7 @@ impl List {
     }
 }
 
-/// Numbers: largest first, nothing last. Texts: by the alphabet.
+/// Orders numbers largest first with `None` last, and texts alphabetically.
 fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {

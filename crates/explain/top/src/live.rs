@@ -11,11 +11,11 @@ use crate::error::TopError;
 use crate::machine::{self, Disks};
 use crate::{Interval, Machine, Throttled, Window};
 
-/// How often the recorder's events are taken in.
-pub(crate) const STEP: Duration = Duration::from_millis(50);
+/// Time between two reads of the recorder's events.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Until then what is analysed is not from before the recorder was there.
-const WARM_UP: Duration = Duration::from_millis(1_500);
+/// Time until all that is analysed happened after the recorder began.
+const WARM_UP_TIME: Duration = Duration::from_millis(1_500);
 
 /// A recorder and the analysis of what it records.
 #[derive(Debug)]
@@ -27,14 +27,15 @@ pub struct Live {
     window: Window,
     disks: Disks,
     lost: u64,
-    /// When recording began, by both clocks.
+    /// Start of the recording, by both clocks.
     began: Instant,
     began_ns: u64,
     looked: Instant,
 }
 
 impl Live {
-    /// Begins to record what `filter` lets through, with a buffer of `ring_bytes`, a power of two, in the kernel.
+    /// Begins to record the events that `filter` selects. `ring_bytes`, a power of two, is the size of the buffer in the
+    /// kernel.
     ///
     /// # Errors
     /// [`TopError::Probe`]: this machine or this user cannot record.
@@ -60,27 +61,27 @@ impl Live {
         })
     }
 
-    /// Takes in events until the first interval can begin, or `ended`.
+    /// Takes in events until the first interval can begin or `ended` returns true.
     pub(crate) fn warm_up(&mut self, ended: impl Fn() -> bool) -> Result<(), TopError> {
         while !self.is_warm() && !ended() {
-            std::thread::sleep(STEP);
+            std::thread::sleep(POLL_INTERVAL);
             self.take_in()?;
         }
         self.look()?;
         Ok(())
     }
 
-    /// Whether the first interval can begin.
+    /// Returns whether the first interval can begin.
     pub(crate) fn is_warm(&self) -> bool {
-        self.began.elapsed() >= WARM_UP
+        self.began.elapsed() >= WARM_UP_TIME
     }
 
-    /// Takes in what the recorder has sent.
+    /// Takes in the events that the recorder has sent.
     pub(crate) fn take_in(&mut self) -> Result<(), TopError> {
         loop {
             match self.batches.try_recv() {
                 Ok(batch) => {
-                    self.lost += batch.iter().map(lost).sum::<u64>();
+                    self.lost += batch.iter().map(lost_count).sum::<u64>();
                     self.window.add(batch);
                 }
                 Err(TryRecvError::Empty) => break,
@@ -93,7 +94,7 @@ impl Live {
         Ok(())
     }
 
-    /// What happened since the last look.
+    /// Returns the interval since the last call.
     pub(crate) fn look(&mut self) -> Result<Interval, TopError> {
         self.take_in()?;
         let (before, after) = self.window.turn(self.now_ns());
@@ -122,7 +123,7 @@ impl Live {
     }
 }
 
-fn lost(event: &Event) -> u64 {
+fn lost_count(event: &Event) -> u64 {
     match event {
         Event::Lost(Lost { count, .. }) => *count,
         _ => 0,

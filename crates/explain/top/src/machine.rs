@@ -1,4 +1,4 @@
-//! Figures of the kernel beside the events: pressure on I/O, and how busy disks are.
+//! Figures of the kernel beside the events: I/O pressure, and busy times of disks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use luc_explain::Report;
 
 use crate::Pressure;
 
-/// `/proc/pressure/io`, if this kernel has it.
+/// Reads `/proc/pressure/io`, if this kernel has it.
 pub(crate) fn pressure() -> Option<Pressure> {
     parse_pressure(&fs::read_to_string("/proc/pressure/io").ok()?)
 }
@@ -24,7 +24,7 @@ fn parse_pressure(text: &str) -> Option<Pressure> {
     Some(Pressure { some: share("some ")?, full: share("full ").unwrap_or(0.0) })
 }
 
-/// The kernel's names of disks that tasks share.
+/// Returns the kernel's names of the disks that tasks share.
 pub(crate) fn disk_names(report: &Report) -> BTreeMap<Dev, String> {
     let shared = report.disks.iter().filter(|disk| disk.contention.is_some());
     let name = |dev: Dev| {
@@ -35,7 +35,7 @@ pub(crate) fn disk_names(report: &Report) -> BTreeMap<Dev, String> {
     shared.filter_map(|disk| name(disk.dev)).collect()
 }
 
-/// How long each disk had something to do, at the last look.
+/// Busy times of disks at the last look.
 #[derive(Debug)]
 pub(crate) struct Disks {
     at: Instant,
@@ -47,7 +47,7 @@ impl Disks {
         Self { at: Instant::now(), busy_ms: BTreeMap::new() }
     }
 
-    /// The share of the time since the last look in which each file system's disk was busy.
+    /// Returns the share of the time since the last look in which each file system's disk was busy.
     pub(crate) fn look<'a>(
         &mut self,
         file_systems: impl Iterator<Item = &'a FileSystem>,

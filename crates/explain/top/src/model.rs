@@ -1,13 +1,13 @@
 //! The view's state.
 
-use super::columns::{FILE_SYSTEMS, PARTIES};
+use super::columns::{ACTORS, Column, FILE_SYSTEMS};
 use super::interval::Interval;
 use super::list::{Id, List};
 use super::row::{ActorRow, FileSystemRow};
 use super::theme::Theme;
 
-/// Shortest and longest time between two intervals, in milliseconds.
-const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
+/// Bounds of the time between two refreshes.
+pub(super) const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
@@ -29,9 +29,9 @@ pub(super) enum Prompt {
 pub(super) enum Mode {
     #[default]
     View,
-    /// The help, from this line on.
+    /// The help; its first shown line.
     Help(u16),
-    /// The choice of an order, with this column selected.
+    /// The choice of the column to sort by; its selected line.
     Sort(usize),
     Prompt(Prompt, String),
 }
@@ -41,7 +41,7 @@ pub struct Top {
     pub(super) interval: Option<Interval>,
     pub(super) pane: Pane,
     pub(super) lists: [List; 2],
-    /// Lines are about threads, not processes.
+    /// Whether lines are about threads instead of processes.
     pub(super) threads: bool,
     pub(super) paused: bool,
     pub(super) delay_ms: u64,
@@ -54,20 +54,13 @@ pub struct Top {
 }
 
 impl Top {
-    /// A view without anything in it yet; `missing` is what cannot be recorded here, in lines.
+    /// Makes an empty view. `missing` are lines about events that cannot be recorded here.
     pub fn new(delay_ms: u64, colours: bool, missing: Vec<String>) -> Self {
-        let file_systems = List {
-            sort: FILE_SYSTEMS.iter().position(|column| column.title == "FSYNC/s").unwrap_or(0),
-            ..List::default()
-        };
-        let actors = List {
-            sort: PARTIES.iter().position(|column| column.title == "LOST/s").unwrap_or(0),
-            ..List::default()
-        };
+        let lists = [sorted_by("FSYNC/s", FILE_SYSTEMS), sorted_by("LOST/s", ACTORS)];
         Self {
             interval: None,
             pane: Pane::default(),
-            lists: [file_systems, actors],
+            lists,
             threads: false,
             paused: false,
             delay_ms: delay_ms.clamp(*DELAYS_MS.start(), *DELAYS_MS.end()),
@@ -86,7 +79,7 @@ impl Top {
         }
     }
 
-    /// The time from one interval to the next, in milliseconds.
+    /// Returns the time between two refreshes, in milliseconds.
     pub fn delay_ms(&self) -> u64 {
         self.delay_ms
     }
@@ -111,11 +104,11 @@ impl Top {
         };
     }
 
-    /// Titles of the columns of the active table.
+    /// Returns the titles of the active table's columns.
     pub(super) fn titles(&self) -> Vec<&'static str> {
         match self.pane {
             Pane::FileSystems => FILE_SYSTEMS.iter().map(|column| column.title).collect(),
-            Pane::Actors => PARTIES.iter().map(|column| column.title).collect(),
+            Pane::Actors => ACTORS.iter().map(|column| column.title).collect(),
         }
     }
 
@@ -129,11 +122,11 @@ impl Top {
         let rows = self.interval.as_ref().map_or(&[][..], |interval| {
             if self.threads { &interval.threads } else { &interval.processes }
         });
-        let order = self.lists[1].order(rows, PARTIES, actor_name);
+        let order = self.lists[1].order(rows, ACTORS, actor_name);
         order.into_iter().map(|index| &rows[index]).collect()
     }
 
-    /// The lines of a table, by what they are about, with their names.
+    /// Returns the identities and names of a table's lines, in order.
     pub(super) fn ids(&self, pane: Pane) -> Vec<(Id, String)> {
         match pane {
             Pane::FileSystems => self
@@ -156,12 +149,13 @@ impl Top {
         isize::try_from(self.list().height.max(2) - 1).unwrap_or(1)
     }
 
-    /// Selects the next line after the selected one that has the text searched for.
+    /// Selects the next line that contains the searched text.
     pub(super) fn find_next(&mut self) {
         self.find(1);
     }
 
-    /// Selects the first such line from `offset` lines after the selected one on, all around.
+    /// Selects the first line that contains the searched text, from `offset` lines after the selected one on. Begins
+    /// again at the first line after the last.
     pub(super) fn find(&mut self, offset: usize) {
         let ids = self.ids(self.pane);
         let text = self.search.to_lowercase();
@@ -184,6 +178,11 @@ impl Top {
     pub(super) fn forget_filter(&mut self) {
         self.list_mut().filter.clear();
     }
+}
+
+fn sorted_by<R>(title: &str, columns: &[Column<R>]) -> List {
+    let sort = columns.iter().position(|column| column.title == title).unwrap_or(0);
+    List { sort, ..List::default() }
 }
 
 fn actor_id(row: &ActorRow) -> Id {

@@ -1,15 +1,18 @@
-//! Interval after interval as lines, for scripts and files.
+//! Prints interval after interval as lines, for scripts and files.
 
+use std::fmt;
 use std::io::{self, Write as _, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::{TopError, failed};
-use crate::live::{Live, STEP};
-use crate::{Interval, batch};
+use serde::Serialize;
 
-/// Prints an interval every `delay`, `count` of them or until `ended`, as text or as a line of JSON each. Whether it
-/// printed as many as it was asked for.
+use crate::batch;
+use crate::error::{TopError, failed};
+use crate::live::{Live, POLL_INTERVAL};
+
+/// Prints an interval every `delay`, as text or as a line of JSON each, until there are `count` of them or `ended` is
+/// set. Returns whether it printed all that were asked for.
 ///
 /// # Errors
 /// [`TopError`]: the recorder ended, or the output cannot be written.
@@ -21,32 +24,66 @@ pub fn print(
     ended: &AtomicBool,
 ) -> Result<bool, TopError> {
     live.warm_up(|| ended.load(Ordering::Relaxed))?;
-    let mut due = Instant::now() + delay;
+    let pace = Pace { delay, step: POLL_INTERVAL, count };
+    let is_complete = repeat(&mut live, &pace, ended, Live::take_in, |live| {
+        let interval = live.look()?;
+        write(&interval, batch::Text(&interval), json)
+    })?;
+    live.stop()?;
+    Ok(is_complete)
+}
+
+/// Times of a repeated print.
+pub(crate) struct Pace {
+    /// Time from print to print.
+    pub(crate) delay: Duration,
+    /// Time between two steps while waiting for the next print.
+    pub(crate) step: Duration,
+    /// Number of prints; `None` for no end.
+    pub(crate) count: Option<u64>,
+}
+
+/// Prints at a pace until `ended` is set, and does a step again and again in between. Returns whether it printed all
+/// that were asked for.
+pub(crate) fn repeat<S>(
+    source: &mut S,
+    pace: &Pace,
+    ended: &AtomicBool,
+    step: impl Fn(&mut S) -> Result<(), TopError>,
+    print: impl Fn(&mut S) -> Result<(), TopError>,
+) -> Result<bool, TopError> {
+    let mut due = Instant::now() + pace.delay;
     let mut printed = 0;
-    while count.is_none_or(|count| printed < count) {
+    while pace.count.is_none_or(|count| printed < count) {
         while Instant::now() < due {
             if ended.load(Ordering::Relaxed) {
-                live.stop()?;
-                return Ok(count.is_none());
+                return Ok(pace.count.is_none());
             }
-            std::thread::sleep(STEP.min(due.saturating_duration_since(Instant::now())));
-            live.take_in()?;
+            std::thread::sleep(pace.step.min(due.saturating_duration_since(Instant::now())));
+            step(source)?;
         }
-        due += delay;
-        write(&live.look()?, json).map_err(failed("the output cannot be written"))?;
+        due += pace.delay;
+        print(source)?;
         printed += 1;
     }
-    live.stop()?;
     Ok(true)
 }
 
-fn write(interval: &Interval, json: bool) -> io::Result<()> {
-    let mut out = stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, interval)?;
-        writeln!(out)?;
-    } else {
-        write!(out, "{}", batch::Text(interval))?;
-    }
-    out.flush()
+/// Writes a value as a line of JSON or as text.
+pub(crate) fn write(
+    value: &impl Serialize,
+    text: impl fmt::Display,
+    json: bool,
+) -> Result<(), TopError> {
+    let write = || -> io::Result<()> {
+        let mut out = stdout().lock();
+        if json {
+            serde_json::to_writer(&mut out, value)?;
+            writeln!(out)?;
+        } else {
+            write!(out, "{text}")?;
+        }
+        out.flush()
+    };
+    write().map_err(failed("the output cannot be written"))
 }

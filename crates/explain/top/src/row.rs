@@ -1,4 +1,4 @@
-//! Data of one line of the view.
+//! Rows of the view's tables.
 
 use luc_events::{Cgroup, Dev, Pid, Tgid};
 use luc_explain::Actor;
@@ -12,35 +12,35 @@ pub struct FileSystemRow {
     pub dev: Dev,
     /// Mount point; empty if unknown.
     pub mount_point: String,
-    /// Its type; empty if unknown.
+    /// Type, such as `ext4`; empty if unknown.
     pub kind: String,
-    /// Full and fast commits per second; none where they cannot be seen, as there is no jbd2 journal.
+    /// Full and fast commits per second; `None` where they cannot be seen because there is no jbd2 journal.
     pub commits_per_s: Option<f64>,
     /// Calls of fsync and the like per second.
     pub syncs_per_s: f64,
-    /// fsyncs that waited for their own commit, over commits that had such; none without a commit.
+    /// fsyncs that waited for their own commit, per commit that served any; `None` without one.
     pub syncs_per_commit: Option<f64>,
-    /// The mean duration of a commit, in nanoseconds; none without one.
+    /// Mean duration of a commit, in nanoseconds; `None` without one.
     pub commit_ns: Option<u64>,
-    /// The mean of fsyncs, in nanoseconds; none without one.
+    /// Mean duration of an fsync, in nanoseconds; `None` without one.
     pub sync_ns: Option<u64>,
     pub sync_p99_ns: Option<u64>,
     /// Share of the fsyncs' time that an earlier commit took.
     pub earlier: Option<f64>,
-    /// Share of the time in which its disk had something to do; none if it cannot be told.
+    /// Share of the time in which its disk was busy; `None` if unknown.
     pub busy: Option<f64>,
     /// Parts of the fsyncs' time.
     pub sync_time: Groups,
     /// Parts of the other calls' time.
     pub call_time: Groups,
-    /// Who waited longest for commits, and for whose work, in nanoseconds per second.
+    /// Longest waits in commits: victim, culprit, nanoseconds per second.
     pub blame: Vec<(Other, Other, f64)>,
     /// Findings of the last seconds.
     pub found: Option<Found>,
 }
 
 impl FileSystemRow {
-    /// Whether it is known where it is, or something happened on it.
+    /// Returns whether it is mounted or something happened on it.
     pub(super) fn is_worth_a_line(&self) -> bool {
         let quiet = self.syncs_per_s == 0.0 && self.commits_per_s.unwrap_or(0.0) == 0.0;
         !(self.mount_point.is_empty() && quiet)
@@ -51,22 +51,22 @@ impl FileSystemRow {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ActorRow {
     pub process: Tgid,
-    /// The thread, if the line is about one.
+    /// The thread, if the row is about one.
     pub thread: Option<Pid>,
     pub cgroup: Cgroup,
-    /// Its name; empty if unknown.
+    /// Name; empty if unknown.
     pub comm: String,
-    /// Calls of fsync and the like per second; none for threads.
+    /// Calls of fsync and the like per second; `None` for threads.
     pub syncs_per_s: Option<f64>,
     /// Time lost in file-system calls, all threads together, in nanoseconds per second.
     pub lost_ns_per_s: f64,
     /// Parts of that time.
     pub time: Groups,
-    /// Time that others waited for its work in commits, in nanoseconds per second; none for threads.
+    /// Time that others waited for its work in commits, in nanoseconds per second; `None` for threads.
     pub caused_ns_per_s: Option<f64>,
-    /// For whose work it waited, in nanoseconds per second, longest first.
+    /// Actors whose work it waited for, in nanoseconds per second, longest first.
     pub waits_for: Vec<(Other, f64)>,
-    /// Who waited for its work.
+    /// Actors that waited for its work, in the same way.
     pub makes_wait: Vec<(Other, f64)>,
     /// Findings of the last seconds about it.
     pub found: Option<Found>,
@@ -75,12 +75,12 @@ pub struct ActorRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Other {
     pub process: Tgid,
-    /// Its name; empty if unknown.
+    /// Name; empty if unknown.
     pub comm: String,
 }
 
 impl Other {
-    /// Names come from processes: what would steer a terminal is left out.
+    /// Takes a process' name without the control characters that would steer a terminal.
     pub(super) fn of(actor: &Actor) -> Self {
         Self { process: actor.process, comm: luc_units::plain(&actor.comm) }
     }
@@ -95,7 +95,7 @@ impl std::fmt::Display for Other {
     }
 }
 
-/// A finding, with what would help.
+/// A finding with its remedy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Found {
     /// The finding, in one sentence.
@@ -104,7 +104,7 @@ pub struct Found {
     pub share: f64,
     /// The remedy, in one sentence; `None` if none is known.
     pub remedy: Option<String>,
-    /// The gain that is predicted, as a fraction.
+    /// Predicted gain, as a fraction.
     pub predicted_gain: Option<f64>,
     /// Explanation of the gain, or of its absence.
     pub basis: &'static str,

@@ -20,29 +20,29 @@ use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::error::{TopError, failed};
-use crate::live::{Live, STEP};
+use crate::live::{Live, POLL_INTERVAL};
 use crate::{Action, Key, Top};
 
-/// Shows the view in the terminal until a key ends it, or `ended`, and gives the terminal back as it was.
+/// Shows the view in the terminal until a key ends it or `ended` is set. The terminal is as before when it returns.
 ///
 /// # Errors
 /// [`TopError`]: the recorder ended, or the terminal is none.
 pub fn show(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
     let top = Top::new(delay_ms, has_colours(), live.missing.clone());
-    let mut shown = Shown { live: &mut live, top, looked: None };
-    let outcome = go_round(&mut shown, STEP, ended);
+    let mut shown = LucTop { live: &mut live, top, looked: None };
+    let outcome = show_view(&mut shown, POLL_INTERVAL, ended);
     live.stop()?;
     outcome
 }
 
-/// What `luc top` shows.
-struct Shown<'a> {
+/// The view of `luc top` and its source.
+struct LucTop<'a> {
     live: &'a mut Live,
     top: Top,
     looked: Option<Instant>,
 }
 
-impl View for Shown<'_> {
+impl View for LucTop<'_> {
     fn draw(&mut self, frame: &mut Frame<'_>) {
         self.top.draw(frame);
     }
@@ -70,25 +70,25 @@ impl View for Shown<'_> {
     }
 }
 
-/// Whether the user wants colours.
+/// Reads from NO_COLOR whether the user wants colours.
 pub(crate) fn has_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// What a terminal shows.
+/// A view that fills a terminal.
 pub(crate) trait View {
     fn draw(&mut self, frame: &mut Frame<'_>);
 
-    /// What a key asks the terminal for.
+    /// Acts on a key. Returns what the terminal has to do.
     fn key(&mut self, key: Key) -> Action;
 
-    /// Looks at the world. Whether there is something new to draw.
+    /// Takes in what is new. Returns whether there is something new to draw.
     fn go_on(&mut self) -> Result<bool, TopError>;
 }
 
-/// Draws a view, which goes on every `step` and at each key, until a key ends it, or `ended`. When it returns, the terminal
-/// is as it was.
-pub(crate) fn go_round(
+/// Shows a view until a key ends it or `ended` is set. The view goes on every `step` and at each key. The terminal is as
+/// before when this returns.
+pub(crate) fn show_view(
     view: &mut impl View,
     step: Duration,
     ended: &AtomicBool,
@@ -101,12 +101,12 @@ pub(crate) fn go_round(
             screen.draw(|frame| view.draw(frame))?;
             draw = false;
         }
-        if !is_there(step)? {
+        if !wait_for_input(step)? {
             return Ok(());
         }
         if event::poll(Duration::ZERO).map_err(failed("the terminal cannot be read"))? {
             let action = match event::read().map_err(failed("the terminal cannot be read"))? {
-                Event::Key(pressed) => key(pressed).map(|key| view.key(key)),
+                Event::Key(pressed) => known_key(pressed).map(|key| view.key(key)),
                 Event::Resize(..) => Some(Action::Draw),
                 _ => None,
             };
@@ -131,9 +131,9 @@ pub(crate) fn go_round(
     Ok(())
 }
 
-/// Waits until the terminal has something to say, for `step`, below a second, at most. `false` if it is gone: crossterm would read its
-/// end for ever.
-fn is_there(step: Duration) -> Result<bool, TopError> {
+/// Waits for input from the terminal, at most for `step`, which is below a second. Returns `false` if the terminal is
+/// gone: crossterm would read its end for ever.
+fn wait_for_input(step: Duration) -> Result<bool, TopError> {
     let stdin = stdin();
     let step = Timespec { tv_sec: 0, tv_nsec: step.subsec_nanos().into() };
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
@@ -145,7 +145,7 @@ fn is_there(step: Duration) -> Result<bool, TopError> {
     Ok(!terminal[0].revents().intersects(gone))
 }
 
-/// Signals that only note that they came.
+/// Flags that signals set.
 struct Signals {
     stop: Arc<AtomicBool>,
     go_on: Arc<AtomicBool>,
@@ -162,7 +162,7 @@ impl Signals {
     }
 }
 
-/// The terminal while it is ours; dropped, it is as it was before.
+/// The terminal while it is ours. Dropping it restores the terminal.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
@@ -175,9 +175,10 @@ impl Screen {
             before(panic);
         }));
         enter()?;
-        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
-        let terminal = terminal.inspect_err(|_| give_back());
-        Ok(Self { terminal: terminal.map_err(failed("the terminal cannot be used"))? })
+        let terminal = Terminal::new(CrosstermBackend::new(stdout()))
+            .inspect_err(|_| give_back())
+            .map_err(failed("the terminal cannot be used"))?;
+        Ok(Self { terminal })
     }
 
     fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), TopError> {
@@ -185,7 +186,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Empties the terminal, whatever its size is now. `Terminal::clear` would ask it for the cursor's place, and
+    /// Empties the terminal at its present size. `Terminal::clear` would ask the terminal for the cursor's place and
     /// wait for the answer.
     fn clear(&mut self) -> Result<(), TopError> {
         let size = self.terminal.size();
@@ -193,14 +194,14 @@ impl Screen {
             .map_err(failed("the terminal cannot be written"))
     }
 
-    /// Gives the terminal back and stops this process, until it is continued.
+    /// Gives the terminal back and stops this process until it is continued.
     fn suspend(&mut self) -> Result<(), TopError> {
         give_back();
         emulate_default_handler(SIGTSTP).map_err(failed("the program cannot be stopped"))?;
         self.retake()
     }
 
-    /// Takes the terminal again, whatever has become of it.
+    /// Takes the terminal again, whatever happened to it.
     fn retake(&mut self) -> Result<(), TopError> {
         enter()?;
         self.clear()
@@ -220,15 +221,15 @@ fn enter() -> Result<(), TopError> {
         .map_err(failed("the terminal cannot be set up"))
 }
 
-/// If this fails the terminal is gone, and there is nothing to be done about it.
+/// Restores the terminal. An error means that it is gone, so that nothing is left to do.
 fn give_back() {
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
     let _ = stdout().flush();
 }
 
-/// A key that the view knows.
-fn key(pressed: KeyEvent) -> Option<Key> {
+/// Translates a key, if the view knows it.
+fn known_key(pressed: KeyEvent) -> Option<Key> {
     if pressed.kind == KeyEventKind::Release {
         return None;
     }

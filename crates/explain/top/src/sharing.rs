@@ -20,43 +20,42 @@ use crate::row::Other;
 pub(crate) use columns::SHARED;
 pub use throttled::{FrozenTask, Throttled};
 
-/// Tasks and pairs of a disk that are kept.
-const KEPT: usize = 8;
+/// Maximum number of tasks and of pairs that are kept of a disk.
+const MAX_KEPT: usize = 8;
 
 /// A disk for which tasks contended in an interval. Shares are fractions of 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SharedDisk {
     pub dev: Dev,
-    /// The kernel's name for it, or its number.
+    /// The kernel's name, or the number.
     pub name: String,
     /// Share of the time in which it served requests.
     pub busy: f64,
-    /// Share of the time in which it was busy nearly all the time and went from task to task.
+    /// Share of the time in which it was nearly always busy and went from task to task.
     pub together: f64,
-    /// Tasks that used it.
+    /// Number of tasks that used it.
     pub tasks: usize,
-    /// Bandwidth over what the same requests reach without switches, in the last 10 to 20 seconds; none: nothing was
-    /// seen without switches.
+    /// Bandwidth relative to that of the same requests without switches, in the last 10 to 20 seconds. `None` if
+    /// nothing ran without switches.
     pub efficiency: Option<f64>,
-    /// How much faster the tasks would be done one after the other, as predicted of the last 10 to 20 seconds; none: as
-    /// for `efficiency`.
-    pub predicted_gain: Option<f64>,
-    /// Requests per second that came after another task's while tasks contended.
-    pub switches_per_s: f64,
-    /// What such a request took longer in the mean of the last 10 to 20 seconds, in nanoseconds; none: as for
+    /// Predicted gain from running the tasks one after the other, by the last 10 to 20 seconds. `None` as for
     /// `efficiency`.
+    pub predicted_gain: Option<f64>,
+    /// Number of requests per second that followed another task's while tasks contended.
+    pub switches_per_s: f64,
+    /// Mean extra time of such a request in the last 10 to 20 seconds, in nanoseconds. `None` as for `efficiency`.
     pub switch_ns: Option<u64>,
-    /// A request's mean time from being queued to its end, in nanoseconds; none without one.
+    /// Mean time of a request from being queued to its end, in nanoseconds; `None` without one.
     pub await_ns: Option<u64>,
-    /// The device's part of it, in nanoseconds. The rest is the wait for other requests.
+    /// The device's part of that, in nanoseconds. The rest is the wait for other requests.
     pub service_ns: Option<u64>,
-    /// Its users, most device time first.
+    /// Tasks by device time, most first.
     pub users: Vec<DiskUser>,
-    /// Who waited while the disk served whom, in nanoseconds per second, longest first.
+    /// Waits while the disk served another: victim, culprit, nanoseconds per second, longest first.
     pub slowed: Vec<(Other, Other, f64)>,
 }
 
-/// What a task did on a shared disk in an interval.
+/// A task's use of a shared disk in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DiskUser {
     pub task: Other,
@@ -66,14 +65,14 @@ pub struct DiskUser {
 }
 
 impl SharedDisk {
-    /// The part of a request's time that is not the device's; none without a request.
+    /// Returns the share of a request's time that is not the device's; `None` without a request.
     pub fn soft(&self) -> Option<f64> {
         let (await_ns, service_ns) = (self.await_ns?, self.service_ns?);
         (await_ns > 0).then(|| 1.0 - service_ns.min(await_ns) as f64 / await_ns as f64)
     }
 }
 
-/// The disks for which tasks contended from `before` to `after`, `seconds` apart, busiest first.
+/// Returns the disks for which tasks contended from `before` to `after`, `seconds` apart, busiest first.
 pub(crate) fn between(
     before: &Report,
     after: &Report,
@@ -97,7 +96,7 @@ pub(crate) fn between(
     disks
 }
 
-/// What changed; none if tasks did not contend.
+/// Returns the figures of the time between two reports; `None` if tasks did not contend.
 fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk> {
     let together_ns = new.together_ns.saturating_sub(old.together_ns);
     if together_ns == 0 {
@@ -111,7 +110,7 @@ fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk
         await_ns += used.await_ns;
         service_ns = service_ns.saturating_add(used.device_ns);
     }
-    // Where nothing was seen without switches, no cost is known, and none is the same as nothing.
+    // The cost is unknown, not 0, if nothing ran without switches.
     let is_known = new.basis != Basis::Unknown;
     Some(SharedDisk {
         busy: of_time(new.busy_ns.saturating_sub(old.busy_ns)),
@@ -123,7 +122,7 @@ fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk
         switch_ns: is_known.then_some(new.switch_cost_ns),
         await_ns: await_ns.checked_div(requests),
         service_ns: service_ns.checked_div(requests),
-        users: (users.into_iter().take(KEPT))
+        users: (users.into_iter().take(MAX_KEPT))
             .map(|used| DiskUser {
                 task: used.task,
                 device: of_time(used.device_ns),
@@ -177,6 +176,6 @@ fn slowed(old: &Contention, new: &Contention, seconds: f64) -> Vec<(Other, Other
     });
     let mut pairs: Vec<_> = pairs.filter(|(.., waited)| *waited > 0.0).collect();
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2));
-    pairs.truncate(KEPT);
+    pairs.truncate(MAX_KEPT);
     pairs
 }

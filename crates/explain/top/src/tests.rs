@@ -1,4 +1,4 @@
-//! The view on terminals of several sizes, with scripted keys, and with anything at all.
+//! The view on terminals of several sizes, with scripted keys, and with random input.
 
 use luc_events::{Cgroup, Dev, Pid, Tgid, Transaction};
 use luc_explain::{

@@ -1,4 +1,4 @@
-//! Colours, or what stands for them on terminals without.
+//! Colours, and what replaces them on terminals without.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -65,7 +65,7 @@ impl Theme {
         )
     }
 
-    /// A group's letter, and how its part of a bar looks.
+    /// Returns the letter and the style of a group's part of a bar.
     pub(super) fn group(self, group: Group) -> (char, Style) {
         let (letter, colour) = match group {
             Group::Earlier => ('E', Color::Red),

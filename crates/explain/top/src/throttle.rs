@@ -1,4 +1,4 @@
-//! A live view of disks that tasks share: what switching costs them, who waits, who is frozen and why.
+//! A live view of disks that tasks share: the cost of switches, who waits, and who is frozen and why.
 //!
 //! [`View`] is its state, pure; [`show`] the loop in a terminal, [`print()`] the one that writes lines.
 

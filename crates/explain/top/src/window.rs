@@ -1,4 +1,4 @@
-//! Events as they come from the recorder, and an analysis of the last seconds of them.
+//! The recorder's events, and an analysis of the last seconds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use luc_events::tables::{FileSystem, Task, Trace};
 use luc_events::{Dev, Event, Pid};
 use luc_explain::{Analysis, Report};
 
-/// How much older than now an event is when it is analysed. The recorder takes the sums of handles and data out of
-/// the kernel once a second, and they belong to commits that were reported before.
-const SETTLING_NS: u64 = 1_300_000_000;
-/// An analysis is succeeded by one that began this much later, so that what it found is never older than
-/// twice this, and its memory does not grow.
-const HALF_LIFE_NS: u64 = 10_000_000_000;
+/// Age at which an event is analysed. The recorder takes the sums of handles and data out of the kernel once a second,
+/// and they belong to commits that were reported before.
+const SETTLING_TIME_NS: u64 = 1_300_000_000;
+/// Time between the beginnings of an analysis and its successor. What an analysis found is thus never older than twice
+/// this, and its memory does not grow.
+const SUCCESSION_INTERVAL_NS: u64 = 10_000_000_000;
 
-/// The analysis of the last ten to twenty seconds.
+/// An analysis of the last ten to twenty seconds.
 #[derive(Debug)]
 pub struct Window {
     trace: Trace,
     waiting: Vec<Event>,
     current: Analysis<'static>,
-    /// Takes over when the current one is too old; fed the same events until then.
+    /// Takes over when the current analysis is too old. It gets the same events until then.
     successor: Option<Analysis<'static>>,
-    /// When the youngest of the two began.
+    /// Start of the youngest of the two.
     began_ns: u64,
     reported: Arc<Report>,
-    /// Every thread that lives, and every file system: a successor has to know them.
+    /// Living threads and all file systems: a successor has to know them.
     tasks: HashMap<Pid, Task>,
     file_systems: HashMap<Dev, FileSystem>,
 }
 
 impl Window {
-    /// Begins with a trace of this description.
+    /// Makes a window on a trace.
     pub fn new(trace: Trace) -> Self {
         Self {
             waiting: Vec::new(),
@@ -45,19 +45,19 @@ impl Window {
         }
     }
 
-    /// Takes in events, in any order within the time that they are kept.
+    /// Takes in events. Within the settling time their order does not matter.
     pub fn add(&mut self, events: impl IntoIterator<Item = Event>) {
         self.waiting.extend(events);
     }
 
-    /// The file systems seen so far.
+    /// Returns the file systems seen so far.
     pub fn file_systems(&self) -> impl Iterator<Item = &FileSystem> {
         self.file_systems.values()
     }
 
-    /// Analyses what has settled at `now_ns` (CLOCK_MONOTONIC).
+    /// Analyses the events that have settled at `now_ns` (CLOCK_MONOTONIC).
     pub fn settle(&mut self, now_ns: u64) {
-        let until_ns = now_ns.saturating_sub(SETTLING_NS);
+        let until_ns = now_ns.saturating_sub(SETTLING_TIME_NS);
         self.waiting.sort_by_key(Event::time_ns);
         let due = self.waiting.partition_point(|event| event.time_ns() <= until_ns);
         for event in self.waiting.drain(..due) {
@@ -80,25 +80,25 @@ impl Window {
         }
     }
 
-    /// The report at the last call and the one now, both of the same analysis. To be called after
-    /// [`settle`](Self::settle) with the same time.
+    /// Returns the report at the last call and the present one, both of the same analysis. Call
+    /// [`settle`](Self::settle) with the same time before.
     pub fn turn(&mut self, now_ns: u64) -> (Arc<Report>, Arc<Report>) {
         let after = Arc::new(self.current.report());
         let before = std::mem::replace(&mut self.reported, Arc::clone(&after));
-        let until_ns = now_ns.saturating_sub(SETTLING_NS);
-        if until_ns.saturating_sub(self.began_ns) >= HALF_LIFE_NS {
+        let until_ns = now_ns.saturating_sub(SETTLING_TIME_NS);
+        if until_ns.saturating_sub(self.began_ns) >= SUCCESSION_INTERVAL_NS {
             if let Some(successor) = self.successor.take() {
                 self.reported = Arc::new(successor.report());
                 self.current = successor;
             }
-            self.successor = Some(self.informed(until_ns));
+            self.successor = Some(self.start_successor(until_ns));
             self.began_ns = until_ns;
         }
         (before, after)
     }
 
-    /// A new analysis that knows who is there.
-    fn informed(&self, start_ns: u64) -> Analysis<'static> {
+    /// Makes an analysis that knows the living threads and the file systems.
+    fn start_successor(&self, start_ns: u64) -> Analysis<'static> {
         let mut analysis = Analysis::new(Trace { start_ns, ..self.trace.clone() });
         for row in self.file_systems.values() {
             analysis.add(Event::from(row.clone()));

@@ -1,25 +1,25 @@
-//! What was counted in all, when the counter was there for only part of the time.
+//! Estimates totals of events whose counters were there for only part of the time.
 //!
-//! **The model.** The load is what it is; what is random is when an event's group had the counters. The readings are cut
-//! into *rotations*, as short as they can be while every event of interest has its turn in each. Between two turns an event
-//! is taken to have gone on as in the one before and the one after (`filled`), so that a change of the load costs no more
+//! **The model.** The load is fixed; the times at which an event's group had the counters are random. The readings are
+//! cut into *rotations*, as short as possible while every event of interest has its turn in each. Between two turns an
+//! event is assumed to have gone on as in the turns before and after (`filled`). So a change of the load costs no more
 //! than half of the time between.
 //!
-//! **The variance** is estimated from neighbouring rotations: half the mean square of their differences, the estimator
-//! v2 for systematic samples (Wolter, *An Investigation of Some Estimators of Variance for Systematic Sampling*, JASA
-//! 79, 1984), times the share of the time without a counter. It is right for noise from turn to turn. Where the load
-//! itself changes between rotations it is too large, never too small: a step counts 1.3 to 5 times its true share, by
-//! where in the rotation the turn is, when readings are no longer than a rotation, and more when they are.
+//! **The variance** is estimated from neighbouring rotations: half the mean square of their differences, times the
+//! share of the time without a counter. That is the estimator v2 for systematic samples (Wolter, *An Investigation of
+//! Some Estimators of Variance for Systematic Sampling*, JASA 79, 1984). It is right for noise from turn to turn. Where
+//! the load itself changes between rotations it is too large, never too small. A step counts 1.3 to 5 times its true
+//! share, by the turn's place in the rotation, if readings are no longer than a rotation, and more if they are.
 //!
-//! Events of a figure that have their turns at different times may vary together: what they lose at these turns adds
-//! up, also where it cancels out in the truth, as the sources of all cycles do. Two bounds of the variance hold whatever
-//! the events have in common; the smaller one is taken. The first is half the mean square without the factor: what is
-//! seen varies by the truth and, independently of it, by the error. The second is the square of the sum of the events'
+//! Events of a figure that have their turns at different times may vary together. Their errors then add up, even if
+//! they cancel out in the truth, as those of the sources of all cycles do. Two bounds of the variance hold for any
+//! common variation of the events; the smaller one is taken. The first is half the mean square without the factor: the
+//! counts vary by the truth and, independently of it, by the error. The second is the square of the sum of the events'
 //! standard errors; for a single event it is the variance above.
 //!
-//! **Where the model fails.** A load whose period is a rotation, or a divisor of it, is met in the same state at each
-//! turn. The estimate is then wrong, and the interval does not say so. What happens in few and brief moments is met by
-//! chance alone: then there is a value, but no interval.
+//! **Limits of the model.** A load whose period is a rotation, or a divisor of it, is met in the same state at each
+//! turn. The estimate is then wrong, and the interval does not show it. Few and brief moments are met by chance alone:
+//! then there is a value, but no interval.
 
 mod filled;
 mod rotation;
@@ -32,47 +32,48 @@ use serde::Serialize;
 
 use super::recording::{Reading, Recording};
 
-/// Below this share of the time with a counter a value is withheld.
-pub const LEAST_SHARE: f64 = 0.1;
-/// The confidence of all intervals.
+/// Minimum share of the time with a counter: below it a value is withheld.
+pub const MIN_RUNNING_SHARE: f64 = 0.1;
+/// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
-/// Fewer rotations give no interval.
-const FEWEST_ROTATIONS: usize = 4;
-/// With fewer turns that have seen an event, if all had seen as much, there is no interval: the count of the turns is
-/// then about Poisson, and a symmetric interval covers less than it says.
-const FEWEST_TURNS: f64 = 16.0;
-/// An event that makes up less of a figure than this does not take its interval away.
-const LEAST_PART: f64 = 0.01;
-/// Student's t hardly changes beyond.
-const MOST_FREEDOM: f64 = 500.0;
+/// Minimum number of rotations for an interval.
+const MIN_ROTATIONS: usize = 4;
+/// Minimum number of turns with an event for an interval, if all had seen as much. With fewer the count of the turns is
+/// about Poisson, and a symmetric interval covers less than its confidence.
+const MIN_TURNS: f64 = 16.0;
+/// Minimum part of a figure for which an event's few turns take the interval away.
+const MIN_PART: f64 = 0.01;
+/// Maximum degrees of freedom: Student's t hardly changes beyond.
+const MAX_FREEDOM: f64 = 500.0;
 
-/// Why there is no interval.
+/// The reason why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoInterval {
     /// The recording has fewer than 4 rotations.
     FewRotations,
-    /// What was counted was seen in few turns.
+    /// The events happened in few turns.
     FewTurns,
 }
 
 /// A figure of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The figure, for all of the time for which its events were wanted.
+    /// The figure for all of the time in which its events were wanted.
     pub value: f64,
-    /// The truth is within this of the value with 95 % confidence. 0: counted all the time. `None`: see `no_interval`.
+    /// Half the width of the 95 % interval around the value; 0 if counted all the time; `None` for the reason in
+    /// `no_interval`.
     pub half_width: Option<f64>,
-    /// Why there is none.
+    /// The reason why there is no interval.
     pub no_interval: Option<NoInterval>,
-    /// Share of the time for which its events had counters; of the one that had the least.
+    /// Smallest share of the time in which one of its events had a counter.
     pub running_share: f64,
-    /// Into how many rotations the readings were cut.
+    /// Number of rotations into which the readings were cut.
     pub rotations: usize,
 }
 
 impl Estimate {
-    /// Whether a truth is within the interval; `None` without one.
+    /// Returns whether a truth is within the interval; `None` without one.
     #[must_use]
     pub fn covers(&self, truth: f64) -> Option<bool> {
         let rounding = 1e-9 * self.value.abs().max(truth.abs());
@@ -81,7 +82,7 @@ impl Estimate {
     }
 }
 
-/// Why there is no figure.
+/// The reason why there is no figure.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Withheld {
     /// An event is not in the recording.
@@ -93,12 +94,12 @@ pub enum Withheld {
     /// An event had a counter for too little of the time.
     #[error("{name} had a counter for {share:.1} % of the time, too little; count fewer events at a time", share = .share * 100.0)]
     RanTooLittle {
-        /// The event.
+        /// Name of the event.
         name: String,
-        /// For which share.
+        /// Share of the time with a counter.
         share: f64,
     },
-    /// It has no finite value or no finite interval.
+    /// The figure has no finite value or no finite interval.
     #[error("it is not a finite number: it divides by zero, or a count is too large")]
     Undefined,
 }
@@ -109,7 +110,7 @@ impl Serialize for Withheld {
     }
 }
 
-/// How often an event happened in all.
+/// Estimates the total count of an event.
 ///
 /// # Errors
 /// See [`Withheld`].
@@ -117,10 +118,10 @@ pub fn total(recording: &Recording, event: usize) -> Result<Estimate, Withheld> 
     figure(recording, &[event], |totals| (totals[0], vec![1.0]))
 }
 
-/// A figure of several events' totals, with its slopes by each of them.
+/// Estimates a figure of several events' totals. `of_totals` returns the figure and its slopes by each total.
 ///
-/// The interval is by linearization: the slopes make one series of all events, rotation by rotation, so that what the
-/// events have in common is in it.
+/// The interval is by linearization: the slopes make one series of all events, rotation by rotation. So it contains the
+/// events' common variation.
 ///
 /// # Errors
 /// See [`Withheld`].
@@ -138,10 +139,10 @@ pub(super) fn figure(
     }
     let ranges = cut(recording, events, &shares);
     let rotations = Rotations::of(recording, events, &ranges);
-    let totals = events.iter().enumerate().map(|(at, &event)| {
+    let total = |(at, &event): (usize, &usize)| {
         filled::total(recording.readings(event)).unwrap_or_else(|| rotations.total(at))
-    });
-    let totals: Vec<f64> = totals.collect();
+    };
+    let totals: Vec<f64> = events.iter().enumerate().map(total).collect();
     let (value, slopes) = of_totals(&totals);
     if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
         return Err(Withheld::Undefined);
@@ -160,7 +161,7 @@ pub(super) fn figure(
     })
 }
 
-/// For which share of the time an event had a counter.
+/// Returns the share of the time in which an event had a counter.
 fn share(recording: &Recording, event: usize) -> Result<f64, Withheld> {
     let Some(known) = recording.events().get(event) else {
         return Err(Withheld::NotCounted(format!("event {event}")));
@@ -170,21 +171,23 @@ fn share(recording: &Recording, event: usize) -> Result<f64, Withheld> {
     let name = || known.to_string();
     match all.running_share() {
         None | Some(0.0) => Err(Withheld::NeverRan(name())),
-        Some(share) if share < LEAST_SHARE => Err(Withheld::RanTooLittle { name: name(), share }),
+        Some(share) if share < MIN_RUNNING_SHARE => {
+            Err(Withheld::RanTooLittle { name: name(), share })
+        }
         Some(share) => Ok(share),
     }
 }
 
-/// The readings of some events, rotation by rotation.
+/// Readings of some events, rotation by rotation.
 struct Rotations {
-    /// For how long events were wanted in each, ns.
+    /// Time in which events were wanted in each rotation, ns.
     lengths_ns: Vec<f64>,
-    /// By event, then by rotation: how often it happened, scaled.
+    /// Scaled counts by event, then by rotation.
     scaled: Vec<Vec<f64>>,
 }
 
 impl Rotations {
-    /// What was counted in each of the ranges of readings.
+    /// Sums the readings of each range.
     fn of(recording: &Recording, events: &[usize], ranges: &[Range<usize>]) -> Self {
         let mut lengths_ns = vec![0.0_f64; ranges.len()];
         let scaled = events.iter().map(|&event| {
@@ -204,7 +207,7 @@ impl Rotations {
         self.scaled[event].iter().sum()
     }
 
-    /// Half the width of the interval of a figure that has these slopes by its events.
+    /// Returns half the width of a figure's interval. The figure has these slopes by its events.
     fn half_width(
         &self,
         totals: &[f64],
@@ -212,14 +215,14 @@ impl Rotations {
         shares: &[f64],
     ) -> Result<f64, NoInterval> {
         let count = self.lengths_ns.len();
-        if count < FEWEST_ROTATIONS {
+        if count < MIN_ROTATIONS {
             return Err(NoInterval::FewRotations);
         }
-        let parts = totals.iter().zip(slopes);
-        let parts: Vec<f64> = parts.map(|(total, slope)| (total * slope).abs()).collect();
-        let least = LEAST_PART * parts.iter().sum::<f64>();
+        let parts: Vec<f64> =
+            totals.iter().zip(slopes).map(|(total, slope)| (total * slope).abs()).collect();
+        let least = MIN_PART * parts.iter().sum::<f64>();
         for (scaled, part) in self.scaled.iter().zip(parts) {
-            if part >= least && turns(scaled) < FEWEST_TURNS.min(count as f64 / 2.0) {
+            if part >= least && turns(scaled) < MIN_TURNS.min(count as f64 / 2.0) {
                 return Err(NoInterval::FewTurns);
             }
         }
@@ -236,11 +239,11 @@ impl Rotations {
         let n = count as f64;
         // Of the mean square of successive differences (von Neumann and others, 1941).
         let freedom = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
-        let errors = student(freedom.min(MOST_FREEDOM) as u32, CONFIDENCE).unwrap_or(f64::INFINITY);
+        let errors = student(freedom.min(MAX_FREEDOM) as u32, CONFIDENCE).unwrap_or(f64::INFINITY);
         Ok(errors * variance.sqrt())
     }
 
-    /// Half the mean square of the differences of neighbouring rotations, times the number of rotations.
+    /// Returns half the mean square of the differences of neighbouring rotations, times the number of rotations.
     fn mean_squares(&self, scaled: impl Fn(usize) -> f64) -> f64 {
         let lengths = &self.lengths_ns;
         let rates: Vec<f64> = (0..lengths.len()).map(|at| scaled(at) / lengths[at]).collect();
@@ -254,7 +257,7 @@ impl Rotations {
     }
 }
 
-/// In how many turns all would have been seen, had each seen as much.
+/// Returns the number of turns that would have seen the sum, if each had seen as much.
 fn turns(scaled: &[f64]) -> f64 {
     let sum: f64 = scaled.iter().sum();
     let squares: f64 = scaled.iter().map(|one| one * one).sum();
@@ -266,7 +269,7 @@ mod tests {
     use super::*;
     use crate::event::{Event, Mode};
 
-    /// One event that has a counter in one of `every` readings of 1 ms.
+    /// Makes a recording of an event that has a counter in one of `every` readings of 1 ms.
     fn rotated(count: u64, every: u64, value: impl Fn(u64) -> f64) -> Recording {
         let mut recording = Recording::new(vec![Event::new("cycles", Mode::Total)]);
         for at in 0..count {

@@ -1,23 +1,23 @@
-//! What is counted, and in which mode of the processor.
+//! Counted events and modes of the processor.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// The mode in which the processor counts.
+/// Mode in which the processor counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Everything, in whatever mode.
+    /// All modes together.
     Total,
-    /// Only in user space (`exclude_kernel`; perf's modifier `u`).
+    /// User space only (`exclude_kernel`; perf's modifier `u`).
     User,
-    /// Only in the kernel (`exclude_user`; perf's modifier `k`).
+    /// Kernel only (`exclude_user`; perf's modifier `k`).
     Kernel,
 }
 
 impl Mode {
-    /// All of them, in the order of reports.
+    /// All modes, in the order of reports.
     pub const ALL: [Self; 3] = [Self::User, Self::Kernel, Self::Total];
 }
 
@@ -31,23 +31,23 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What is counted.
+/// An event in a mode.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Event {
-    /// Its name as perf's, in lower case and without modifiers: `cycles`, `int_misc.clears_count`, `cpu/event=0x3c/`.
+    /// Name as perf's, in lower case and without modifiers: `cycles`, `int_misc.clears_count`, `cpu/event=0x3c/`.
     pub name: String,
-    /// In which mode.
+    /// Mode in which it is counted.
     pub mode: Mode,
 }
 
 impl Event {
-    /// An event in a mode.
+    /// Makes an event in a mode.
     #[must_use]
     pub fn new(name: &str, mode: Mode) -> Self {
         Self { name: canonical(name), mode }
     }
 
-    /// An event as `perf stat` prints it, modifiers included: `cycles:u`, `instructions:kpp`, `cpu/event=0xc0/u`.
+    /// Reads an event as `perf stat` prints it, modifiers included: `cycles:u`, `instructions:kpp`, `cpu/event=0xc0/u`.
     #[must_use]
     pub fn of_perf(text: &str) -> Self {
         let text = text.trim();

@@ -1,9 +1,9 @@
 //! Formulas of events, in the language of perf's metrics (`MetricExpr` in the kernel's tools/perf/pmu-events; its
 //! grammar is tools/perf/util/expr.y).
 //!
-//! Numbers, event names, `#literals`, `+ - * / %`, `< >`, `& ^ |`, `A if C else B`, and the functions `min`, `max`,
-//! `d_ratio` (a quotient that is 0 where its divisor is), `source_count` and `has_event`. In a name `@` stands for `/`, and
-//! `\` before `-`, `,` and `=`, as in `cpu@inst_misc.any\,cmask\=1@`.
+//! The language has numbers, event names, `#literals`, `+ - * / %`, `< >`, `& ^ |`, `A if C else B`, and the functions
+//! `min`, `max`, `d_ratio` (a quotient that is 0 where its divisor is), `source_count` and `has_event`. In a name `@` is a
+//! `/`, and `\` comes before `-`, `,` and `=`, as in `cpu@inst_misc.any\,cmask\=1@`.
 
 mod dual;
 mod parse;
@@ -20,8 +20,8 @@ use super::recording::Recording;
 
 pub use tree::FormulaError;
 
-/// Definitions that name definitions over more steps than this are taken for a circle.
-const DEEPEST: usize = 32;
+/// Maximum depth of definitions that name definitions. Deeper ones count as a circle.
+const MAX_DEPTH: usize = 32;
 
 /// A formula that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ impl Formula {
         parse::parse(text).map(Self)
     }
 
-    /// Its value by a recording, in a mode, with an interval.
+    /// Computes its value by a recording, in a mode, with an interval.
     ///
     /// # Errors
     /// See [`Withheld`]. A literal that is not defined was not counted.
@@ -56,7 +56,7 @@ impl Formula {
         })
     }
 
-    /// The events that it needs, in the order in which it names them.
+    /// Returns the events that it needs, in the order in which it names them.
     #[must_use]
     pub fn events(&self, definitions: &Definitions) -> Vec<String> {
         let mut found = Vec::new();
@@ -65,7 +65,7 @@ impl Formula {
     }
 }
 
-/// Formulas by name, and what `#literals` are.
+/// Formulas by name, and values of `#literals`.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
     formulas: BTreeMap<String, Formula>,
@@ -83,12 +83,12 @@ impl Definitions {
         Ok(())
     }
 
-    /// Says what a literal is, named without its mark.
+    /// Sets the value of a literal, named without its mark.
     pub fn set(&mut self, literal: &str, value: f64) {
         self.literals.insert(literal.to_ascii_lowercase(), value);
     }
 
-    /// A formula with the definitions that it names in their places.
+    /// Replaces the names of definitions in a formula by the definitions.
     fn expand(
         &self,
         node: &Node,
@@ -105,7 +105,7 @@ impl Definitions {
                 Node::Number(found.ok_or_else(|| Withheld::NotCounted(format!("#{name}")))?)
             }
             Node::Name(name) => match self.formulas.get(name) {
-                Some(_) if depth == DEEPEST => return Err(Withheld::NotCounted(name.clone())),
+                Some(_) if depth == MAX_DEPTH => return Err(Withheld::NotCounted(name.clone())),
                 Some(formula) => self.expand(&formula.0, recording, mode, depth + 1)?,
                 None => Node::Name(name.clone()),
             },
@@ -123,7 +123,7 @@ impl Definitions {
                 };
                 Node::Number(f64::from(u8::from(arguments.iter().all(has))))
             }
-            // One source each: PMUs of several units are added up by whoever recorded them.
+            // One source each: the recorder adds up PMUs of several units.
             Node::Call(Function::SourceCount, _) => Node::Number(1.0),
             Node::Call(function, arguments) => {
                 let arguments = arguments.iter().map(expand).collect::<Result<_, _>>()?;
@@ -136,7 +136,7 @@ impl Definitions {
         match node {
             Node::Number(_) | Node::Literal(_) => {}
             Node::Name(name) => match self.formulas.get(name) {
-                Some(formula) if depth < DEEPEST => self.names(&formula.0, found, depth + 1),
+                Some(formula) if depth < MAX_DEPTH => self.names(&formula.0, found, depth + 1),
                 _ if found.contains(name) => {}
                 _ => found.push(name.clone()),
             },

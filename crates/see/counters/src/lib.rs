@@ -1,15 +1,14 @@
-//! Hardware counters: values that were multiplexed, with intervals; metric formulas; where a processor's cycles go.
+//! Hardware counters: multiplexed values with intervals, metric formulas, and stacks of a processor's cycles.
 //!
-//! Everything here is pure: rows and texts come in, figures go out; nothing is read from a file, and nothing panics.
+//! Everything here is pure: rows and texts come in, figures go out. Nothing is read from a file, and nothing panics.
 //!
-//! A processor counts few events at a time, 6 say. Where more are wanted the kernel gives the counters to one group of
-//! events after the other, and says for how long each was wanted and for how long it was counted.
+//! A processor counts few events at a time, for example 6. If more are wanted, the kernel gives the counters to one group
+//! of events after the other. It reports for how long each event was wanted, and for how long it was counted.
 //!
-//! - [`Recording`]: what was counted, reading by reading. Of [`replay`], files that `perf stat` wrote, or of [`model`],
-//!   a PMU whose truth is exact.
-//! - [`total()`]: how often an event happened in all, with an interval. Its module says what is taken for random.
+//! - [`Recording`]: counts, reading by reading. [`replay`] makes one of a file that `perf stat` wrote.
+//! - [`total()`]: the total count of an event, with an interval. Its module states the assumptions.
 //! - [`Formula`]: the language of perf's metrics, evaluated with intervals.
-//! - [`stack`]: the cycles of an instruction by what they were lost to, of some processors.
+//! - [`stack`]: the cycles of an instruction on some processors, by the source of their loss.
 //!
 //! ```
 //! use luc_counters::{replay, total};
@@ -19,7 +18,7 @@
 //! let cycles = total(&replay.recording, 0)?;
 //! assert_eq!(cycles.value, 700.0);
 //! assert_eq!(cycles.running_share, 0.25);
-//! // One reading says nothing of how far that may be off.
+//! // One reading gives no interval.
 //! assert_eq!(cycles.half_width, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -35,12 +34,11 @@
 mod estimate;
 mod event;
 mod formula;
-pub mod model;
 mod recording;
 pub mod replay;
 pub mod stack;
 
-pub use estimate::{CONFIDENCE, Estimate, LEAST_SHARE, NoInterval, Withheld, total};
+pub use estimate::{CONFIDENCE, Estimate, MIN_RUNNING_SHARE, NoInterval, Withheld, total};
 pub use event::{Event, Mode};
 pub use formula::{Definitions, Formula, FormulaError};
 pub use recording::{Reading, Recording};

@@ -1,4 +1,4 @@
-//! What was counted, reading by reading.
+//! Counts of events, reading by reading.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 
 use super::event::{Event, Mode};
 
-/// What an event's counter has counted between two readings.
+/// Count of an event between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Reading {
-    /// Counted while the event had a counter; not scaled. Events of time are in the unit of the source, as perf's
+    /// Count while the event had a counter, not scaled. Events of time have the unit of the source, such as perf's
     /// milliseconds of task-clock.
     pub value: f64,
-    /// For how long the event was wanted, ns.
+    /// Time in which the event was wanted, ns.
     pub enabled_ns: u64,
-    /// For how long of that it had a counter, ns; at most `enabled_ns`.
+    /// Part of that time in which it had a counter, ns.
     pub running_ns: u64,
 }
 
 impl Reading {
-    /// Two readings as one.
+    /// Sums two readings.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Reading {
         }
     }
 
-    /// Of the time for which the event was wanted, the share for which it had a counter. `None` if it was not wanted.
+    /// Returns the share of the wanted time in which the event had a counter; `None` if it was not wanted.
     #[must_use]
     pub fn running_share(&self) -> Option<f64> {
         (self.enabled_ns > 0).then(|| self.running_ns as f64 / self.enabled_ns as f64)
@@ -40,14 +40,14 @@ impl Reading {
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     events: Vec<Event>,
-    /// When each reading ends, ns after the recording began.
+    /// End of each reading, ns after the recording began.
     ends_ns: Vec<u64>,
-    /// By event, as many as there are ends.
+    /// Readings by event, one for each end.
     readings: Vec<Vec<Reading>>,
 }
 
 impl Recording {
-    /// A recording of these events without readings.
+    /// Makes a recording of these events without readings.
     #[must_use]
     pub fn new(events: Vec<Event>) -> Self {
         let readings = vec![Vec::new(); events.len()];
@@ -67,29 +67,29 @@ impl Recording {
         }
     }
 
-    /// What is counted.
+    /// Returns the counted events.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// When each reading ends, ns after the recording began.
+    /// Returns the end of each reading, ns after the recording began.
     #[must_use]
     pub fn ends_ns(&self) -> &[u64] {
         &self.ends_ns
     }
 
-    /// An event's readings; none of an event that is not there.
+    /// Returns an event's readings; none for an unknown event.
     #[must_use]
     pub fn readings(&self, event: usize) -> &[Reading] {
         self.readings.get(event).map_or(&[], Vec::as_slice)
     }
 
-    /// The readings of these places only.
+    /// Returns a recording of these readings only.
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Self {
-        let range = range.start.min(self.ends_ns.len())..range.end.min(self.ends_ns.len());
-        let range = range.start..range.end.max(range.start);
+        let start = range.start.min(self.ends_ns.len());
+        let range = start..range.end.min(self.ends_ns.len()).max(start);
         let readings = self.readings.iter();
         Self {
             events: self.events.clone(),
@@ -98,8 +98,8 @@ impl Recording {
         }
     }
 
-    /// Which events make up a name in a mode: one, or where only both modes were counted apart, these two for the
-    /// total. `None` if it was not counted.
+    /// Finds the events of a name in a mode: one, or both modes for a total that was counted by mode. `None` if it was
+    /// not counted.
     #[must_use]
     pub fn find(&self, name: &str, mode: Mode) -> Option<Vec<usize>> {
         let place = |mode| {
@@ -113,7 +113,7 @@ impl Recording {
         }
     }
 
-    /// Whether anything is counted in a mode.
+    /// Returns whether any event is counted in a mode.
     #[must_use]
     pub fn has(&self, mode: Mode) -> bool {
         self.events.iter().any(|event| event.mode == mode)

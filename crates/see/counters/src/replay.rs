@@ -1,10 +1,10 @@
 //! Counters from files that `perf stat` wrote: lines of `-x,` with or without `-I`, or of `-j`.
 //!
-//! What perf prints is scaled already; here it is taken back, so that a reading is what was counted while there was a
-//! counter. perf prints for how long that was, in ns, and which share that is of the time for which the event was wanted.
-//! Rows of several processors, sockets or threads are added up. Where a row says only that nothing was counted, its
-//! event was wanted for as long as the others of that reading. On processors with several kinds of cores an event is wanted
-//! while the task is on cores of its kind.
+//! perf prints scaled values. The scaling is undone here, so that a reading is the count while there was a counter. perf
+//! prints the time with a counter, in ns, and its share of the time in which the event was wanted. Rows of several
+//! processors, sockets or threads are added up. If a row only says that nothing was counted, its event was wanted for as
+//! long as the others of that reading. On processors with several kinds of cores an event is wanted while the task is on
+//! cores of its kind.
 
 mod csv;
 mod hybrid;
@@ -22,12 +22,13 @@ use super::recording::{Reading, Recording};
 
 pub use write::{Style, write};
 
-/// Rows may leave at most this many cells of the table of events and readings empty, and so many more for each row: a
-/// hostile file must not make a large table of few rows.
-const EMPTY_CELLS: usize = 4096;
-const CELLS_OF_A_ROW: usize = 4;
+/// Maximum number of empty cells in the table of events and readings, without those allowed per row: a hostile file
+/// must not make a large table of few rows.
+const MAX_EMPTY_CELLS: usize = 4096;
+/// Number of empty cells that each row allows in addition.
+const EMPTY_CELLS_PER_ROW: usize = 4;
 
-/// What is wrong with a file of `perf stat`.
+/// An error in a file of `perf stat`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// A line that is not perf's.
@@ -35,34 +36,34 @@ pub enum ReplayError {
         "line {line}: {what}; it must be a line of `perf stat -I 100 -x,` or `perf stat -I 100 -j`"
     )]
     Line {
-        /// Its number, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error in words.
         what: String,
     },
-    /// Nothing is in it.
+    /// The file has no counters.
     #[error("it has no counters; write it by `perf stat -I 100 -x, -e EVENTS -o FILE COMMAND`")]
     Empty,
     /// Readings have different events.
     #[error("line {line}: nearly every reading has other events; give the file of one `perf stat`")]
     Ragged {
-        /// Where that is noticed.
+        /// Number of the line where that is noticed.
         line: usize,
     },
 }
 
-/// What a file says.
+/// Content of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
-    /// What was counted.
+    /// Recording of the counters.
     pub recording: Recording,
-    /// The units of the recording's events, empty for plain counts.
+    /// Units of the recording's events; empty for plain counts.
     pub units: Vec<String>,
     /// Events that the machine does not have, as perf names them.
     pub not_supported: Vec<String>,
 }
 
-/// Reads what `perf stat` wrote.
+/// Reads a file of `perf stat`.
 ///
 /// # Errors
 /// The first line that is not perf's, and files without counters.
@@ -97,7 +98,7 @@ struct Table {
     units: Vec<String>,
     supported: Vec<bool>,
     ends_ns: Vec<u64>,
-    /// By reading, then by event; those at the end may be missing.
+    /// Cells by reading, then by event; the last ones may be missing.
     readings: Vec<Vec<Cell>>,
     rows: usize,
     cells: usize,
@@ -106,9 +107,9 @@ struct Table {
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     reading: Reading,
-    /// Somewhere it never had a counter, and for how long it was wanted is not said.
+    /// Whether a row had no counter and no time in which the event was wanted.
     is_waiting: bool,
-    /// Counts in a share that perf rounds to nothing, scaled, and their time.
+    /// Scaled counts in a share that perf rounds to 0, and their time.
     scarce: Option<(f64, u64)>,
 }
 
@@ -146,7 +147,7 @@ impl Table {
         };
         if cells.len() <= place {
             self.cells += place + 1 - cells.len();
-            if self.cells > EMPTY_CELLS + CELLS_OF_A_ROW * self.rows {
+            if self.cells > MAX_EMPTY_CELLS + EMPTY_CELLS_PER_ROW * self.rows {
                 return Err(ReplayError::Ragged { line });
             }
             cells.resize(place + 1, Cell::default());
@@ -166,14 +167,14 @@ impl Table {
         Ok(())
     }
 
-    /// The table as a recording; its text has so many lines.
+    /// Makes a recording of the table. Its text has `lines` lines.
     fn finish(self, lines: usize) -> Result<Replay, ReplayError> {
         if self.events.is_empty() {
             return Err(ReplayError::Empty);
         }
         // The last events may be missing in each reading.
         if self.events.len().saturating_mul(self.ends_ns.len())
-            > EMPTY_CELLS + CELLS_OF_A_ROW * self.rows
+            > MAX_EMPTY_CELLS + EMPTY_CELLS_PER_ROW * self.rows
         {
             return Err(ReplayError::Ragged { line: lines });
         }

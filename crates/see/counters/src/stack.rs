@@ -1,13 +1,13 @@
-//! Where a processor's cycles go: the cycles of an instruction (CPI), split into those in which instructions complete
+//! Stacks of a processor's cycles: the cycles of an instruction (CPI), split into those in which instructions complete
 //! and those lost to each of nine sources (*Experiences Understanding Performance in a Commercial Scale-Out Environment*,
 //! figures 2a and 2b), in user space, in the kernel and in all.
 //!
-//! What a processor can tell differs. [`PROCESSORS`] has, for each, formulas for the sources that it tells apart, and says
-//! in which other source the rest is. The shares are of the slots in which a processor could begin an operation, as in
+//! Processors differ in the sources that their counters separate. [`PROCESSORS`] has formulas for these, and names the
+//! source that contains the others. The shares are of the slots in which a processor could begin an operation, as in
 //! top-down analysis (Yasin, *A Top-Down Method for Performance Analysis and Counters Architecture*, ISPASS 2014).
 //!
-//! Completion and the sources come from different counters. They must sum to all cycles; what is missing is a figure of its
-//! own, with an interval.
+//! Completion and the sources come from different counters. They must sum to all cycles; the missing part is a separate
+//! figure with an interval.
 
 mod processors;
 
@@ -22,7 +22,7 @@ use super::recording::Recording;
 
 pub use processors::PROCESSORS;
 
-/// What cycles are lost to.
+/// A source of lost cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -42,12 +42,12 @@ pub enum Source {
     FloatingPoint,
     /// Integer units, ports and dependences.
     Integer,
-    /// What is left: decoding, the other thread of the core.
+    /// The rest: decoding, the other thread of the core.
     Other,
 }
 
 impl Source {
-    /// All of them, in the paper's order.
+    /// All sources, in the paper's order.
     pub const ALL: [Self; 9] = [
         Self::InstructionCache,
         Self::BranchMisprediction,
@@ -77,26 +77,26 @@ impl fmt::Display for Source {
     }
 }
 
-/// What a processor's counters tell of its cycles.
+/// Formulas for the cycles of a processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Processor {
-    /// Its name on a command line.
+    /// Name on a command line.
     pub name: &'static str,
-    /// What it is, and where the formulas come from.
+    /// Description, and the origin of the formulas.
     pub about: &'static str,
-    /// The event that counts cycles.
+    /// Event that counts cycles.
     pub cycles: &'static str,
-    /// The event that counts completed instructions.
+    /// Event that counts completed instructions.
     pub instructions: &'static str,
     /// Events that the hardware counts together, the leader of the group first.
     pub together: &'static [&'static str],
     /// Formulas that others name.
     pub definitions: &'static [(&'static str, &'static str)],
-    /// The share of the cycles in which instructions complete.
+    /// Share of the cycles in which instructions complete.
     pub completion: &'static str,
-    /// The share of the cycles that is lost to a source.
+    /// Share of the cycles that is lost to each source.
     pub parts: &'static [(Source, &'static str)],
-    /// Sources that it does not tell apart, and where they are instead.
+    /// Sources that it does not separate, and the names of what contains them.
     pub within: &'static [(Source, &'static str)],
 }
 
@@ -104,17 +104,17 @@ pub struct Processor {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Figure {
-    /// It is known.
+    /// A known figure.
     Known(Estimate),
-    /// It is not.
+    /// No figure.
     Withheld {
-        /// Why.
+        /// The reason.
         withheld: Withheld,
     },
 }
 
 impl Figure {
-    /// What is known.
+    /// Returns the figure, if it is known.
     #[must_use]
     pub fn known(&self) -> Option<&Estimate> {
         match self {
@@ -124,14 +124,14 @@ impl Figure {
     }
 }
 
-/// What is lost to a source.
+/// Cycles that are lost to a source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// The source.
+    /// Source of the loss.
     pub source: Source,
-    /// As a share of the cycles.
+    /// Share of the cycles.
     pub share: Figure,
-    /// As cycles of an instruction.
+    /// Cycles of an instruction.
     pub cpi: Figure,
 }
 
@@ -139,41 +139,41 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closure {
-    /// They do, within the interval.
+    /// The sum is right, within the interval.
     Closes,
-    /// They do not: cycles are lost to what no counter tells, or are counted twice.
+    /// The sum is wrong: some cycles are lost without a counter, or are counted twice.
     Misses,
-    /// Something is withheld, or there is no interval.
+    /// A figure is withheld, or there is no interval.
     Unknown,
 }
 
-/// Where the cycles go, in one mode.
+/// The cycles in a mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stack {
-    /// The mode.
+    /// Mode of the processor.
     pub mode: Mode,
     /// Cycles of an instruction.
     pub cpi: Figure,
-    /// The share of the cycles in which instructions complete.
+    /// Share of the cycles in which instructions complete.
     pub completion: Figure,
-    /// The same as cycles of an instruction.
+    /// Completion as cycles of an instruction.
     pub completion_cpi: Figure,
-    /// What is lost to each source that the processor tells apart, in the order of [`Source::ALL`].
+    /// Losses to each source that the processor separates, in the order of [`Source::ALL`].
     pub parts: Vec<Part>,
-    /// The share of the cycles that is in none of these; below 0 where cycles are counted twice.
+    /// Share of the cycles in none of these; negative if cycles are counted twice.
     pub missing: Figure,
-    /// Whether that is none.
+    /// Whether the sum is right.
     pub closure: Closure,
 }
 
 impl Processor {
-    /// The processor of a name.
+    /// Returns the processor with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PROCESSORS.iter().find(|processor| processor.name == name)
     }
 
-    /// The first processor all of whose events are in a recording, in some mode.
+    /// Returns the first processor whose events are all in a recording, in some mode.
     #[must_use]
     pub fn of(recording: &Recording) -> Option<&'static Self> {
         PROCESSORS.iter().find(|processor| {
@@ -185,7 +185,7 @@ impl Processor {
         })
     }
 
-    /// All events that it needs, as the kernel's tables name them, cycles and instructions first.
+    /// Returns the events that it needs, as the kernel's tables name them, cycles and instructions first.
     ///
     /// # Errors
     /// A formula that cannot be read.
@@ -203,7 +203,7 @@ impl Processor {
         Ok(events)
     }
 
-    /// Where the cycles went.
+    /// Splits the cycles of a recording.
     ///
     /// # Errors
     /// A formula that cannot be read.

@@ -1,12 +1,12 @@
-//! Estimates beside the exact truth of the model, on loads and PMUs of all kinds.
+//! Estimates against the exact truth of a simulated PMU, on loads and PMUs of all kinds.
 
-use luc_counters::model::{Load, Noise, Order, Phases, Pmu};
 use luc_counters::replay::{self, Style};
 use luc_counters::{Definitions, Event, Formula, Mode, Recording, total};
 use luc_stats::random;
+use luc_testkit::pmu::{Load, Noise, Order, Phases, Pmu};
 use proptest::prelude::*;
 
-/// The model has steps of 1 ms; turns are 4 of them.
+/// Length of a turn in steps of 1 ms.
 const STEPS_PER_TURN: usize = 4;
 
 fn events(count: usize) -> Vec<Event> {
@@ -35,7 +35,7 @@ fn record(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the load, readings and groups: what was counted is what happened while there was a counter.
+    /// For any load, readings and groups: the counts are those of the times with a counter.
     #[test]
     fn readings_are_exact(
         seed in any::<u64>(),
@@ -88,7 +88,7 @@ proptest! {
         }
     }
 
-    /// Text that perf would have written says the same, but for what perf rounds.
+    /// Text in perf's form gives the same, except for perf's rounding.
     #[test]
     fn what_is_written_is_read(seed in any::<u64>(), count in 1..12_usize, steps_per_reading in 20..60_usize) {
         let noise = Noise { variation: 0.3, busy_share: 1.0 };
@@ -107,7 +107,7 @@ proptest! {
     }
 }
 
-/// How many of the events' truths are within their intervals, and of how many.
+/// Counts the events whose truth is within the interval, and all events with an interval.
 fn covered(phases: Phases, noise: Noise, order: Order, seeds: u64) -> (usize, usize) {
     let (mut inside, mut all) = (0, 0);
     for seed in 0..seeds {

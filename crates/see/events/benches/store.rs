@@ -51,7 +51,7 @@ fn message(number: u64) -> Message {
     }
 }
 
-/// Writes all rows, and says how fast that was.
+/// Writes all rows, and prints how fast that was.
 fn write<T: Row + Into<Event>>(rows: Vec<T>, name: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
 

@@ -1,16 +1,16 @@
-//! Why a thread slept, told by the symbol names of its kernel stack.
+//! Causes of a thread's sleep, by the symbol names of its kernel stack.
 //!
-//! A table of rules, tried in order; the first that holds names the cause. Order carries meaning:
-//! waiting for journal space calls `jbd2_log_wait_commit` too, so the checkpoint rule comes first; and
-//! what merely sleeps (`io_schedule`, `rwsem_down_write_slowpath`) decides only when nothing above it does.
-//! Symbols are those of Linux 5.15 to 6.18; compiler suffixes (`.isra.0`) and offsets (`+0x1f`) are ignored.
+//! Rules are tried in order; the first that matches gives the cause. The order matters. Waiting for journal space calls
+//! `jbd2_log_wait_commit` too, so the checkpoint rule comes first. Mere sleeping (`io_schedule`,
+//! `rwsem_down_write_slowpath`) decides only if no rule above matches. Symbols are those of Linux 5.15 to 6.18.
+//! Compiler suffixes (`.isra.0`) and offsets (`+0x1f`) are ignored.
 
 use crate::codes::codes;
 
 codes! {
-    /// Why a thread was not running.
+    /// The reason why a thread was not running.
     pub enum Cause {
-        /// Nothing known applies.
+        /// No known cause.
         #[default]
         Other = 0 "other",
         /// A journal commit (`jbd2_log_wait_commit`; XFS and btrfs: their logs).
@@ -28,7 +28,7 @@ codes! {
         InodeLock = 6 "inode_lock",
         /// A directory's lock, under a call on a name.
         DirectoryLock = 7 "directory_lock",
-        /// The writer is slowed down, as there is too much dirty data (`balance_dirty_pages`).
+        /// The writer is slowed down because there is too much dirty data (`balance_dirty_pages`).
         DirtyThrottle = 8 "dirty_throttle",
         /// A block request, or a place in the device's queue.
         Device = 9 "device",
@@ -44,21 +44,21 @@ codes! {
         Poll = 14 "poll",
         /// A pipe or a socket.
         PipeSocket = 15 "pipe_socket",
-        /// It was runnable: another thread had its processor.
+        /// Another thread had the processor while it was runnable.
         Preempted = 16 "preempted",
-        /// A page fault.
+        /// A page fault of the thread.
         PageFault = 17 "page_fault",
         /// A commit that waits for running handles (`jbd2_journal_wait_updates`).
         Updates = 18 "updates",
         /// Another lock of the kernel.
         KernelLock = 19 "kernel_lock",
-        /// Its cgroup is frozen: by `luc throttle`, a container runtime or whoever else may. The thread's own bit tells,
-        /// not its stack, in which compilers hide `do_freezer_trap`.
+        /// A frozen cgroup: by `luc throttle`, a container runtime or another program. It is read from the thread's own
+        /// bit, because compilers hide `do_freezer_trap` in its stack.
         Frozen = 20 "frozen",
-        /// A signal stopped it (SIGSTOP, SIGTSTP), or a debugger: the thread's state tells, not its stack.
+        /// Stopped by a signal (SIGSTOP, SIGTSTP) or a debugger. It is read from the thread's state, not its stack.
         Stopped = 21 "stopped",
-        /// Its cgroup had used up its quota of processor time (`cpu.max`): from when it left its processor, or was woken,
-        /// until it ran again. The scheduler's own count tells, not its stack.
+        /// A cgroup that had used up its quota of processor time (`cpu.max`): from when the thread left its processor,
+        /// or was woken, until it ran again. It is read from the scheduler's own count, not the stack.
         Throttled = 22 "throttled",
     }
 }
@@ -121,7 +121,6 @@ const FILE_CALLS: Symbols = &[
     "io_write",
 ];
 
-/// The rules, in order.
 const RULES: &[Rule] = &[
     // The journal, most particular first.
     rule(Cause::Checkpoint, &[&["__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint"]]),
@@ -286,9 +285,9 @@ const fn rule(cause: Cause, all: &'static [Symbols]) -> Rule {
     Rule { cause, all }
 }
 
-/// Why a thread slept whose kernel stack has these symbols, leaf first; [`Cause::Other`] when no rule
-/// holds or the stack is empty. A thread that left its processor runnable was preempted, whatever its
-/// stack: that is for the caller to see from its state.
+/// Returns the cause of a sleep by the symbols of the kernel stack, leaf first; [`Cause::Other`] if no rule matches or
+/// the stack is empty. A thread that left its processor runnable was preempted, with any stack: the caller must check
+/// its state.
 pub fn classify<'a>(symbols: impl IntoIterator<Item = &'a str>) -> Cause {
     let symbols: Vec<&str> = symbols.into_iter().map(bare).collect();
     RULES

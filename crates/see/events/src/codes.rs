@@ -1,4 +1,4 @@
-//! Enumerations. In the files each value stands as its name, so that any Parquet tool shows it.
+//! Enumerations. Files store each value's name, so that any Parquet tool shows it.
 
 /// Defines an enumeration whose values have a number (shared with the BPF side) and a name (in files).
 macro_rules! codes {
@@ -16,15 +16,15 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// All values, in the order of their numbers.
+            /// All values by number.
             pub const ALL: &'static [Self] = &[$(Self::$value),+];
 
-            /// The value's number.
+            /// Returns the value's number.
             pub fn code(self) -> u8 {
                 self as u8
             }
 
-            /// The value with this number.
+            /// Returns the value with this number.
             pub fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$value),)+
@@ -32,14 +32,14 @@ macro_rules! codes {
                 }
             }
 
-            /// The value's name in files and reports.
+            /// Returns the value's name in files and reports.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$value => $text,)+
                 }
             }
 
-            /// The value with this name.
+            /// Returns the value with this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($text => Some(Self::$value),)+
@@ -64,7 +64,7 @@ macro_rules! codes {
 pub(crate) use codes;
 
 codes! {
-    /// What asked for data to be made durable.
+    /// A way to ask for durable data.
     pub enum SyncKind {
         /// `fsync(2)`, also through io_uring.
         #[default]
@@ -110,12 +110,12 @@ codes! {
 }
 
 codes! {
-    /// How a transaction was committed.
+    /// Kind of a commit.
     pub enum CommitKind {
-        /// By a full jbd2 commit.
+        /// A full jbd2 commit.
         #[default]
         Full = 0 "full",
-        /// By an ext4 fast commit.
+        /// An ext4 fast commit.
         Fast = 1 "fast",
     }
 }
@@ -136,7 +136,7 @@ codes! {
 }
 
 codes! {
-    /// What a block request does.
+    /// Operation of a block request.
     pub enum RequestKind {
         /// Reads.
         #[default]
@@ -147,13 +147,13 @@ codes! {
         Discard = 2 "discard",
         /// Flushes the device's cache and moves no data.
         Flush = 3 "flush",
-        /// Anything else.
+        /// Any other operation.
         Other = 4 "other",
     }
 }
 
 codes! {
-    /// Which way data went.
+    /// Way of data to the disk.
     pub enum Direction {
         /// Made dirty in the page cache.
         #[default]
@@ -170,7 +170,7 @@ codes! {
 }
 
 codes! {
-    /// What a row of the summary mode counts.
+    /// Events that a row of the summary mode counts.
     pub enum Summarized {
         /// fsync and the like, from enter to exit.
         #[default]
@@ -187,9 +187,9 @@ codes! {
 }
 
 codes! {
-    /// Which way a message or a packet goes, seen from the connection's own end.
+    /// Direction of a message or a packet, seen from the connection's own end.
     pub enum Flow {
-        /// To the other end.
+        /// Towards the other end.
         #[default]
         Sent = 0 "sent",
         /// From the other end.
@@ -198,7 +198,7 @@ codes! {
 }
 
 codes! {
-    /// What carries a connection.
+    /// Carrier of a connection.
     pub enum Family {
         /// IPv4, also where the socket is of IPv6 and its addresses are mapped.
         #[default]
@@ -217,7 +217,7 @@ codes! {
 }
 
 impl Family {
-    /// Whether both ends of such a connection are on one host, and count bytes from the same one.
+    /// Returns whether both ends of the connection are on one host, and count bytes from the same origin.
     #[must_use]
     pub fn is_within_host(self) -> bool {
         !matches!(self, Self::Ipv4 | Self::Ipv6)
@@ -225,40 +225,40 @@ impl Family {
 }
 
 codes! {
-    /// In which mode of the processor a counter counts.
+    /// Mode of the processor in which a counter counts.
     pub enum CounterMode {
-        /// In both.
+        /// Both modes together.
         #[default]
         Total = 0 "total",
-        /// In user space.
+        /// User mode only.
         User = 1 "user",
-        /// In the kernel.
+        /// Kernel mode only.
         Kernel = 2 "kernel",
     }
 }
 
 codes! {
-    /// Which end of a connection a socket is.
+    /// Role of a socket in its connection.
     pub enum Side {
-        /// Not known.
+        /// The role is unknown.
         #[default]
         Unknown = 0 "unknown",
-        /// It connected.
+        /// The socket connected.
         Client = 1 "client",
-        /// It was connected to.
+        /// The socket was connected to.
         Server = 2 "server",
     }
 }
 
 codes! {
-    /// How the initial sequence numbers of a connection are known.
+    /// Source of a connection's initial sequence numbers.
     pub enum Sequences {
-        /// They are not.
+        /// The numbers are unknown.
         #[default]
         Unknown = 0 "unknown",
-        /// It was established while it was watched.
+        /// The connection was established while it was watched.
         Seen = 1 "seen",
-        /// It is older than the trace, and they follow from what the kernel has counted since (`bytes_sent`,
+        /// The connection is older than the trace. The numbers follow from the kernel's counts since (`bytes_sent`,
         /// `bytes_retrans`, `bytes_acked`, `bytes_received`).
         Counted = 2 "counted",
     }
@@ -272,16 +272,16 @@ pub struct RequestFlags(pub u32);
 impl RequestFlags {
     /// Forced unit access: durable when complete.
     pub const FUA: Self = Self(1);
-    /// The device's cache is flushed first.
+    /// Flush of the device's cache before the request.
     pub const PREFLUSH: Self = Self(1 << 1);
-    /// Metadata.
+    /// Metadata of a file system.
     pub const META: Self = Self(1 << 2);
-    /// Somebody waits for it.
+    /// A thread waits for the request.
     pub const SYNC: Self = Self(1 << 3);
-    /// Read ahead.
+    /// Read-ahead of a file.
     pub const AHEAD: Self = Self(1 << 4);
 
-    /// Whether all flags of `other` are set.
+    /// Returns whether all flags of `other` are set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

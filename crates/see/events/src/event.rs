@@ -2,9 +2,9 @@
 
 use crate::tables::{self, Row};
 
-/// Something that is done for every table, by [`visit_tables`].
+/// An operation for every table, by [`visit_tables`].
 pub trait TableVisitor {
-    /// Does it for one table, whose rows are of this type.
+    /// Visits the table with rows of type `T`.
     fn visit<T: Row + Into<Event>>(&mut self);
 }
 
@@ -21,14 +21,14 @@ macro_rules! events {
         }
 
         impl Event {
-            /// When the event was complete, in nanoseconds.
+            /// Returns the time when the event was complete, in nanoseconds.
             pub fn time_ns(&self) -> u64 {
                 match self {
                     $(Self::$table(row) => row.time_ns(),)+
                 }
             }
 
-            /// The name of its table.
+            /// Returns the name of its table.
             pub fn table(&self) -> &'static str {
                 match self {
                     $(Self::$table(_) => tables::$table::TABLE,)+

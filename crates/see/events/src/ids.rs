@@ -1,4 +1,4 @@
-//! Ids, each a type of its own so that a thread is never taken for a process.
+//! Ids. Each has its own type, so that a thread is never taken for a process.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ macro_rules! id {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// Whether this is the value that stands for "none" or "not known": 0.
+            /// Returns whether this is 0, which means "none" or "unknown".
             pub fn is_none(self) -> bool {
                 self.0 == 0
             }
@@ -30,36 +30,36 @@ macro_rules! id {
 }
 
 id! {
-    /// A jbd2 transaction id (`tid_t`); 0: not known. Wraps around, so compare with [`Transaction::is_before`].
+    /// A jbd2 transaction id (`tid_t`); 0 if unknown. Wraps around, so compare with [`Transaction::is_before`].
     Transaction(u32)
 }
 id! {
-    /// A thread: what the kernel calls pid and user space tid, in the initial namespace; 0: not known.
+    /// A thread: what the kernel calls pid and user space tid, in the initial namespace; 0 if unknown.
     Pid(u32)
 }
 id! {
-    /// A process: the id of its thread group, in the initial namespace; 0: not known.
+    /// A process: the id of its thread group, in the initial namespace; 0 if unknown.
     Tgid(u32)
 }
 id! {
-    /// A cgroup's id in version 2: the inode number of its directory; 0: not known.
+    /// A cgroup's id in version 2: the inode number of its directory; 0 if unknown.
     Cgroup(u64)
 }
 id! {
-    /// An inode's number within its file system; 0: not known.
+    /// An inode's number within its file system; 0 if unknown.
     Inode(u64)
 }
 id! {
-    /// One end of a connection in this trace, rows of the `connection` table; 0: not known.
+    /// An end of a connection in this trace, rows of the `connection` table; 0 if unknown.
     ConnectionId(u32)
 }
 id! {
-    /// A kernel stack of this trace, a row of the `stack` table; 0: not recorded.
+    /// A kernel stack of this trace, a row of the `stack` table; 0 if not recorded.
     StackId(u32)
 }
 
 impl Transaction {
-    /// Whether this transaction is earlier than `other`, also across the wrap (jbd2's `tid_gt`).
+    /// Returns whether this transaction is earlier than `other`, also across the wrap (jbd2's `tid_gt`).
     pub fn is_before(self, other: Self) -> bool {
         (other.0.wrapping_sub(self.0) as i32) > 0
     }
@@ -73,22 +73,22 @@ pub struct Dev(pub u32);
 const MINOR_BITS: u32 = 20;
 
 impl Dev {
-    /// The device of these numbers; the minor number has 20 bits.
+    /// Makes a device of its numbers. The minor number has 20 bits.
     pub fn new(major: u32, minor: u32) -> Self {
         Self(major << MINOR_BITS | minor & ((1 << MINOR_BITS) - 1))
     }
 
-    /// The major number.
+    /// Returns the major number.
     pub fn major(self) -> u32 {
         self.0 >> MINOR_BITS
     }
 
-    /// The minor number.
+    /// Returns the minor number.
     pub fn minor(self) -> u32 {
         self.0 & ((1 << MINOR_BITS) - 1)
     }
 
-    /// Whether no device is known.
+    /// Returns whether the device is unknown.
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Dev {
 }
 
 impl Serialize for Dev {
-    /// As text, `major:minor`, as in `/proc/self/mountinfo`.
+    /// Serializes as text, `major:minor`, as in `/proc/self/mountinfo`.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -1,13 +1,13 @@
-//! The vocabulary of a trace: what the recorder writes down and the analysis reads.
+//! The vocabulary of a trace, which the recorder writes and the analysis reads.
 //!
 //! - [`ids`]: newtypes for devices, transactions, threads and the like.
-//! - [`codes`]: enumerations with a name each, as they stand in the files.
-//! - [`cause`]: why a thread slept, told by the symbol names of its kernel stack.
-//! - [`tables`]: one plain struct per table, [`Event`], any of them, and [`visit_tables`], which goes through them.
+//! - [`codes`]: enumerations whose values have names in the files.
+//! - [`cause`]: causes of a thread's sleep, by the symbol names of its kernel stack.
+//! - [`tables`]: a plain struct per table, [`Event`] for a row of any table, and [`visit_tables`] for all tables.
 //! - [`store`]: the trace on disk, as Parquet.
-//! - [`ring`]: the traces of the last minutes, one after the other.
+//! - [`ring`]: consecutive traces of the last minutes.
 //!
-//! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "not known" or "did not happen".
+//! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "unknown" or "did not happen".
 #![warn(missing_docs)]
 
 pub mod cause;

@@ -1,16 +1,16 @@
-//! A ring: a directory with the traces of the last minutes, one after the other.
+//! A ring: a directory with consecutive traces of the last minutes.
 //!
 //! # Layout
 //!
-//! `segment-<run>-<number>` is a trace of its own ([`crate::store`]) of some seconds. A run is one recorder's; its segments
-//! are numbered from 1, and each begins at the time at which the one before ends. What a segment says of its beginning,
-//! such as which threads there are, is what the one before said last. Connections and stacks have one number in all
+//! `segment-<run>-<number>` is a separate trace ([`crate::store`]) of some seconds. A run is one recorder's. Its
+//! segments are numbered from 1, and each begins at the end of the one before. The first rows of a segment, such as
+//! those of the living threads, repeat the last state of the one before. Connections and stacks have one number in all
 //! segments of a run.
 //!
-//! A segment is written under a hidden name, and renamed when it is complete; what a killed recorder leaves under a
-//! hidden name is removed by the next. A recorder locks the file `.lock` (flock). Nothing is synced to disk, as of traces.
+//! A segment is written under a hidden name, and renamed when it is complete. The next recorder removes what a killed
+//! one left under a hidden name. A recorder locks the file `.lock` (flock). Nothing is synced to disk, as with traces.
 //!
-//! `kept` holds segments that are not removed with time, in a directory for each occasion.
+//! `kept` holds segments that do not expire, in a directory for each occasion.
 
 mod keeper;
 
@@ -24,15 +24,15 @@ use crate::tables::Trace;
 
 pub use keeper::{Keeper, Limits, Open};
 
-/// The directory of segments that are kept, in that of the ring.
+/// Name of the ring's directory for kept segments.
 pub const KEPT: &str = "kept";
 
-/// The name of a segment: of which recorder, and the how manieth.
+/// Name of a segment: its recorder and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// The recorder, from 1.
+    /// Number of the recorder, from 1.
     pub run: u32,
-    /// The segment, from 1.
+    /// Number of the segment, from 1.
     pub number: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct NotAName;
 impl FromStr for Name {
     type Err = NotAName;
 
-    /// Only as [`Name`] is written: one segment has one name.
+    /// Accepts only the form in which [`Name`] is written: a segment has one name.
     fn from_str(text: &str) -> Result<Self, NotAName> {
         let numbers = text.strip_prefix("segment-").ok_or(NotAName)?;
         let (run, number) = numbers.split_once('-').ok_or(NotAName)?;
@@ -65,16 +65,16 @@ impl FromStr for Name {
 /// A segment that is complete.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// Its name.
+    /// Name of the segment.
     pub name: Name,
-    /// Where it is.
+    /// Directory of the segment.
     pub path: PathBuf,
-    /// What it says of itself.
+    /// Description of the trace.
     pub trace: Trace,
 }
 
 impl Segment {
-    /// From when to when it is, nanoseconds of CLOCK_REALTIME as that was when the segment began.
+    /// Returns its begin and end, nanoseconds of CLOCK_REALTIME as it was when the segment began.
     #[must_use]
     pub fn real_ns(&self) -> [u64; 2] {
         let trace = &self.trace;
@@ -83,7 +83,7 @@ impl Segment {
     }
 }
 
-/// The names of the complete segments in a directory, in order; none in one that is no ring.
+/// Returns the names of the complete segments in a directory, in order; none if it is no ring.
 ///
 /// # Errors
 /// When the directory cannot be listed.
@@ -99,13 +99,13 @@ pub fn names(directory: &Path) -> Result<Vec<Name>, StoreError> {
     Ok(names)
 }
 
-/// Whether a file of this name can be in a segment.
+/// Returns whether a file of this name can be in a segment.
 #[must_use]
 pub fn is_file_of_table(name: &str) -> bool {
     is_of_table(name)
 }
 
-/// The complete segments in a directory, in order. One that its recorder removes meanwhile is left out.
+/// Returns the complete segments in a directory, in order. Segments that the recorder removes meanwhile are left out.
 ///
 /// # Errors
 /// When the directory cannot be listed, or a segment's description cannot be read.
@@ -122,8 +122,8 @@ pub fn segments(directory: &Path) -> Result<Vec<Segment>, StoreError> {
     Ok(segments)
 }
 
-/// The segments of the last run that has any in `[from_ns, to_ns]` of CLOCK_REALTIME. Segments of several recorders are no
-/// one recording: numbers of connections mean another one in each.
+/// Returns the segments of the last run that has any in `[from_ns, to_ns]` of CLOCK_REALTIME. Segments of several
+/// recorders are not one recording: connections are numbered anew by each.
 #[must_use]
 pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment> {
     let overlaps = |segment: &Segment| {
@@ -136,8 +136,8 @@ pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment
     chosen
 }
 
-/// Opens segments of one run, in order, as one trace: from the begin of the first to the end of the last. Rows of a segment's
-/// beginning come again with each, and so do those of the end of the one before. `None`: there is no segment.
+/// Opens segments of a run, in order, as one trace, from the begin of the first to the end of the last. The rows at a
+/// segment's begin and end repeat in the segments beside it. Returns `None` without a segment.
 #[must_use]
 pub fn as_one(segments: &[Segment]) -> Option<Reader> {
     let (first, last) = (segments.first()?, segments.last()?);
@@ -146,7 +146,7 @@ pub fn as_one(segments: &[Segment]) -> Option<Reader> {
     Some(Reader::of_parts(directories, trace))
 }
 
-/// The one of a run's segments, in order, behind which the next one is missing.
+/// Returns the first of a run's segments, in order, whose successor is missing.
 #[must_use]
 pub fn before_gap(segments: &[Segment]) -> Option<&Segment> {
     let mut pairs = segments.windows(2);
@@ -154,7 +154,7 @@ pub fn before_gap(segments: &[Segment]) -> Option<&Segment> {
     pairs.find(is_gap).map(|pair| &pair[0])
 }
 
-/// Opens a trace, or of a ring its last run's segments as one trace.
+/// Opens a trace, or the segments of a ring's last run as one trace.
 ///
 /// # Errors
 /// When it is neither, or cannot be read, or lacks a segment in its middle.
@@ -163,7 +163,7 @@ pub fn open(directory: &Path) -> Result<Reader, StoreError> {
     while names(directory).is_ok_and(|names| !names.is_empty()) {
         let run = within(segments(directory)?, [0, u64::MAX]);
         match before_gap(&run) {
-            // The recorder removes the oldest first: those before the gap have gone by now.
+            // The recorder removes the oldest first: those before the gap are gone by now.
             Some(before) if !before.path.exists() => continue,
             Some(before) => {
                 return Err(StoreError::MissingInRing {

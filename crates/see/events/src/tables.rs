@@ -1,5 +1,5 @@
-//! One struct per table. A field is a column of the same name; a row's time, by which tables are
-//! sorted, is the moment it was complete: the last of its times.
+//! Tables of a trace, one struct each. A field is a column of the same name. Tables are sorted by the time when a row was
+//! complete: the last of its times.
 
 mod block;
 mod counter;

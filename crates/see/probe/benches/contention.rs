@@ -1,8 +1,8 @@
-//! What watching disks costs: `cargo bench -p luc-probe` as root, with `TMPDIR` on tmpfs for the disk's file.
+//! The cost of watching disks: `cargo bench -p luc-probe` as root, with `TMPDIR` on tmpfs for the disk's file.
 //!
-//! Direct reads of 4 KiB from a loop device, in turns without the programs, with them but for another disk, and for
-//! this one by a watched thread; then buffered writes to a file system, and what reading the sums takes. Times of
-//! programs are the kernel's own (`BPF_ENABLE_STATS`, which adds some 20 ns to each run).
+//! Direct reads of 4 KiB from a loop device take turns: without the programs, with programs that watch another disk,
+//! and with programs that watch a thread on this disk. Then come buffered writes to a file system, and the time to read
+//! the sums. Times of programs are the kernel's own (`BPF_ENABLE_STATS`, which adds some 20 ns to each run).
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -59,7 +59,7 @@ fn main() {
     reading(&disk);
 }
 
-/// The programs, watching as this number says.
+/// Loads the programs for a kind of watching.
 fn watching(kind: usize, disk: &Disk) -> Option<Contention> {
     if kind == 0 {
         return None;

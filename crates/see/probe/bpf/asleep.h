@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that sleep when recording begins or ends: since when, in which system
- * call and for what. Such a wait has no row of its own before it ends.
+ * Threads that sleep when recording begins or ends: the begin of the sleep, its system
+ * call and its cause. Such a wait has no row in the table of waits before it ends.
  */
 #ifndef LUC_ASLEEP_H
 #define LUC_ASLEEP_H
 
-/* An open file of a process; numbers are used again between the begin and the end. */
+/* An open file of a process. Numbers are reused between the begin and the end. */
 struct descriptor {
 	u32 process;
 	u32 fd;
 	u32 at_end;
 };
 
-/* Which connection a file is. Filled by the iterators over files, just before that over threads. */
+/* Connections of files. Filled by the iterators over files, just before that over threads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -21,10 +21,10 @@ struct {
 	__type(value, u32);
 } descriptors SEC(".maps");
 
-/* When the last thread was looked at as recording began. */
+/* Time of the last thread's visit when recording began. */
 u64 asleep_looked_ns SEC(".data.asleep") = 0;
 
-/* Whether nobody sees the scheduler any more: recording has ended, and is not cut. */
+/* Whether the scheduler is no longer watched: recording has ended, and not by a cut. */
 u32 detached SEC(".data.detached") = 0;
 
 static __always_inline void note_descriptor(struct task_struct *task, u32 fd, u32 connection,
@@ -45,15 +45,15 @@ static __always_inline u32 connection_at(struct task_struct *task, u64 fd, bool 
 }
 
 /*
- * When a sleeping thread left its processor; 0: not known. What was not seen
- * follows from the scheduler's counts: when its last turn began, and how long it
- * ran in it. The run queue's clock may be behind by a tick.
+ * Returns the time when a sleeping thread left its processor; 0 if unknown. If it was
+ * not seen, it follows from the scheduler's counts: the begin of the thread's last
+ * turn, and its running time in it. The run queue's clock may be behind by a tick.
  */
 static __always_inline u64 asleep_since(struct task_struct *task, struct hot *hot, u64 now)
 {
 	u64 off_clock = hot->off_clock, clock, distance_ns;
 
-	/* One that slept already when recording began has that time here. */
+	/* A thread that already slept when recording began has that time here. */
 	if (hot->off_ns > asleep_looked_ns)
 		return hot->off_ns;
 	if (!has_scheduler_clock())
@@ -102,8 +102,8 @@ static __always_inline void send_asleep(struct task_struct *task, struct thread 
 }
 
 /*
- * A wait that began before anybody looked has a row, too, as if it began now:
- * who ends it, and when, is seen.
+ * Gives a wait from before the recording a row, too, as if it began now: its end and
+ * its waker will be seen.
  */
 static __always_inline void begin_wait(struct task_struct *task, struct hot *hot, u32 state,
 				       u32 brief, u64 now)
@@ -116,13 +116,13 @@ static __always_inline void begin_wait(struct task_struct *task, struct hot *hot
 	hot->off_ns = now;
 	hot->off_state = state;
 	hot->off_brief = brief;
-	/* Unless it has left a processor meanwhile. */
+	/* Not if it has left a processor meanwhile. */
 	__sync_val_compare_and_swap(&hot->off_clock, 0, clock);
 }
 
 /*
- * One that is awake when recording ends, and has not been seen on a processor
- * since it left one: it waits for one, or came to one unseen. Its wait ends here.
+ * Ends the wait of a thread that is awake when recording ends, and was not seen on a
+ * processor since it left one: it waits for one, or came to one unseen.
  */
 static __always_inline void end_wait(struct task_struct *task)
 {
@@ -141,7 +141,7 @@ static __always_inline void look_at_sleeper(struct task_struct *task, bool at_en
 	struct hot *hot;
 	u64 now;
 
-	/* One that is on its way to sleep, or awake again, is seen when it leaves or comes. */
+	/* A thread on its way to sleep, or awake again, is seen when it leaves or comes. */
 	sleeps = task->__state;
 	if (!sleeps || sleeps & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE) || task->on_cpu) {
 		if (detached)

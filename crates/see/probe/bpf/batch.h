@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rows that come by the hundred thousand a second where the network is recorded:
- * messages and waits. Each processor gathers them and hands over many at once,
- * because a place in the ring buffer, for which all processors queue up, costs
- * more than all else of such a row.
+ * Rows that come by the hundred thousand a second if the network is recorded: messages
+ * and waits. Each processor gathers them and hands over many at once. A place in the
+ * ring buffer, for which all processors queue, costs more than the rest of such a row.
  *
- * A program that finds another one in the middle of its row, which it has
- * interrupted or preempted (Linux 7.0), sends its own alone: whoever sets `busy`
- * has the batch. Once in a while user space has each processor
- * hand over what it holds, and at the end takes what is left.
+ * A program may interrupt or preempt (Linux 7.0) another one in the middle of its row.
+ * It then sends its own row alone: the program that set `busy` owns the batch. Once in
+ * a while user space makes each processor hand over its rows, and at the end it takes
+ * the rest.
  */
 #ifndef LUC_BATCH_H
 #define LUC_BATCH_H
@@ -72,7 +71,7 @@
 DEFINE_BATCH(message, LOST_MESSAGE)
 DEFINE_BATCH(wait, LOST_WAIT)
 
-/* User space runs it on each processor. */
+/* Run by user space on each processor. */
 SEC("raw_tp")
 int hand_over(void *ctx)
 {

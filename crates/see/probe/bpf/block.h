@@ -10,7 +10,7 @@ struct in_flight {
 	u32 issuer_process;
 };
 
-/* By the request's address. */
+/* Requests by address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -25,7 +25,7 @@ static __always_inline u32 disk_of(struct request *rq)
 	return disk ? disk->major << 20 | disk->first_minor : 0;
 }
 
-/* Remembers who brought the request, the first time that it is seen. */
+/* Remembers the submitter of a request, the first time that it is seen. */
 static __always_inline struct in_flight *see(struct request *rq)
 {
 	u64 key = (u64)rq, ids;
@@ -45,7 +45,7 @@ static __always_inline struct in_flight *see(struct request *rq)
 	return known;
 }
 
-/* Since Linux 6.3: accounting begins, in the context of whoever submits. */
+/* Since Linux 6.3: accounting begins, in the context of the submitter. */
 SEC("tp_btf/block_io_start")
 int BPF_PROG(block_io_start, struct request *rq)
 {
@@ -86,7 +86,7 @@ int BPF_PROG(block_rq_complete, struct request *rq, int status, unsigned int byt
 
 	if (!known)
 		return 0;
-	/* A part only; the rest follows. */
+	/* Only a part; the rest follows. */
 	if (bytes < rq->__data_len)
 		return 0;
 	now = bpf_ktime_get_ns();

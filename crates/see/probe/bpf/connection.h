@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is remembered of a TCP connection, and how its sequence numbers become
- * offsets.
+ * State of a TCP connection, and the conversion of its sequence numbers to offsets.
  *
- * An offset is how many bytes of a direction came before. A connection's first
- * byte has the sequence number after that of the SYN.
+ * An offset is the number of earlier bytes of a direction. A connection's first byte
+ * has the sequence number after that of the SYN.
  */
 #ifndef LUC_CONNECTION_H
 #define LUC_CONNECTION_H
 
-/* Addresses share the counters by which their packets are thinned; see packet.h. */
+/* Number of pairs of addresses with counters, by which packets are sampled; see packet.h. */
 #define LUC_PEERS 16384
 
 struct connection {
@@ -34,16 +33,16 @@ struct connection {
 	u32 opener_process;
 	u8 side;
 	u8 sequences;
-	/* Its sequence numbers could not be told yet when recording began. */
+	/* Its sequence numbers were still unknown when recording began. */
 	u8 has_copied;
 	u8 reserved;
-	/* The last visit of all files in which it had a row: files_end. */
+	/* Last visit of all files in which it had a row: files_end. */
 	u32 visited;
 	/* Kept, because a socket that is destroyed has no port any more. */
 	struct ends ends;
 };
 
-/* What is remembered of the packets that a connection receives: those belong to no socket yet. */
+/* State of the packets that a connection receives: they belong to no socket yet. */
 struct inbound {
 	u32 id;
 	u32 peer;
@@ -67,9 +66,8 @@ struct {
 } inbounds SEC(".maps");
 
 /*
- * What is remembered of what connections send, by their sockets, where a send is
- * seen only as a system call: from a file no program may go on to a socket's own
- * storage.
+ * State of sends by socket, where a send is only seen as a system call: from a file no
+ * program may reach a socket's own storage.
  */
 struct sender {
 	u32 id;
@@ -199,7 +197,7 @@ static __always_inline void announce(struct sock *sk, struct connection *connect
 	send_connection(connection, retransmits);
 }
 
-/* Whether the other end's FIN has come: rcv_nxt and copied_seq count one for it. */
+/* Returns whether the other end's FIN has arrived: rcv_nxt and copied_seq count one for it. */
 static __always_inline bool has_received_fin(struct sock *sk)
 {
 	return sk->__sk_common.skc_flags >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
@@ -245,8 +243,8 @@ static __always_inline bool count_back(struct sock *sk, struct tcp_sock *tcp,
 }
 
 /*
- * Counts a socket for which there was no storage. One that is going away gets none
- * either: nothing comes to it any more.
+ * Counts a socket without room for storage. A socket that is going away gets none
+ * either, but has no more traffic.
  */
 static __always_inline void count_lost_socket(struct sock *sk)
 {
@@ -255,8 +253,8 @@ static __always_inline void count_lost_socket(struct sock *sk)
 }
 
 /*
- * The connection of a socket, set up if it is not known; the socket is locked, so
- * that its counts stand still.
+ * Returns the connection of a socket, and sets it up if it is unknown. The socket is
+ * locked, so that its counts do not change.
  */
 static __always_inline struct connection *connection_of(struct sock *sk, struct tcp_sock *tcp)
 {
@@ -283,7 +281,7 @@ static __always_inline struct connection *connection_of(struct sock *sk, struct 
 	return connection;
 }
 
-/* Says how a connection ended, and forgets it. */
+/* Sends the last row of a connection, and drops its state. */
 static __always_inline void forget(struct sock *sk, struct tcp_sock *tcp,
 				   struct connection *connection)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Adds up the use of disks by watched tasks: cgroups with all below them, and
- * single threads. An object of its own beside the recorder's, with no events but
+ * Adds up the use of disks by watched tasks: cgroups with everything below them, and
+ * single threads. This is a separate object from the recorder's, with no events except
  * those that are asked for.
  *
- * A program that is interrupted by another run of itself on the same processor
- * misses that one (recursion is refused), and while somebody changes what hangs on
- * a tracepoint, it was seen to be silent for a millisecond. What only costs
- * accuracy may be missed; ends must not be, as a task would seem to wait for ever.
- * So each end has two programs, on tracepoints of their own where there are two:
- * the second finds nothing left to do unless the first was missed.
+ * A program that is interrupted by another run of itself on the same processor misses
+ * that one (recursion is refused). While somebody changes the programs of a tracepoint,
+ * it was seen to be silent for a millisecond. Events that only cost accuracy may be
+ * missed. Ends must not be missed, because a task would then seem to wait for ever. So
+ * each end has two programs, on different tracepoints if there are two: the second
+ * finds nothing left to do unless the first was missed.
  */
 #include "kernel.h"
 

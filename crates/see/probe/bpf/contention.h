@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs that add up disks' use share with user space, which maps
+ * Memory shared by user space and the programs that add up disks' use. User space maps
  * struct contention and reads it without system calls. This file defines it;
- * src/contention/shared.rs mirrors it, and a test has a C compiler compare both.
+ * src/contention/shared.rs mirrors it, and a test compares both with a C compiler.
  *
- * Times are nanoseconds of CLOCK_MONOTONIC, 0 is "never". Devices are the
- * kernel's dev_t. Sums only grow, until user space gives a place to another.
+ * Times are nanoseconds of CLOCK_MONOTONIC, 0 is "never". Devices are the kernel's
+ * dev_t. Sums only grow, until user space reuses a place.
  */
 #ifndef LUC_CONTENTION_H
 #define LUC_CONTENTION_H
 
-/* Powers of two: an index is cut off to what is there. */
+/* Powers of two: an index is masked to the size. */
 #define LUC_DISKS 16
 #define LUC_TASKS 1024
 /* Disks, and devices above them whose file systems wait for them. */
 #define LUC_DEVS 32
 /* File locks whose refusals are remembered, a power of two. */
 #define LUC_LOCKS 64
-/* In the place of a task: nobody who is watched. */
+/* Place of no task: nobody watched. */
 #define LUC_NOBODY 0xffffffff
 
-/* What user space is told at once, by flags in task_control. */
+/* Notifications to user space, by flags in task_control. */
 enum notify {
-	/* It submitted a request, or entered an fsync, and had none before. */
+	/* The task submitted a request, or entered an fsync, and had none before. */
 	NOTIFY_SUBMIT = 1,
-	/* Its last request was completed, or its last fsync was left. */
+	/* The task's last request was completed, or its last fsync was left. */
 	NOTIFY_DONE = 2,
-	/* Somebody, watched or not, waits for a file lock: by notify_lock. */
+	/* A process, watched or not, waits for a file lock: by notify_lock. */
 	NOTIFY_LOCK = 4,
 };
 
-/* Where something could not be kept: the index of a counter. */
+/* Counters of events that could not be kept. */
 enum unkept {
-	/* A request that is not counted at all. */
+	/* Requests that are not counted at all. */
 	UNKEPT_REQUEST,
 	UNKEPT_NOTIFICATION,
-	/* An inode's writer, so that a flusher's requests for it are nobody's. */
+	/* Writers of inodes, so that nobody owns a flusher's requests for these. */
 	UNKEPT_WRITER,
-	/* An fsync that is not counted as outstanding. */
+	/* fsyncs that are not counted as outstanding. */
 	UNKEPT_SYNC,
 	UNKEPT_PLACES,
 };
@@ -50,23 +50,28 @@ struct watched_dev {
 
 /* Written by user space. */
 struct task_control {
-	/* Which use of this place it is: what belongs to a former one does not count. */
+	/* Number of this use of the place: requests of a former use do not count. */
 	u32 generation;
 	/* Flags: NOTIFY_*. */
 	u32 notify;
 };
 
-/* A task's use of one disk. Each is on cache lines of its own. */
+/* A task's use of a disk. Each is on separate cache lines. */
 struct task_sums {
 	u64 bytes_read;
 	u64 bytes_written;
-	/* Completed requests, and those of them that begin where the request issued before ended.
+	/*
+	 * Completed requests, and those of them that begin where the previously issued
+	 * request ended.
 	 */
 	u64 requests;
 	u64 sequential;
-	/* From submission to issue. */
+	/* Time from submission to issue. */
 	u64 queue_ns;
-	/* From issue, or the completion of another request if that is later, to completion. */
+	/*
+	 * Time from issue, or from the completion of another request if that is later,
+	 * to completion.
+	 */
 	u64 device_ns;
 	u64 last_submit_ns;
 	u64 last_complete_ns;
@@ -74,19 +79,19 @@ struct task_sums {
 	u32 outstanding;
 	/* Sequential requests that were reads. */
 	u32 sequential_reads;
-	/* Completed requests that begin where the task's own request issued before ended. */
+	/* Completed requests that begin where the task's previously issued request ended. */
 	u64 continued;
-	/* Where that ended. */
+	/* End of that request. */
 	u64 next_sector;
-	/* Bytes of sequential_reads, and how long the disk was at them. */
+	/* Bytes and device time of sequential_reads. */
 	u64 sequential_bytes;
 	u64 sequential_ns;
-	/* Completed requests that were no reads, and how long the disk was at them. */
+	/* Completed requests that were no reads, and their device time. */
 	u64 writes;
 	u64 write_ns;
-	/* With something outstanding, kept as busy_ns of a disk. */
+	/* Time with something outstanding, stored as busy_ns of a disk. */
 	u64 active_ns;
-	/* From the completion before, to those of sequential_reads. */
+	/* Time from the previous completion to those of sequential_reads. */
 	u64 sequential_apart_ns;
 	u64 reserved[7];
 };
@@ -94,14 +99,15 @@ struct task_sums {
 /* Everybody's use of a disk. */
 struct disk_sums {
 	/*
-	 * Less the time when it became busy while it is, so that several processors
-	 * may add in any order. Negative, then.
+	 * Busy time. While the disk is busy, the time when it became busy is
+	 * subtracted, so that several processors may add in any order. The sum is
+	 * negative then.
 	 */
 	u64 busy_ns;
 	u64 bytes;
 	u64 requests;
 	u64 last_complete_ns;
-	/* Where the request issued last ends. */
+	/* End of the last issued request. */
 	u64 next_sector;
 	u64 unowned_bytes;
 	u64 unowned_device_ns;
@@ -111,32 +117,31 @@ struct disk_sums {
 };
 
 /*
- * A file lock that the processes of a cgroup tried to take and were refused. Two
- * processors may write one place at once and mix what they write: it is a hint.
+ * A file lock that was refused to the processes of a cgroup. Two processors may write
+ * to a place at once and mix their values: it is a hint.
  */
 struct refused_lock {
 	u64 cgroup;
 	u64 inode;
 	u64 first_byte;
 	u64 last_byte;
-	/* When it was refused last. */
+	/* Time of the last refusal. */
 	u64 last_ns;
 	u32 dev;
-	/* Whether it is one of flock. */
+	/* Whether it is a lock of flock. */
 	u32 is_flock;
-	/* Who was refused last. */
+	/* Process that was refused last. */
 	u32 process;
-	/* How often in a row; 0 once one of the cgroup took it. */
+	/* Refusals in a row; 0 once a process of the cgroup took it. */
 	u32 refusals;
-	/* How often one of the cgroup took it after a refusal. */
+	/* Times that a process of the cgroup took it after a refusal. */
 	u32 takings;
-	/* How often another one took it meanwhile. */
+	/* Times that another process took it meanwhile. */
 	u32 takings_by_others;
 };
 
 struct contention {
-	/* Written by user space. A task's place that was found in another generation holds no
-	 * longer. */
+	/* Written by user space. A task's place from another generation is no longer valid. */
 	u32 generation;
 	u32 tasks_watched;
 	u32 threads_watched;
@@ -149,7 +154,7 @@ struct contention {
 	u64 lock_waits;
 	/* Refusals of locks that were refused before. */
 	u64 lock_refusals;
-	/* Set by user space, to be told of the next of both; the programs take it back. */
+	/* Set by user space to be notified of the next of both, and cleared by the programs. */
 	u32 notify_lock;
 	/* Whether a lock was ever refused. */
 	u32 lock_refused;
@@ -159,7 +164,7 @@ struct contention {
 	struct task_sums sums[LUC_DISKS][LUC_TASKS];
 };
 
-/* What the ring buffer carries. */
+/* Record of the ring buffer. */
 struct notification {
 	u64 at_ns;
 	u32 task;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the processors' counters count while a recorded thread runs. User space
- * opens each event on each processor; which of them have a counter at a time is
- * the kernel's affair. They are read when a recorded thread leaves a processor or
- * comes to it, when it sends or receives a message, and when user space asks.
+ * Counts of the processors' counters while a recorded thread runs. User space opens
+ * each event on each processor; the kernel chooses the events with a counter. They are
+ * read when a recorded thread leaves a processor or comes to it, when it sends or
+ * receives a message, and when user space asks.
  *
- * A thread has sums of its own, which become a record now and then.
+ * Each thread has sums, which become a record now and then.
  */
 #ifndef LUC_COUNTER_H
 #define LUC_COUNTER_H
 
-/* A thread that leaves its processor has a record at most this often. */
+/* Minimum time between two records of a thread that leaves its processor. */
 #define COUNT_SWITCH_NS 50000000
-/* The same of one that sends or receives: so many short requests may share one. */
+/*
+ * Minimum time between two records of a thread that sends or receives: short requests
+ * may share one.
+ */
 #define COUNT_MESSAGE_NS 100000
 
 struct counted {
@@ -20,17 +23,17 @@ struct counted {
 	struct count counts[LUC_COUNTERS];
 };
 
-/* What the events of a processor had counted when they were last read. */
+/* Counts of a processor's events when they were last read. */
 struct counter_place {
-	/* A program is in the middle of it. */
+	/* A program is using it. */
 	u32 busy;
-	/* They have been read. */
+	/* The counts have been read. */
 	u32 known;
 	u64 at_ns;
 	struct count counts[LUC_COUNTERS];
 };
 
-/* By event and processor. The size is set before loading. */
+/* Counters by event and processor. The size is set before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(max_entries, 1);
@@ -52,7 +55,10 @@ struct {
 	__type(value, struct counted);
 } counted_threads SEC(".maps");
 
-/* Once a thread is recorded. Not while it leaves a processor, where memory is not to be had. */
+/*
+ * Makes the sums of a recorded thread. Not while it leaves a processor, where no memory
+ * can be allocated.
+ */
 static __always_inline void make_counted(struct task_struct *task, struct thread *thread)
 {
 	if (!config.counters || !thread->tracked)
@@ -61,24 +67,29 @@ static __always_inline void make_counted(struct task_struct *task, struct thread
 		count_lost(LOST_MAP_THREADS);
 }
 
-/* NULL: the thread is not recorded. */
+/* Returns NULL if the thread is not recorded. */
 static __always_inline struct counted *counted_of(struct task_struct *task)
 {
 	return hot_of(task) ? bpf_task_storage_get(&counted_threads, task, NULL, 0) : NULL;
 }
 
-/* Adds what this processor's events have counted since they were last read, if to somebody. */
+/*
+ * Adds the counts of this processor's events since they were last read to a thread, if
+ * there is one.
+ */
 static __always_inline void read_counters(struct counter_place *place, struct counted *counted,
 					  u64 now)
 {
 	u32 processor = bpf_get_smp_processor_id(), i;
 	struct bpf_perf_event_value value;
 
-	/* What ran since then is somebody else's, or was not looked at. */
+	/* The time since then is another thread's, or was not counted. */
 	if (!place->known)
 		counted = NULL;
-	/* Or the compiler asks for known again where counted is meant, which the verifier of Linux
-	 * 6.1 does not see through. */
+	/*
+	 * Otherwise the compiler tests known again instead of counted, which the
+	 * verifier of Linux 6.1 does not understand.
+	 */
 	barrier_var(counted);
 	if (counted && !counted->head.since_ns)
 		counted->head.since_ns = place->at_ns;
@@ -135,7 +146,7 @@ static __always_inline bool send_counts(struct task_struct *task, struct counted
 	return true;
 }
 
-/* Reads the counters for `counted`, whose thread is the running one; NULL: nobody is recorded. */
+/* Reads the counters for `counted`, the running thread's sums; NULL if it is not recorded. */
 static __always_inline void count_until(struct counted *counted, u64 now)
 {
 	u32 zero = 0;
@@ -150,8 +161,10 @@ static __always_inline void count_until(struct counted *counted, u64 now)
 	place->busy = 0;
 }
 
-/* The same of the current thread, and a record if the last one is so old. Returns whether there was
- * room for it. */
+/*
+ * Reads the counters for the current thread, and sends a record if the last one is
+ * older than least_ns. Returns whether there was room for it.
+ */
 static __always_inline bool count_current(struct task_struct *task, u64 least_ns)
 {
 	struct counted *counted;
@@ -169,14 +182,14 @@ static __always_inline bool count_current(struct task_struct *task, u64 least_ns
 	return send_counts(task, counted, now);
 }
 
-/* A thread ends: what it has counted is sent now or never. */
+/* Sends the last counts of a thread that ends. */
 static __always_inline void count_last(struct task_struct *task)
 {
 	if (!count_current(task, 0))
 		count_lost(LOST_COUNTER);
 }
 
-/* Recording ends, and this is what the thread has counted since its last record. */
+/* Sends the counts of a thread since its last record when recording ends. */
 static __always_inline void send_last_counts(struct task_struct *task)
 {
 	struct counted *counted;

@@ -71,7 +71,7 @@ int BPF_PROG(writeback_dirty_folio, struct folio *folio, struct address_space *m
 	if (!mapping)
 		return 0;
 	inode = mapping->host;
-	/* Not the blocks of metadata, which belong to the block device. */
+	/* Blocks of metadata belong to the block device, and do not count. */
 	if ((inode->i_mode & S_IFMT) == S_IFREG)
 		add_data(inode, folio_bytes(folio), DIRTIED);
 	return 0;

@@ -30,8 +30,10 @@
 /* Room for a unix socket's name, a power of two that is more than the longest. */
 #define LUC_NAME 128
 
-/* What a record in the ring buffer is: its first member. Messages and waits may come several in a
- * row. */
+/*
+ * Kind of a record in the ring buffer: its first member. Records of messages and waits
+ * may have several rows.
+ */
 enum record_kind {
 	RECORD_SYNC = 1,
 	RECORD_COMMIT,
@@ -49,7 +51,7 @@ enum record_kind {
 	RECORD_COUNTS,
 };
 
-/* Where something could not be kept: the index of a counter. */
+/* Counters of events that could not be kept. */
 enum lost_place {
 	LOST_SYNC,
 	LOST_COMMIT,
@@ -76,7 +78,7 @@ enum lost_place {
 	LOST_PLACES,
 };
 
-/* What a system call is to us. */
+/* Class of a system call. */
 enum call_class {
 	CALL_NONE,
 	/* Syncs; luc_events::SyncKind + CALL_SYNC. */
@@ -109,14 +111,14 @@ enum brief_class {
 	BRIEF_THROTTLED,
 };
 
-/* What a call that sends comes back with. */
+/* Result of a call that sends. */
 enum send_class {
 	SEND_NONE,
 	SEND_BYTES,
 	SEND_MESSAGES,
 };
 
-/* What the second argument of a call that sends or receives is. */
+/* Second argument of a call that sends or receives. */
 enum buffer_class {
 	BUFFER_NONE,
 	BUFFER_BYTES,
@@ -124,7 +126,7 @@ enum buffer_class {
 	BUFFER_MESSAGE,
 };
 
-/* What a call does with pipes; from PIPE_WRITES on it may write. */
+/* Use of pipes by a call; from PIPE_WRITES on it may write. */
 enum pipe_class {
 	PIPE_NONE,
 	/* The first argument is read from, or written to. */
@@ -134,7 +136,7 @@ enum pipe_class {
 	PIPE_SPLICES,
 };
 
-/* What a call that receives has its flags in. */
+/* Place of the flags of a call that receives. */
 enum receive_class {
 	RECEIVE_NONE,
 	RECEIVE_PLAIN,
@@ -150,7 +152,7 @@ enum wait_state {
 	WAIT_OTHER,
 };
 
-/* What the summary mode counts: luc_events::Summarized. */
+/* Events that the summary mode counts: luc_events::Summarized. */
 enum summarized {
 	SUMMARIZE_SYNC,
 	SUMMARIZE_COMMIT,
@@ -159,7 +161,7 @@ enum summarized {
 	SUMMARIZE_FLUSH,
 };
 
-/* What is written to a task's row besides its numbers. */
+/* Event of a task's row. */
 enum task_event {
 	TASK_SEEN,
 	TASK_EXEC,
@@ -220,16 +222,16 @@ struct record_wait {
 	u32 waker;
 	u32 dev;
 	u32 transaction;
-	/* Where it is at on_ns: the processor's number + 1. */
+	/* Its processor at on_ns: the number + 1. */
 	u32 processor;
 };
 
 /* Brief waits of one kind, summed. */
 struct brief_sum {
 	u64 count;
-	/* From leaving the processor to being woken. */
+	/* Time from leaving the processor to being woken. */
 	u64 blocked_ns;
-	/* From then to being on a processor. */
+	/* Time from then to being on a processor. */
 	u64 runnable_ns;
 };
 
@@ -285,7 +287,7 @@ struct record_task {
 	u64 user_ns;
 	u64 system_ns;
 	u64 runtime_ns;
-	/* Where its thread-local storage is (the thread pointer); 0: it has none. */
+	/* Its thread pointer; 0 if it has none. */
 	u64 thread_pointer;
 	/* The function that it runs, by its C library; 0: not known. */
 	u64 routine;
@@ -317,7 +319,7 @@ struct record_asleep {
 
 #include "events_net.h"
 
-/* What stands before the rows that a processor has gathered. */
+/* Head of the rows that a processor has gathered. */
 struct batch_head {
 	/* A program writes to them. */
 	u32 busy;
@@ -362,7 +364,7 @@ struct data_sum {
 	u32 reserved;
 };
 
-/* What the summary mode counts by. */
+/* Key of the summary mode's counts. */
 struct summary_key {
 	u32 dev;
 	u32 process;
@@ -381,14 +383,14 @@ struct summary_sum {
 };
 
 /* Constants for the programs, set before they are loaded. */
-/* What an event has counted while it had a counter, and of which time. */
+/* Count of an event while it had a counter, and the times. */
 struct count {
 	u64 value;
 	u64 enabled_ns;
 	u64 running_ns;
 };
 
-/* What a thread's events have counted: config.counters of struct count follow. */
+/* Head of the counts of a thread's events: config.counters of struct count follow. */
 struct record_counts {
 	u32 kind;
 	u32 thread;
@@ -402,14 +404,11 @@ struct record_counts {
 struct luc_config {
 	/* The only cgroup whose threads are recorded, with those below it. */
 	u64 cgroup;
-	/* Waits shorter than this are summed if nothing tells that they matter. */
+	/* Waits shorter than this are summed, unless they matter. */
 	u64 brief_ns;
 	u64 brief_flush_ns;
 	u64 slot_ns;
-	/*
-	 * Where the C library keeps the function that a thread runs, from its thread
-	 * pointer on; 0: not known.
-	 */
+	/* Offset of a thread's function from its thread pointer, by the C library; 0 if unknown. */
 	u64 routine_offset;
 	/* The kernel function that all system calls go through, on x86-64; 0: not known. */
 	u64 system_call;
@@ -431,25 +430,25 @@ struct luc_config {
 	/* The beginning and the end of sends are seen (tcp_sendmsg_locked, sock_send_length). */
 	u32 send_begins;
 	u32 send_ends;
-	/* Who ended a sleep matters, however brief it was. */
+	/* Whether wakers of sleeps of any length are recorded. */
 	u32 wake_ups;
 	/* Names of requests are looked for in their bytes. */
 	u32 tokens;
 	/* Pipes are recorded. */
 	u32 pipes;
-	/* How many events are counted, and how many processors there may be. */
+	/* Number of counted events, and maximum number of processors. */
 	u32 counters;
 	u32 processors;
-	/* By the number of the system call. */
+	/* Classes by the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];
 	/* brief_class + 1; 0: only a stack can tell why it sleeps. */
 	u8 brief_class[LUC_SYSCALLS];
 	u8 send_class[LUC_SYSCALLS];
 	u8 buffer_class[LUC_SYSCALLS];
-	/* Where the ends of receives are not seen. */
+	/* Set where the ends of receives are not seen. */
 	u8 receive_class[LUC_SYSCALLS];
-	/* All 0: pipes are not recorded. */
+	/* All 0 if pipes are not recorded. */
 	u8 pipe_class[LUC_SYSCALLS];
 };
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What the network carried, as events.h has all else: the mirror is
- * src/record/net.rs.
- */
+/* Records of the network, as events.h has the others. The mirror is src/record/net.rs. */
 #ifndef LUC_EVENTS_NET_H
 #define LUC_EVENTS_NET_H
 
-/* Which way bytes go: luc_events::Flow. Also the index of what a connection has for each. */
+/* Direction of bytes: luc_events::Flow. Also an index into a connection's arrays. */
 enum flow {
 	SENT,
 	RECEIVED,
@@ -81,7 +78,7 @@ struct record_local {
 	u8 sequences;
 	u8 family;
 	u8 reserved;
-	/* What the names have, as bind() was given it; 0: no name. */
+	/* Length of the name that bind() was given; 0 for no name. */
 	u16 local_length;
 	u16 remote_length;
 	char local[LUC_NAME];
@@ -123,7 +120,7 @@ struct record_packet {
 	u32 flow;
 };
 
-/* Whose exchanges are summed. */
+/* Key of summed exchanges. */
 struct exchange_key {
 	u64 cgroup;
 	u32 namespace;
@@ -143,7 +140,7 @@ struct exchange_step {
 	u64 total_ns;
 };
 
-/* By how long they took, since recording began. */
+/* Sums by the time of exchanges, since recording began. */
 struct exchange_sum {
 	struct exchange_step steps[LUC_LATENCIES];
 };

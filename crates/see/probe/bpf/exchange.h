@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The summary mode's view of the network: how long requests took until they were
- * answered, summed by service and peer.
+ * The summary mode's view of the network: times of requests until they were answered,
+ * summed by service and peer.
  *
- * On a connection both ends take turns. A turn begins with its first byte; more
- * bytes of the same turn cost a look at the socket's storage. At the end that was
- * connected to, an exchange lasts from the packet that brought the request until
- * the first byte of the answer is sent; at the other end from the first byte sent
- * until the packet that brought the answer. TCP has read the time for each packet,
- * and has it still when a thread receives the data: unless another packet came in
- * between, what the data waited for the thread counts, too. Requests that follow one
- * another without an answer between them are one exchange.
+ * On a connection both ends take turns. A turn begins with its first byte; more bytes
+ * of the same turn cost a look at the socket's storage. At the end that was connected
+ * to, an exchange lasts from the packet that brought the request until the first byte
+ * of the answer is sent. At the other end it lasts from the first byte sent until the
+ * packet that brought the answer. TCP has read the time for each packet, and still has
+ * it when a thread receives the data. So the time that the data waited for the thread
+ * counts, too, unless another packet came in between. Requests that follow one another
+ * without an answer between them are one exchange.
  */
 #ifndef LUC_EXCHANGE_H
 #define LUC_EXCHANGE_H
 
-/* From here on, a new peer's exchanges are summed with those of other such peers of the service. */
+/*
+ * Number of slots from which on a new peer's exchanges are summed with those of the
+ * service's other new peers.
+ */
 #define LUC_OWN_PEERS (LUC_EXCHANGES / 4 * 3)
 
 /* In place of a slot: its exchanges are not counted. */
@@ -24,7 +27,7 @@
 struct exchange {
 	/* The number of its sums + 1; 0: not decided. */
 	u32 slot;
-	/* Whose turn it is: flow + 1; 0: not known. */
+	/* Direction of the turn: flow + 1; 0 if unknown. */
 	u8 turn;
 	/* The direction of requests. */
 	u8 asks;
@@ -32,7 +35,7 @@ struct exchange {
 	/* Up to where it had been received from. */
 	u32 copied;
 	u32 reserved_2;
-	/* When the turn began; 0: not seen. */
+	/* Begin of the turn; 0 if not seen. */
 	u64 since_ns;
 };
 
@@ -128,9 +131,8 @@ static __always_inline u32 slot_for(struct sock *sk, struct task_struct *task, s
 }
 
 /*
- * Decides for whom a connection's exchanges are counted: for the process that is
- * the first to send or receive on it. Which end connected follows from the kernel's
- * counts, as in count_back().
+ * Chooses the process whose exchanges a connection counts: the first to send or receive
+ * on it. The end that connected follows from the kernel's counts, as in count_back().
  */
 static __always_inline struct exchange *new_exchange(struct sock *sk, struct tcp_sock *tcp,
 						     u32 flow)
@@ -146,7 +148,7 @@ static __always_inline struct exchange *new_exchange(struct sock *sk, struct tcp
 		count_lost(LOST_MAP_EXCHANGES);
 		return NULL;
 	}
-	/* What is being received has been copied already. */
+	/* The received data is already copied. */
 	exchange->copied = tcp->copied_seq - (flow == RECEIVED);
 	hot = hot_of(task);
 	if (hot) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a processor is in a timer's interrupt. What that wakes, the thread that
- * it has interrupted seems to wake. Not in others: those of devices end waits that
- * are for devices, as their stacks say, and packets have rows of their own.
+ * Whether a processor is in a timer's interrupt. A thread that it wakes seems to be
+ * woken by the interrupted thread. Other interrupts are not watched: those of devices
+ * end waits for devices, as their stacks show, and packets have rows.
  */
 #ifndef LUC_INTERRUPT_H
 #define LUC_INTERRUPT_H
@@ -29,7 +29,7 @@ static __always_inline bool in_timer(void)
 	return known && *known;
 }
 
-/* Of x86. */
+/* Timer interrupt of x86. */
 SEC("tp_btf/local_timer_entry")
 int BPF_PROG(local_timer_entry, int vector)
 {

@@ -27,7 +27,7 @@ struct journal {
 	u64 committing_asked_ns;
 };
 
-/* By the file system's device. */
+/* Journals by the file system's device. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -67,9 +67,9 @@ static __always_inline u32 wanted_transaction(struct inode *inode, bool datasync
 }
 
 /*
- * A thread in an fsync sleeps. If the transaction that it needs has been asked
- * for by now, and nobody was seen to wait for it before, then this thread is
- * taken for the one that asked.
+ * Notes that a thread in an fsync sleeps. If the transaction that it needs has already
+ * been asked for, and no thread was seen to wait for it before, this thread is assumed
+ * to have asked.
  */
 static __always_inline void note_sync_wait(struct task_struct *task, struct thread *thread,
 					   struct hot *hot, u64 now)
@@ -80,12 +80,11 @@ static __always_inline void note_sync_wait(struct task_struct *task, struct thre
 	struct journal *journal;
 	u32 requested;
 
-	/* Where ext4's module is not loaded nobody can tell what its structures look like, nor
-	 * needs to. */
+	/* Without ext4's module its structures are unknown, and not needed. */
 	if (!bpf_core_field_exists(struct ext4_inode_info, i_sync_tid) ||
 	    !bpf_core_field_exists(struct journal_s, j_commit_request))
 		return;
-	/* Not ext4, or not there yet. */
+	/* Not ext4, or not in its part yet. */
 	if (!thread->file_system_enter_ns)
 		return;
 	hot->off_dev = thread->sync_dev;
@@ -120,7 +119,7 @@ int BPF_PROG(jbd2_start_commit, struct journal_s *j, struct transaction_s *trans
 	journal = journal_of(j->j_fs_dev->bd_dev);
 	if (!journal)
 		return 0;
-	/* The journal's thread is recorded whatever the filters say: the others wait for it. */
+	/* The journal's thread is always recorded: the others wait for it. */
 	if (thread && !thread->tracked) {
 		track(task, thread);
 		introduce(task, thread);
@@ -257,11 +256,12 @@ int BPF_PROG(ext4_fc_commit_start, struct super_block *sb)
 }
 
 /*
- * Fast commits, their refusals and callers that waited for somebody else's come
- * by here, several at a time: so each has its own beginning, and that of the one
- * that commits is the end of the commit before if it waited for that first.
- * `transaction` has been an argument since Linux 5.18; before, the program is
- * not loaded.
+ * Fast commits, their refusals, and callers that waited for another's commit pass here,
+ * several at a time. So each has a begin. The begin of the one that commits is the end
+ * of the commit before, if it waited for that first.
+ *
+ * `transaction` has been an argument since Linux 5.18; before, the program is not
+ * loaded.
  */
 SEC("tp_btf/ext4_fc_commit_stop")
 int BPF_PROG(ext4_fc_commit_stop, struct super_block *sb, int blocks, int reason, u32 transaction)

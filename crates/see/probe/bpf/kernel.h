@@ -81,7 +81,7 @@ enum {
 #define O_CREAT 0100
 #define F_UNLCK 2
 #define EAGAIN 11
-/* What a lock call that is to wait comes back with first. */
+/* First result of a lock call that has to wait. */
 #define FILE_LOCK_DEFERRED 1
 #define MS_SYNC 4
 #define PAGE_SHIFT_4K 12
@@ -377,7 +377,7 @@ struct bpf_perf_event_value {
 	u64 running;
 };
 
-/* What a perf event of raw_syscalls hands over: `value` is the first argument, or the result. */
+/* Data of a perf event of raw_syscalls: `value` is the first argument, or the result. */
 struct raw_call {
 	u64 common;
 	long number;

@@ -148,7 +148,7 @@ struct tcp_sock {
 	u64 bytes_acked;
 	u64 bytes_received;
 	u32 total_retrans;
-	/* When the last packet was sent or received, ns of CLOCK_MONOTONIC. */
+	/* Time of the last packet sent or received, ns of CLOCK_MONOTONIC. */
 	u64 tcp_clock_cache;
 };
 

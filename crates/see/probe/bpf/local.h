@@ -7,7 +7,7 @@
 #ifndef LUC_LOCAL_H
 #define LUC_LOCAL_H
 
-/* What may lie in the queue of a socket that keeps no count of its bytes. */
+/* Maximum number of packets that are counted in the queue of a socket without a byte count. */
 #define LUC_MOST_UNREAD 64
 
 /* One end, and the bytes that go to it. */
@@ -25,13 +25,13 @@ struct local_end {
 	u32 sending;
 	/* Counts what happens to an end that is not settled. */
 	u32 activity;
-	/* It had something unread, or no room, when it was first seen. */
+	/* It had unread data, or no room, when it was first seen. */
 	u32 unread;
 	u32 was_full;
 	u32 claimed;
-	/* By how much `received` was ahead when all had been read. */
+	/* Distance by which `received` was ahead when all had been read. */
 	s64 ahead;
-	/* When bytes were received that nobody was seen to send yet. */
+	/* Time when bytes were received whose send was not seen yet. */
 	u64 ahead_ns;
 	u64 opened_ns;
 	u64 closed_ns;
@@ -40,7 +40,7 @@ struct local_end {
 	u8 side;
 	u8 sequences;
 	u8 reserved[2];
-	/* The last visit of all files in which it had a row: files_end. */
+	/* Last visit of all files in which it had a row: files_end. */
 	u32 visited;
 };
 
@@ -51,10 +51,10 @@ struct {
 	__type(value, struct local_end);
 } local_ends SEC(".maps");
 
-/* How often user space has gone through all files: 1 and 2 while it does, 3 from then on. */
+/* Number of user space's visit of all files: 1 and 2 during the visits, 3 from then on. */
 u32 local_visit SEC(".data.visit") = 0;
 
-/* How often it has begun to go through all files to say how connections are. */
+/* Number of visits of all files at an end, which report the state of connections. */
 u32 end_visit SEC(".data.end_visit") = 0;
 
 /* The other end; NULL: there is none that sends to this one alone. */
@@ -162,9 +162,9 @@ static __always_inline void number(struct local_end *end)
 }
 
 /*
- * Makes a pair known, whose first end `opener` uses. The other end may be used for
- * the first time at once: who is second does not wait, and goes on to count bytes,
- * so that both number the ends and say that their counts begin here.
+ * Makes a pair known, whose first end `opener` uses. The other end may be used for the
+ * first time at once. The second thread does not wait, but goes on to count bytes. So
+ * both number the ends and note that their counts begin here.
  */
 static __always_inline void make_known(struct sock *sk, struct sock *peer, struct local_end *own,
 				       struct local_end *other, struct task_struct *opener,
@@ -214,7 +214,7 @@ static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct t
 	make_known(sk, peer, own, other, opener, cookies);
 }
 
-/* Whether two sockets send to each other, and to no other. */
+/* Returns whether two sockets send to each other, and to no other. */
 static __always_inline bool is_pair(struct sock *sk, struct sock *peer)
 {
 	struct unix_sock *other = bpf_skc_to_unix_sock(peer);
@@ -233,7 +233,9 @@ static __always_inline void note_user(struct sock *sk, struct sock *peer, struct
 	send_local(sk, peer, end, cookie);
 }
 
-/* All that was sent has been received: both counts are the same, or one of them missed something.
+/*
+ * Notes that all sent bytes have been received: both counts are the same, or one of
+ * them missed something.
  */
 static __always_inline void settle_drained(struct local_end *end)
 {
@@ -255,7 +257,10 @@ static __always_inline void settle_drained(struct local_end *end)
 	end->ahead = ahead;
 }
 
-/* How many bytes lie in a socket's queue; below 0: too many packets to count. */
+/*
+ * Returns the number of bytes in a socket's queue; negative if there are too many
+ * packets to count.
+ */
 static __always_inline s64 unread_of(struct sock *sk)
 {
 	struct unix_sock *local = bpf_skc_to_unix_sock(sk);
@@ -285,15 +290,15 @@ static __always_inline s64 unread_of(struct sock *sk)
 	return unread;
 }
 
-/* Whether a send on the socket may wait for room, having sent a part. */
+/* Returns whether a send on the socket may wait for room after sending a part. */
 static __always_inline bool is_full(struct sock *sender)
 {
 	return sender->sk_wmem_alloc.refs.counter >= sender->sk_sndbuf;
 }
 
 /*
- * What lies unread is looked at twice. If nothing happens in between, it has been
- * sent, and is yet to be received. Else both counts begin when all has been read.
+ * Looks at the unread bytes twice. If nothing happens in between, they have been sent,
+ * and will be received. Else both counts begin when all has been read.
  */
 static __always_inline void look_at_unread(struct local_end *end, s64 unread, bool full)
 {
@@ -311,8 +316,10 @@ static __always_inline void look_at_unread(struct local_end *end, s64 unread, bo
 	}
 }
 
-/* A pair that exists when recording begins, of which a process has this end open. Returns its
- * number. */
+/*
+ * Visits a pair that exists when recording begins. A process has this end open. Returns
+ * the end's number.
+ */
 static __always_inline u32 look_at_pair(struct sock *sk, struct task_struct *owner)
 {
 	struct local_end *own, *other;
@@ -345,7 +352,7 @@ static __always_inline u32 local_number(struct sock *sk)
 	return end ? end->id : 0;
 }
 
-/* Says how one end is, once in a visit. */
+/* Sends the state of an end, once in a visit. */
 static __always_inline void send_at_visit(struct sock *sk, struct sock *peer)
 {
 	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
@@ -357,9 +364,9 @@ static __always_inline void send_at_visit(struct sock *sk, struct sock *peer)
 }
 
 /*
- * Says how a pair is when recording ends, of which a process has this end open. The
- * other end may have no file: one that is closed lives on while this one has not
- * been, and one may not be accepted yet. Returns this end's number.
+ * Sends the state of a pair when recording ends. A process has this end open. The other
+ * end may have no file: a closed end exists as long as this one is open, and an end may
+ * not be accepted yet. Returns this end's number.
  */
 static __always_inline u32 pair_at_end(struct sock *sk)
 {

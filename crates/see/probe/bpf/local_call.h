@@ -8,10 +8,10 @@
 #define LUC_LOCAL_CALL_H
 
 /*
- * Of which socket a place is: the kernel uses the memory of closed ones again. The
- * inodes of the socket (low half) and of the one that sends to it (high half) are
- * those of when one of both was used first. An inode is 0 where nobody had accepted
- * the socket yet, and below 2^32 (get_next_ino).
+ * Socket of a place. The kernel reuses the memory of closed sockets. The inodes of the
+ * socket (low half) and of the one that sends to it (high half) are those at the first
+ * use of either. An inode is 0 if the socket was not accepted yet, and below 2^32
+ * (get_next_ino).
  */
 struct local_key {
 	u64 address;
@@ -53,7 +53,7 @@ static __always_inline struct sock *only_peer_at(struct sock *sk)
 	return back && back != sk ? NULL : peer;
 }
 
-/* 0: nobody has accepted it yet. */
+/* Returns the inode of a socket; 0 if it is not accepted yet. */
 static __always_inline u64 inode_at(struct sock *sk)
 {
 	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
@@ -70,7 +70,7 @@ static __always_inline bool is_closed(struct sock *sk)
 	return flags >> bpf_core_enum_value(enum sock_flags, SOCK_DEAD) & 1;
 }
 
-/* Whether these are the inodes of an older pair than `sk`, to which `peer` sends. */
+/* Returns whether these are the inodes of an older pair than `sk`, to which `peer` sends. */
 static __always_inline bool is_older(u64 inodes, struct sock *sk, struct sock *peer)
 {
 	u32 own = inodes, sender = inodes >> 32;
@@ -82,7 +82,7 @@ static __always_inline bool is_older(u64 inodes, struct sock *sk, struct sock *p
 	return !inodes;
 }
 
-/* The place of `sk`, to which `peer` sends; NULL: there is none. */
+/* Returns the place of `sk`, to which `peer` sends; NULL without one. */
 static __always_inline struct local_end *own_place(struct sock *sk, struct sock *peer)
 {
 	struct local_key key = { .address = (u64)sk };
@@ -96,7 +96,7 @@ static __always_inline struct local_end *own_place(struct sock *sk, struct sock 
 	return bpf_map_lookup_elem(&local_places, &key);
 }
 
-/* Both ends of a pair may make its places at once, and agree on which is the one. */
+/* Makes a place. Both ends of a pair may do so at once, and agree on one. */
 static __always_inline struct local_end *made_place(struct sock *sk, struct sock *peer)
 {
 	u64 now = inode_at(peer) << 32 | (u32)inode_at(sk), older, *inodes;
@@ -115,7 +115,7 @@ static __always_inline struct local_end *made_place(struct sock *sk, struct sock
 	return bpf_map_lookup_elem(&local_places, &key);
 }
 
-/* Makes the places of a pair of which the current thread uses `sk`, and makes it known. */
+/* Makes the places of a pair, whose socket `sk` the current thread uses, and makes it known. */
 static __always_inline void place_pair(struct sock *sk, struct sock *peer,
 				       struct task_struct *opener)
 {

@@ -12,8 +12,7 @@ static __always_inline struct local_end *known_end(struct sock *sk)
 	return end && is_known(end) ? end : NULL;
 }
 
-/* The end of `receiver`, of a pair that nobody has met yet, of which the current thread uses `sk`.
- */
+/* Returns the end of `receiver` in a new pair, whose socket `sk` the current thread uses. */
 static __always_inline struct local_end *met_end(struct sock *sk, struct sock *peer,
 						 struct sock *receiver)
 {
@@ -55,7 +54,10 @@ int BPF_PROG(sk_data_ready, struct sock *sk)
 	return 0;
 }
 
-/* Notes that a socket is closed, where its peer is told so; one that only sends no more is not. */
+/*
+ * Notes that a socket is closed, at the notification of its peer. A socket that only
+ * stops sending is not closed.
+ */
 static __always_inline void local_closed(struct sock *sk, struct sock *peer)
 {
 	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
@@ -119,9 +121,8 @@ static __always_inline void local_sent(struct sock *sk, int result)
 }
 
 /*
- * Whether bytes were received whose sender has not come to sk_data_ready() yet.
- * One that has ended counts its bytes before it says that it has: in that order
- * they are looked at.
+ * Returns whether bytes were received whose sender has not reached sk_data_ready() yet.
+ * An ended send counts its bytes before it sets its flag: they are read in that order.
  */
 static __always_inline bool is_ahead(struct local_end *end)
 {

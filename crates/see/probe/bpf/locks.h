@@ -10,7 +10,7 @@
 
 /* Refusals are in a row if there is no longer time in between. */
 #define LOCKS_APART_NS 1000000000ULL
-/* Places in which a lock may be. */
+/* Number of places in which a lock may be. */
 #define LOCKS_TRIES 4
 
 static __always_inline void notify_lock(void)
@@ -32,13 +32,13 @@ static __always_inline bool is_same_lock(struct refused_lock *one, struct refuse
 	return one->cgroup == other->cgroup && has_same_bytes(one, other);
 }
 
-/* The same for all cgroups. */
+/* Returns the first place of a lock: the same for all cgroups. */
 static __always_inline u32 first_place_of(struct refused_lock *lock)
 {
 	return (u32)lock->inode * 17 + (u32)lock->first_byte;
 }
 
-/* The lock's place, or that of the one of which was heard the longest time ago. */
+/* Returns the lock's place, or that of the lock with the oldest refusal. */
 static __always_inline struct refused_lock *place_of_lock(struct refused_lock *lock)
 {
 	struct refused_lock *place, *oldest = NULL;
@@ -119,7 +119,7 @@ static __always_inline void note_lock(struct inode *inode, struct file_lock *loc
 		notify_lock();
 		return;
 	}
-	/* Nobody can take what was never refused. */
+	/* A lock that was never refused needs no notice when it is taken. */
 	if (result != -EAGAIN && (result || !shared.lock_refused))
 		return;
 	/* Tracepoints may be given nothing, as far as the verifier knows. */

@@ -43,8 +43,10 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 		return 0;
 	first = offset_of(connection->base[SENT], connection->message_end[SENT], tcp->write_seq);
 	connection->message_end[SENT] = first;
-	/* If more is left than before, this is another call: the end of that one came before
-	 * recording began. */
+	/*
+	 * If more is left than before, this is another call: the former one ended
+	 * before recording began.
+	 */
 	if (talker->send_sock == (u64)sk && left <= talker->send_left) {
 		sent = talker->send_left - left;
 		if (talker->send_upper || first == talker->send_first + sent)
@@ -203,7 +205,7 @@ int BPF_PROG(send_enter, struct pt_regs *regs, long number)
 	return 0;
 }
 
-/* Before Linux 6.3: the end of such a call, whose first argument is the socket's file. */
+/* Before Linux 6.3: the end of a call whose first argument is the socket's file. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 {

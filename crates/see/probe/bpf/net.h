@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When TCP connections begin and end, and those that are there before and after. */
+/* Begin and end of TCP connections, and those that exist before and after the recording. */
 #ifndef LUC_NET_H
 #define LUC_NET_H
 
 /*
- * A socket that connects is noted when it begins to. When a connection is
- * established, nothing has been sent or received on it, so that both initial
- * sequence numbers are one less than what is to come.
+ * Notes a socket that begins to connect. When a connection is established, nothing has
+ * been sent or received on it. So both initial sequence numbers are one less than the
+ * next ones.
  */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(inet_sock_set_state, struct sock *sk, int old_state, int new_state)
@@ -29,8 +29,7 @@ int BPF_PROG(inet_sock_set_state, struct sock *sk, int old_state, int new_state)
 	if (!tcp)
 		return 0;
 	if (new_state == TCP_FIN_WAIT1 || new_state == TCP_LAST_ACK) {
-		/* Its program has closed it. It may outlive the recording, and have no file then.
-		 */
+		/* Its program has closed it. It may outlive the recording without a file. */
 		connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 		if (connection && connection->id)
 			send_connection(connection, tcp->total_retrans);
@@ -90,10 +89,10 @@ static __always_inline struct sock *socket_of(struct file *file)
 }
 
 /*
- * Connections that exist when recording begins. Through the files of all
- * processes, since an iterator over TCP sockets sees one network namespace only
- * and does not know whose they are. Nobody holds the socket's lock here: what
- * changes meanwhile is left to the next send or receive.
+ * Visits the connections that exist when recording begins, through the files of all
+ * processes. An iterator over TCP sockets would see one network namespace only, and
+ * does not know their owners. The socket is not locked here: the next send or receive
+ * handles changes meanwhile.
  */
 SEC("iter/task_file")
 int net_begin(struct bpf_iter__task_file *ctx)
@@ -124,7 +123,7 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	}
 	tcp = bpf_skc_to_tcp_sock(sk);
 	state = sk->__sk_common.skc_state;
-	/* Not sockets that listen, or are yet to connect. */
+	/* Sockets that listen, or are not connected yet, do not count. */
 	if (!tcp || state == TCP_CLOSE || !sk->__sk_common.skc_dport)
 		return 0;
 	if (state == TCP_SYN_SENT)
@@ -155,9 +154,9 @@ int net_begin(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * How connections are when recording ends, and which files they are. One without a
- * file has had its row: a socket that nobody has accepted yet when it was
- * established, one whose program has closed it when it was closed.
+ * Reports connections and their files when recording ends. A connection without a file
+ * has had its row: a socket that was not accepted yet when it was established, and one
+ * whose program has closed it when it was closed.
  */
 SEC("iter/task_file")
 int files_end(struct bpf_iter__task_file *ctx)

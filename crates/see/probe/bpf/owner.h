@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which watched task it is that runs, and which watched disk a device is. */
+/* The watched task of the running thread, and the watched disk of a device. */
 #ifndef LUC_OWNER_H
 #define LUC_OWNER_H
 
 /* In a section of its own, which user space maps. */
 struct contention shared SEC(".bss.shared");
 
-/* How far up from a task's cgroup a watched one is looked for. */
+/* Number of levels above a task's cgroup that are searched for a watched one. */
 #define LUC_CGROUP_LEVELS 32
 
 /* A place among the watched tasks, and which use of it. */
@@ -15,7 +15,7 @@ struct owner {
 	u32 generation;
 };
 
-/* By the cgroup's id. Filled by user space. */
+/* Tasks by cgroup id. Filled by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LUC_TASKS);
@@ -23,7 +23,7 @@ struct {
 	__type(value, u32);
 } cgroups SEC(".maps");
 
-/* By the thread's id. Filled by user space. */
+/* Tasks by thread id. Filled by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LUC_TASKS);
@@ -31,13 +31,13 @@ struct {
 	__type(value, u32);
 } watched_threads SEC(".maps");
 
-/* What was found for a cgroup, in which generation of all. */
+/* Result for a cgroup, and the generation of its search. */
 struct resolved {
 	u32 task;
 	u32 generation;
 };
 
-/* By the cgroup's id, so that not every request looks at all cgroups above. */
+/* Results by cgroup id, so that not every request searches all cgroups above. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -112,7 +112,7 @@ static __always_inline struct owner owner_of(u32 task)
 	return owner;
 }
 
-/* Whether the place is still the same task's. */
+/* Returns whether the place still belongs to the same task. */
 static __always_inline bool is_valid(struct owner *owner)
 {
 	return owner->task < LUC_TASKS && control_of(owner->task)->generation == owner->generation;
@@ -138,7 +138,7 @@ static __always_inline u32 dev_of(struct gendisk *disk)
 	return disk ? disk->major << 20 | disk->first_minor : 0;
 }
 
-/* The watched disk that a device is or stands on; LUC_DISKS: none. */
+/* Returns the watched disk that a device is or is above; LUC_DISKS for none. */
 static __always_inline u32 disk_of(u32 dev)
 {
 	u32 i, count = shared.dev_count;

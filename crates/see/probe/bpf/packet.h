@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP packets at network devices. They bound how far the clocks of two hosts are
- * apart, for which a packet needs a row on both: so both hosts must choose the
- * same ones, of the many, without talking to each other. What a host sends to
- * itself by its loopback device tells nothing about another clock.
+ * TCP packets at network devices. They bound the distance of two hosts' clocks. For
+ * that a packet needs a row on both hosts, so both must choose the same ones of many,
+ * without talking to each other. Packets that a host sends to itself by its loopback
+ * device show nothing about another clock.
  *
- * They choose by content: a packet is kept if its new bytes, or what it newly
- * acknowledges, reach across a multiple of 2^level. Both ends see the same
- * offsets, however packets were cut and joined on the way; and where the levels
- * of two hosts differ, all multiples of the higher one are multiples of the lower.
- * Each host sets the level by how many it kept, for each pair of addresses of a
- * namespace and each direction, so that about PEER_PACKETS in PEER_WINDOW_NS
- * remain of any number: the clocks' fit takes the best of each 4 ms.
+ * Hosts choose by content: a packet is kept if its new bytes, or its new
+ * acknowledgment, reach across a multiple of 2^level. Both ends see the same offsets,
+ * however packets were split and joined on the way. If the levels of two hosts differ,
+ * all multiples of the higher one are multiples of the lower. Each host sets the level
+ * by the number of kept packets, for each pair of addresses of a namespace and each
+ * direction. So about PEER_PACKETS remain in PEER_WINDOW_NS: the clocks' fit takes the
+ * best of each 4 ms.
  */
 #ifndef LUC_PACKET_H
 #define LUC_PACKET_H
 
 #define PEER_WINDOW_NS 16000000
 #define PEER_PACKETS 16
-/* 1 TiB: more than any host sends in the time in which the level goes down again. */
+/* 1 TiB: more than any host sends before the level goes down again. */
 #define PEER_LEVELS 40
 
 #define IP_HEADER 20
@@ -63,8 +63,8 @@ static __always_inline u32 be32(const u8 *bytes)
 }
 
 /*
- * Takes a packet's headers apart; false if it is no TCP without IP options. With
- * ends, it also tells these, as the receiver sees them, but for the namespace.
+ * Parses a packet's headers. Returns false if it is not TCP without IP options. With
+ * ends, also returns these as the receiver sees them, without the namespace.
  */
 static __always_inline bool take_apart(const unsigned char *start, u32 length,
 				       struct segment *segment, struct ends *ends)
@@ -73,11 +73,11 @@ static __always_inline bool take_apart(const unsigned char *start, u32 length,
 	u32 header, total;
 	u8 *tcp;
 
-	/* Behind the data of a packet always comes its shared part, which is longer. */
+	/* Behind the data of a packet there is always its shared part, which is longer. */
 	if (bpf_probe_read_kernel(bytes, sizeof(bytes), start))
 		return false;
 	if (bytes[0] == 0x45 && bytes[9] == IPPROTO_TCP) {
-		/* Only the first fragment has a TCP header, and nobody sends TCP in fragments. */
+		/* Only the first fragment has a TCP header, and TCP is not sent in fragments. */
 		if (be16(&bytes[6]) & 0x3fff)
 			return false;
 		tcp = &bytes[IP_HEADER];
@@ -227,7 +227,7 @@ int BPF_PROG(net_dev_start_xmit, struct sk_buff *skb)
 	return 0;
 }
 
-/* Its network header is not set yet; its data begins with it. */
+/* The network header is not set yet; the data begins with it. */
 SEC("tp_btf/netif_receive_skb")
 int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 {

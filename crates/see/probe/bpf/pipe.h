@@ -19,7 +19,7 @@ struct piped {
 	char name[LUC_FIFO_NAME];
 };
 
-/* By the address of the pipe; nobody says when one is gone. */
+/* Pipes by address; there is no event when one is freed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -111,7 +111,7 @@ static __always_inline u32 buffers_of(struct pipe_inode_info *pipe)
 	return BPF_CORE_READ(pipe, head) - BPF_CORE_READ(pipe, tail);
 }
 
-/* How many bytes lie in a pipe; below 0: in too many buffers to count. */
+/* Returns the number of bytes in a pipe; negative if there are too many buffers to count. */
 static __always_inline s64 unread_of_pipe(struct pipe_inode_info *pipe)
 {
 	u32 tail = BPF_CORE_READ(pipe, tail), size = BPF_CORE_READ(pipe, ring_size), i;
@@ -159,7 +159,7 @@ static __always_inline u32 pipe_end_of(struct file *file)
 	return piped ? pipe_end_number(file, piped) : 0;
 }
 
-/* When a call begins that may write into a pipe. */
+/* Notes the begin of a call that may write into a pipe. */
 static __always_inline int begin_pipe_call(struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

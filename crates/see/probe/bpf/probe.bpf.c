@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The recorder's programs, one header per topic, one object: they share the
- * state of threads, and the compiler sees all of it.
+ * The recorder's programs, one header per topic, in one object: they share the state of
+ * threads, and the compiler sees all of it.
  *
- * All hang on tracepoints by their type information (tp_btf): these load
- * wherever BTF is, also where kprobes and fentry are refused.
+ * All are on tracepoints by their type information (tp_btf). These load on every kernel
+ * with BTF, also where kprobes and fentry are refused.
  *
- * Since Linux 6.12.5 and 6.13 every pointer that a module's tracepoint gives is
- * taken as possibly NULL (raw_tp_null_args), and ext4 and jbd2 may be modules:
- * so all of theirs are compared with it, though they never are.
+ * Since Linux 6.12.5 and 6.13 the verifier treats every pointer of a module's
+ * tracepoint as possibly NULL (raw_tp_null_args), and ext4 and jbd2 may be modules. So
+ * all of theirs are compared with NULL, though they never are.
  */
 #include "kernel.h"
 #include "kernel_net.h"

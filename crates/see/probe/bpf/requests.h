@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is known of each request under way, by its address. Most are in an array
- * at a place that the address tells, which takes about a quarter off the time of
- * all programs of a request; those whose place is another's are in a hash map.
+ * State of each outstanding request, by its address. Most are in an array at a place
+ * that follows from the address, which saves about a quarter of the time of all
+ * programs of a request. Requests whose place is taken are in a hash map.
  */
 #ifndef LUC_REQUESTS_H
 #define LUC_REQUESTS_H
@@ -15,21 +15,21 @@ struct request_state {
 	u64 issue_ns;
 	struct owner owner;
 	u32 disk;
-	/* When it was first issued: a part may be issued again. */
+	/* Size when it was first issued: a part may be issued again. */
 	u32 bytes;
 	u32 sequential;
 	u32 continued;
 };
 
 struct request_place {
-	/* Whose it is; 0: nobody's. */
+	/* Request of this place; 0 for none. */
 	u64 key;
 	struct request_state state;
 } __attribute__((aligned(64)));
 
 struct request_place places[1 << LUC_PLACE_BITS] SEC(".bss.places");
 
-/* How many are in the hash map. */
+/* Number of requests in the hash map. */
 u32 displaced SEC(".bss.displaced");
 
 struct {
@@ -83,7 +83,7 @@ static __always_inline bool put_request(u64 key, struct request_state *state)
 	return true;
 }
 
-/* Whether this was who took it away: only one is. */
+/* Removes a request. Returns whether this call did it: only one does. */
 static __always_inline bool take_request(u64 key)
 {
 	struct request_place *place = place_of(key);

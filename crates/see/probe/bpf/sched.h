@@ -2,19 +2,22 @@
 /*
  * Waits: from leaving a processor to being on one again.
  *
- * Only a thread that sleeps uninterruptibly, or in a system call that does not
- * say why, costs a stack. Others are told by the system call, and if they are
- * brief they are summed per thread: a program that switches 100,000 times a
- * second would otherwise pay for 100,000 records.
+ * Only a thread that sleeps uninterruptibly, or in a system call that does not show the
+ * cause, costs a stack. The system call gives the cause of other waits, and brief ones
+ * are summed per thread: a program that switches 100,000 times a second would otherwise
+ * pay for 100,000 records.
  *
- * config.wake_ups (luc record --fleet) wants a record of each wait that a thread
- * ended, however brief: who woke whom tells for which request a thread has
- * worked. Then only sleeps for a time and waits for a processor are summed.
+ * config.wake_ups (luc record --fleet) makes a record of each wait that a thread ended,
+ * of any length: the wakers show which request a thread has worked for. Then only
+ * sleeps for a time and waits for a processor are summed.
  */
 #ifndef LUC_SCHED_H
 #define LUC_SCHED_H
 
-/* Whether the scheduler's own clock and counts can be read: most switches then need no other. */
+/*
+ * Returns whether the scheduler's own clock and counts can be read: most switches then
+ * need no other.
+ */
 static __always_inline bool has_scheduler_clock(void)
 {
 	return config.run_delays && bpf_core_field_exists(struct task_struct, sched_info) &&
@@ -23,10 +26,10 @@ static __always_inline bool has_scheduler_clock(void)
 }
 
 /*
- * The clock of the run queue in which task is, this processor's, for lengths.
- * __schedule has just brought it up to date, so it costs a look at memory,
- * where to read the time is most of what a switch would cost. Where it cannot
- * be read, the time. (By name, as runqueues, few kernels tell where it is.)
+ * Returns the clock of the task's run queue, which is this processor's; for lengths.
+ * __schedule has just updated it, so it costs a memory access, while reading the time
+ * would be most of a switch's cost. Where it cannot be read, returns the time. (Few
+ * kernels export it by its name, runqueues.)
  */
 static __always_inline u64 scheduler_clock(struct task_struct *task)
 {
@@ -53,7 +56,10 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 
 	if (task->flags & PF_KTHREAD)
 		return BRIEF_SLEEP + 1;
-	/* It sleeps in get_signal(); its registers still have the system call before that. */
+	/*
+	 * A frozen thread sleeps in get_signal(). Its registers still have the system
+	 * call before that.
+	 */
 	if (bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
 		return BRIEF_FROZEN + 1;
 	number = syscall_of_registers((struct pt_regs *)bpf_task_pt_regs(task));
@@ -62,13 +68,13 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	return config.brief_class[number & (LUC_SYSCALLS - 1)];
 }
 
-/* Why a thread sleeps that neither waits interruptibly nor uninterruptibly. */
+/* Returns the cause of a sleep that is neither interruptible nor uninterruptible. */
 static __always_inline u32 other_brief(u32 state)
 {
 	return state & (TASK_STOPPED | TASK_TRACED) ? BRIEF_STOPPED : BRIEF_OTHER;
 }
 
-/* Whether the quota of a cgroup that a thread is in is used up on its processor. */
+/* Returns whether the quota of a thread's cgroup is used up on its processor. */
 static __always_inline bool is_throttled(struct task_struct *task)
 {
 	return bpf_core_field_exists(struct cfs_rq, throttle_count) &&
@@ -102,7 +108,10 @@ static __always_inline void flush_brief(struct task_struct *task, struct hot *ho
 	hot->brief_since_ns = 0;
 }
 
-/* An uninterruptible sleep: the stack tells why, and what the thread is in, for what. */
+/*
+ * Begins an uninterruptible sleep: the stack gives the cause, and the thread's call the
+ * file system.
+ */
 static __always_inline void leave_uninterruptibly(void *ctx, struct task_struct *task,
 						  struct hot *hot)
 {
@@ -112,7 +121,7 @@ static __always_inline void leave_uninterruptibly(void *ctx, struct task_struct 
 	hot->off_state = WAIT_UNINTERRUPTIBLE;
 	hot->off_ns = now;
 	hot->stack = stack_of(ctx, task);
-	/* A journal's thread works for whoever uses the file system, recorded or not. */
+	/* A journal's thread works for all users of the file system, recorded or not. */
 	if (!(task->flags & PF_KTHREAD))
 		file_activity++;
 	if (!thread)
@@ -128,7 +137,7 @@ static __always_inline bool sleeps_uninterruptibly(u32 state)
 	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD);
 }
 
-/* What the thread's last wait left. */
+/* Clears the state of the thread's last wait. */
 static __always_inline void clear_wait(struct task_struct *task, struct hot *hot)
 {
 	if (has_scheduler_clock())
@@ -143,7 +152,7 @@ static __always_inline void clear_wait(struct task_struct *task, struct hot *hot
 	hot->off_brief = BRIEF_OTHER;
 }
 
-/* How much of a wait that has ended the thread was ready to run. */
+/* Returns the time of an ended wait in which the thread was ready to run. */
 static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot, u64 clock,
 				       u64 duration_ns)
 {
@@ -157,7 +166,7 @@ static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot
 	if (!has_scheduler_clock()) {
 		ready_ns = hot->woken_ns ? clock - hot->woken_ns : 0;
 	} else {
-		/* It is counted at the end of each stay in a queue, the last of which ends now. */
+		/* The count grows at the end of each stay in a queue. The last stay ends now. */
 		queued = task->sched_info.last_queued;
 		ready_ns = task->sched_info.run_delay - hot->run_delay_ns;
 		if (queued && queued < clock)
@@ -175,9 +184,9 @@ static __always_inline void emit_wait(struct record_wait *record)
 }
 
 /*
- * Where a quota kept the thread from running after it was woken, that is a wait
- * of its own. The thread came `ago_ns` before now to `processor`, a number and 1;
- * 0: none that is known.
+ * Sends a wait. If a quota kept the thread from running after it was woken, that is a
+ * separate wait. The thread came `ago_ns` before now to `processor`, a number plus 1; 0
+ * if unknown.
  */
 static __always_inline void send_wait(struct task_struct *task, struct hot *hot, u64 clock,
 				      u64 duration_ns, u64 ago_ns, u32 processor)
@@ -255,12 +264,12 @@ static __always_inline void summarize_wait(struct task_struct *task, struct hot 
 	summarize(&key, hot->cgroup, duration_ns);
 }
 
-/* Whether a wait is summed if it was brief. */
+/* Returns whether a wait is summed if it was brief. */
 static __always_inline bool may_be_summed(struct hot *hot)
 {
 	if (hot->stack || hot->in_sync || hot->off_state == WAIT_UNINTERRUPTIBLE)
 		return false;
-	/* Nobody ends a sleep for a time, or the wait for a processor. */
+	/* A sleep for a time, or a wait for a processor, has no waker. */
 	return !config.wake_ups || hot->off_brief == BRIEF_SLEEP ||
 	       hot->off_brief == BRIEF_PREEMPTED;
 }
@@ -286,9 +295,9 @@ static __always_inline void arrive(struct task_struct *task, struct hot *hot, u6
 }
 
 /*
- * A thread that was not seen to come to a processor, as the kernel ran no program
- * then: some keep a process of theirs from being traced, and with it the switch
- * to whoever runs after it. When it came is in the scheduler's counts.
+ * Handles a thread whose arrival on a processor was not seen, because the kernel ran no
+ * program then. Some kernels keep one of their processes from being traced, and with it
+ * the switch to the next thread. The time of arrival is in the scheduler's counts.
  */
 static __noinline int arrive_unseen(struct task_struct *task, struct hot *hot, u64 clock,
 				    u32 processor)
@@ -343,9 +352,9 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 }
 
 /*
- * Whether the end of this turn on a processor may count. The summary mode keeps
- * uninterruptible sleeps only: those are the waits for storage, and any other
- * switch then costs neither a clock nor a look at the thread's state.
+ * Returns whether the end of this turn on a processor may count. The summary mode only
+ * keeps uninterruptible sleeps, which are the waits for storage. Any other switch then
+ * costs neither a clock nor a look at the thread's state.
  */
 static __always_inline bool leaving_counts(struct task_struct *prev, bool preempted)
 {
@@ -379,10 +388,10 @@ int BPF_PROG(sched_switch, bool preempted, struct task_struct *prev, struct task
 }
 
 /*
- * Whether the time of a wake-up is read. The scheduler's counts tell when the
- * thread came into a queue, which costs nothing, but on another processor is
- * some microseconds after its waker has gone on: what that did next would seem
- * to be what it did before. A message needs no waker's time.
+ * Returns whether the time of a wake-up is read. The scheduler's counts give the time
+ * when the thread came into a queue, which costs nothing. But on another processor that
+ * is some microseconds after the waker has gone on, and the waker's next actions would
+ * seem to come before. A message needs no waker's time.
  */
 static __always_inline bool needs_wake_up_time(struct hot *hot)
 {
@@ -391,13 +400,13 @@ static __always_inline bool needs_wake_up_time(struct hot *hot)
 	return config.wake_ups && hot->off_brief != BRIEF_PIPE_SOCKET;
 }
 
-/* Whether a quota that is used up keeps a thread from running in the kernel, too. */
+/* Returns whether a used-up quota keeps a thread from running in the kernel, too. */
 static __always_inline bool waits_when_woken(struct task_struct *task)
 {
 	return !bpf_core_field_exists(task->throttled) && is_throttled(task);
 }
 
-/* Not in the summary mode, which does not tell blocked from runnable. */
+/* Not used in the summary mode, which does not separate blocked from runnable. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *task)
 {

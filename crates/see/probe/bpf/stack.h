@@ -17,7 +17,7 @@ struct {
 /* asm-generic/errno-base.h, whose macros are not in the kernel's type information */
 #define EEXIST 17
 
-/* Of each stack this much is looked at. */
+/* Number of words of a stack that are read. */
 #define STACK_WORDS 160
 
 struct stack_words {
@@ -39,7 +39,7 @@ struct {
 	__type(value, u32);
 } unwound SEC(".maps");
 
-/* Where system calls return to in config.system_call; 0: not known yet. */
+/* Return address of system calls in config.system_call; 0 if not known yet. */
 u64 system_call_return SEC(".data.stack") = 0;
 
 /*
@@ -93,11 +93,10 @@ static __always_inline void learn_frames(void *ctx)
 }
 
 /*
- * A hash of the return addresses on the running thread's stack and where they
- * lie, from the tracepoint's arguments up to the return into the entry of
- * system calls, beyond which is a gap of random length; 0: there is no such
- * return. Two stacks of the same calls may differ by what is left of earlier
- * calls, and are then both unwound.
+ * Hashes the return addresses on the running thread's stack, with their places, from
+ * the tracepoint's arguments up to the return into the entry of system calls. Beyond
+ * that is a gap of random length. Returns 0 without such a return. Two stacks of the
+ * same calls may differ by remains of earlier calls, and are then both unwound.
  */
 static __always_inline u64 hash_of_stack(void *ctx, struct task_struct *task)
 {

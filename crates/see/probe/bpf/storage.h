@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * State that is kept with a socket or a task, made if there is none. The kernel
- * refuses where two make the first state of a socket at once, as two recorders do,
- * or where a recorder that ends gives back the last one (bpf_local_storage_update).
- * A processor's stock of free states is filled again by an interrupt that the
- * allocation itself asks for, and which comes before the next attempt where
- * interrupts are on.
+ * Storage of a socket or a task, made if there is none. The kernel refuses it where two
+ * make a socket's first storage at once, as two recorders do, or where an ending
+ * recorder frees the last one (bpf_local_storage_update). A processor's stock of free
+ * storage is refilled by an interrupt that the allocation itself requests. If
+ * interrupts are on, it comes before the next attempt.
  */
 #ifndef LUC_STORAGE_H
 #define LUC_STORAGE_H

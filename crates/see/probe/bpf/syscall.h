@@ -62,7 +62,7 @@ static __always_inline bool is_sync(u32 class)
 	return class >= CALL_SYNC && class <= CALL_SYNC_LAST;
 }
 
-/* Whether the call counts, by its flags. */
+/* Returns whether the call counts, by its flags. */
 static __always_inline bool passes(struct pt_regs *regs, u32 test)
 {
 	switch (test) {
@@ -89,9 +89,10 @@ static __always_inline void forget_sync(struct thread *thread)
 }
 
 /*
- * From Linux 7.0 on a program on a tracepoint can be preempted, and is skipped for everybody else
- * on that processor until it goes on: an often used one like those of system calls misses many. As
- * perf events they run to their end. NAME is attached in one way or the other.
+ * From Linux 7.0 on a program on a tracepoint can be preempted. It is then skipped for
+ * all other threads on that processor until it goes on: a frequent one like those of
+ * system calls misses many. As perf events they run to their end. NAME is attached in
+ * one way or the other.
  */
 #define ON_CALL_ENTER(name, body)                                                                  \
 	SEC("tp_btf/sys_enter") int BPF_PROG(name, struct pt_regs *regs, long number)              \
@@ -265,7 +266,7 @@ static __always_inline int end_call(struct pt_regs *regs, long result)
 		forget_sync(thread);
 	} else if (thread->took_part && !config.summary) {
 		now = bpf_ktime_get_ns();
-		/* A write that needs no handle has not told its device yet. */
+		/* A write without a handle has not shown its device yet. */
 		name_file(task, thread, regs, class - CALL_OTHER);
 		if (device_wanted(thread->call_dev))
 			send_call(task, thread, class - CALL_OTHER, now, result);

@@ -5,7 +5,7 @@
 
 /* A thread that sends. */
 struct talker {
-	/* Whose place in the array it is; 0: nobody's. */
+	/* Thread of this place in the array; 0 for none. */
 	u32 thread;
 	u32 send_connection;
 	/* The socket's upper protocol makes other bytes of those that are sent. */
@@ -15,15 +15,17 @@ struct talker {
 	u64 send_sock;
 	u64 send_ns;
 	u64 send_first;
-	/* How much of the call was left to send then, and what rows there are for already. */
+	/* Bytes of the call that were left to send then, and bytes that have rows already. */
 	u64 send_left;
 	u64 send_done;
-	/* When it began a call that may write into a pipe. */
+	/* Begin of its call that may write into a pipe. */
 	u64 call_ns;
 } __attribute__((aligned(64)));
 
-/* By the thread's id, as the array of recorded threads: the task's storage costs several times as
- * much. */
+/*
+ * Talkers by thread id, as in the array of recorded threads: the task's storage costs
+ * several times as much.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -31,7 +33,7 @@ struct {
 	__type(value, struct talker);
 } places SEC(".maps");
 
-/* Those whose place is another thread's. */
+/* Talkers whose place is taken by another thread. */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who the threads are, and which of them are recorded. */
+/* Identities of threads, and the choice of recorded ones. */
 #ifndef LUC_TASK_H
 #define LUC_TASK_H
 

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What is remembered of each thread, whether it is recorded, and the ways out
- * to user space.
- */
+/* State of each thread, the choice of recorded ones, and the ways out to user space. */
 #ifndef LUC_THREAD_H
 #define LUC_THREAD_H
 
 /* In a section of its own, so that user space sets all of the map at once. */
 const volatile struct luc_config config SEC(".rodata.config") = {};
 
-/* Which of the two maps of a pair is being filled; user space empties the other. */
+/* The map of each pair that is being filled; user space empties the other. */
 u32 epoch SEC(".data.epoch") = 0;
 
-/* Counts entries of both maps of all pairs: if it stands still, there is nothing to empty. */
+/* Counts entries of both maps of all pairs: if it does not change, there is nothing to empty. */
 u32 inserted SEC(".data.inserted") = 0;
 
 /* Whether the programs on system calls are attached; user space turns them on and off. */
@@ -25,17 +22,17 @@ u32 file_activity SEC(".data.activity") = 0;
 u32 without_state SEC(".data.without") = 0;
 
 /*
- * What each switch to and from a recorded thread needs. It is in an array by the
- * thread's id, as finding it in the task's storage would be most of the cost.
+ * State that each switch to and from a recorded thread needs. It is in an array by
+ * thread id, because finding it in the task's storage would be most of the cost.
  */
 struct hot {
-	/* Whose it is; 0: nobody's. */
+	/* Thread of this place; 0 for none. */
 	u32 thread;
 	/* Some other thread with this place in the array has its own in its storage. */
 	u32 shared;
 	/* Off the processor since, by scheduler_clock(); 0: running. */
 	u64 off_clock;
-	/* How long it had waited for a processor in all its life by then. */
+	/* Its total wait for a processor by then. */
 	u64 run_delay_ns;
 	/* Off since, and woken; 0: this clock, which costs more, was not looked at. */
 	u64 off_ns;
@@ -49,7 +46,7 @@ struct hot {
 	u8 in_sync;
 	/* A row of the task table has been sent. */
 	u8 introduced;
-	/* Its cgroup had used up its quota when it was woken. */
+	/* Whether its cgroup had used up its quota when it was woken. */
 	u8 woken_throttled;
 	u8 reserved[3];
 	u64 cgroup;
@@ -139,7 +136,10 @@ struct {
 DEFINE_SUMS(summary_0, struct summary_key, struct summary_sum, 16384);
 DEFINE_SUMS(summary_1, struct summary_key, struct summary_sum, 16384);
 
-/* Whether somebody on this processor, who was interrupted or preempted, has it already. */
+/*
+ * Takes a place. Returns whether an interrupted or preempted program on this processor
+ * has it already.
+ */
 static __always_inline bool occupy(u32 *busy)
 {
 	return __sync_lock_test_and_set(busy, 1);
@@ -324,7 +324,10 @@ static __always_inline void set_cgroup(struct task_struct *task, struct thread *
 		hot->cgroup = cgroup;
 }
 
-/* Decides anew whether the thread is recorded; after fork, exec and a move to another cgroup. */
+/*
+ * Decides whether the thread is recorded: at first, and after fork, exec and a move to
+ * another cgroup.
+ */
 static __always_inline void decide(struct task_struct *task, struct thread *thread)
 {
 	if (is_wanted(task, thread))
@@ -346,7 +349,7 @@ static __always_inline struct thread *current_thread(struct task_struct *task)
 		count_lost(LOST_MAP_THREADS);
 		return NULL;
 	}
-	/* Nobody is told of the birth of io_uring's workers. */
+	/* There is no event when io_uring's workers are created. */
 	above = thread_of(task->group_leader);
 	thread->in_tree = above && above->in_tree;
 	decide(task, thread);
@@ -363,9 +366,9 @@ static __always_inline u64 thread_pointer_of(struct task_struct *task)
 }
 
 /*
- * The function that a new thread will run, while its creator, whose memory it
- * shares, is the current thread: many a thread has ended before user space
- * looks. Which processes have the C library of which this is true is told there.
+ * Returns the function of a new thread. Its creator, whose memory it shares, is the
+ * current thread: many threads have ended before user space looks. User space knows the
+ * processes whose C library has this offset.
  */
 static __always_inline u64 routine_of(struct task_struct *task, struct task_struct *creator,
 				      u64 thread_pointer)
@@ -409,14 +412,14 @@ static __always_inline void send_task(struct task_struct *task, struct thread *t
 	thread->seen = 1;
 }
 
-/* Makes sure that a thread named in another record has a row that says who it is. */
+/* Makes sure that a thread named in another record has a row with its identity. */
 static __always_inline void introduce(struct task_struct *task, struct thread *thread)
 {
 	if (!thread->seen)
 		send_task(task, thread, TASK_SEEN, NULL);
 }
 
-/* The same of a recorded thread, without a look at its storage if that was done before. */
+/* Does the same for a recorded thread, without a look at its storage if that was done before. */
 static __always_inline void introduce_hot(struct task_struct *task, struct hot *hot)
 {
 	struct thread *thread;
@@ -445,7 +448,7 @@ static __always_inline u32 log2_of(u64 value)
 	return log;
 }
 
-/* Counts one of what the key says; its duration is filled in. */
+/* Counts an event by its key, into which the duration is filled. */
 static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 duration_ns)
 {
 	struct summary_sum zero = { .cgroup = cgroup }, *sum;

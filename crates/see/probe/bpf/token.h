@@ -9,7 +9,7 @@
 #ifndef LUC_TOKEN_H
 #define LUC_TOKEN_H
 
-/* So many bytes are looked at: a power of two. */
+/* Number of bytes that are searched: a power of two. */
 #define TOKEN_BYTES 512
 #define TRACE_ID 32
 /* The version and a dash before the id. */
@@ -33,9 +33,9 @@ struct token_scan {
 	u64 hash;
 	u32 length;
 	u32 state;
-	/* How many bytes of a header's name or of its value were seen. */
+	/* Number of bytes of a header's name or value that were seen. */
 	u32 at;
-	/* Which of the names may be this header's. */
+	/* Whether this header may still be one of these names. */
 	u32 is_traceparent;
 	u32 is_request_id;
 	/* A program that was preempted is in the middle of it. */
@@ -197,7 +197,10 @@ static __always_inline void send_token(struct task_struct *task, u32 flow, u32 c
 	submit(record);
 }
 
-/* Where the call has the first of the bytes that it sends or receives, and how many at most. */
+/*
+ * Returns the address of the first bytes that the call sends or receives, and their
+ * maximum number.
+ */
 static __always_inline u64 call_buffer(struct task_struct *task, u64 *most)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);

@@ -3,13 +3,13 @@
 #ifndef LUC_USAGE_H
 #define LUC_USAGE_H
 
-/* Who submitted what will become a request, and when. */
+/* Submitter of a future request, and the time. */
 struct submission {
 	struct owner owner;
 	u64 at_ns;
 };
 
-/* By the bio's address; only where the tracepoint block_io_start is missing. */
+/* Submissions by the bio's address; only used without the tracepoint block_io_start. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -36,7 +36,7 @@ static __always_inline void send(struct owner *owner, u32 disk, u32 kind, u64 no
 	notification->generation = owner->generation;
 	notification->disk = disk;
 	notification->kind = kind;
-	/* Wakes unless there is something that was not taken yet, of which was told. */
+	/* Wakes the reader, unless it was woken for a record that it has not taken yet. */
 	bpf_ringbuf_submit(notification, 0);
 }
 
@@ -92,7 +92,7 @@ static __always_inline u32 disk_of_request(struct request *rq)
 	return disk_of(dev_of(rq->q->disk));
 }
 
-/* The request is over, or will not be heard of again: nobody waits for it. */
+/* Ends a request that is completed or will not appear again: nobody waits for it. */
 static __always_inline bool forget(u64 key, struct request_state *state, u64 now)
 {
 	/* Another processor, or the other program of a pair, was first. */
@@ -134,7 +134,7 @@ static __always_inline void begin(struct request *rq, u32 disk, struct owner *ow
 		add_outstanding(owner, disk, now);
 }
 
-/* Since Linux 6.3: in the context of whoever submits. */
+/* Since Linux 6.3: in the context of the submitter. */
 SEC("tp_btf/block_io_start")
 int BPF_PROG(block_io_start, struct request *rq)
 {
@@ -148,7 +148,10 @@ int BPF_PROG(block_io_start, struct request *rq)
 	return 0;
 }
 
-/* Before: a bio is made a request in the context of whoever submits, which is seen only later. */
+/*
+ * Before: a bio becomes a request in the context of the submitter. The request itself
+ * is seen only later.
+ */
 SEC("tp_btf/block_getrq")
 int BPF_PROG(block_getrq, struct bio *bio)
 {
@@ -198,7 +201,7 @@ int BPF_PROG(block_rq_insert, struct request *rq)
 	if (disk >= LUC_DISKS || is_passthrough(rq))
 		return 0;
 	known = find_request(key);
-	/* What the driver has is not inserted. */
+	/* A request that the driver has is not inserted. */
 	if (!known || known->issue_ns)
 		begin_late(rq, disk, bpf_ktime_get_ns());
 	return 0;
@@ -256,7 +259,7 @@ int BPF_PROG(block_rq_requeue, struct request *rq)
 	return 0;
 }
 
-/* It became a part of another request, with which its bytes count. */
+/* The request became a part of another one, with which its bytes count. */
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(block_rq_merge, struct request *rq)
 {
@@ -341,7 +344,7 @@ int BPF_PROG(block_rq_complete, struct request *rq, int status, unsigned int byt
 	return 0;
 }
 
-/* Where block_io_done is missing. */
+/* Used without block_io_done. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(block_rq_complete_2, struct request *rq, int status, unsigned int bytes)
 {

@@ -14,7 +14,7 @@ struct sync_state {
 	u32 reserved;
 };
 
-/* By the thread's id. */
+/* Waits by thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);

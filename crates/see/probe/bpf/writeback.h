@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Whose data it is that a flusher writes: an inode's data is taken for that of
- * the task that dirtied it last.
- */
+/* Owner of the data that a flusher writes: the task that dirtied the inode last. */
 #ifndef LUC_WRITEBACK_H
 #define LUC_WRITEBACK_H
 
-/* Who dirtied an inode last. Only watched tasks are here. */
+/* The last task that dirtied an inode. Only watched tasks are here. */
 struct writer {
 	struct owner owner;
 	/* The address may since be another inode's. */
 	u64 number;
 };
 
-/* By the inode's address. */
+/* Writers by the inode's address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -21,7 +18,7 @@ struct {
 	__type(value, struct writer);
 } writers SEC(".maps");
 
-/* Whose inode a flusher is writing, by the flusher's thread id. */
+/* Owner of the inode that a flusher is writing, by the flusher's thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -29,7 +26,7 @@ struct {
 	__type(value, struct owner);
 } flushers SEC(".maps");
 
-/* What was dirtied last on this processor: most often it is the same again. */
+/* The inode that was dirtied last on this processor: usually the next one, too. */
 struct dirtied {
 	u64 inode;
 	u32 thread;
@@ -102,7 +99,7 @@ int BPF_PROG(writeback_single_inode_start, struct inode *inode)
 	struct writer *writer;
 	struct owner owner;
 
-	/* Whoever writes by itself does so for itself. */
+	/* A thread that writes by itself does so for itself. */
 	if (!(task->flags & PF_KTHREAD))
 		return 0;
 	writer = bpf_map_lookup_elem(&writers, &key);
@@ -124,7 +121,7 @@ int BPF_PROG(writeback_single_inode)
 	return 0;
 }
 
-/* The watched task for which the running thread submits. */
+/* Returns the watched task for which the running thread submits. */
 static __always_inline struct owner submitting_owner(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -13,23 +13,22 @@ use luc_events::{Cause, Cgroup, ConnectionId, Pid, StackId, Tgid};
 use crate::decode;
 use crate::record;
 
-/// Where the kernel says which namespace of process ids this process is in, and what it says in the initial one
-/// (`PROC_PID_INIT_INO`).
-const NAMESPACE: (&str, &str) = ("/proc/self/ns/pid", "pid:[4026531836]");
-/// Of the second argument of the system call futex, what says which operation it is (`FUTEX_CMD_MASK`).
-const COMMAND: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
-/// The operation of `pthread_mutex_clocklock` on a mutex with priority inheritance, since Linux 5.14.
+/// File of this process' namespace of process ids, and its link in the initial namespace (`PROC_PID_INIT_INO`).
+const PID_NAMESPACE: (&str, &str) = ("/proc/self/ns/pid", "pid:[4026531836]");
+/// Mask of the operation in the second argument of the system call futex (`FUTEX_CMD_MASK`).
+const OPERATION_MASK: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+/// Operation of `pthread_mutex_clocklock` on a mutex with priority inheritance, since Linux 5.14.
 const FUTEX_LOCK_PI2: i32 = 13;
-/// Of the word of a lock with priority inheritance, the thread that has it (`FUTEX_TID_MASK`).
-const OWNER: u32 = 0x3fff_ffff;
-/// The word of a lock of glibc that somebody has and somebody waits for.
+/// Mask of the owner in the word of a lock with priority inheritance (`FUTEX_TID_MASK`).
+const OWNER_MASK: u32 = 0x3fff_ffff;
+/// Word of a glibc lock that has an owner and a waiter.
 const CONTENDED: u32 = 2;
 
-/// The threads of processes by the numbers that they know themselves by, which are others in containers. Good for one
-/// visit of all threads, in which each process is looked at once, however many of its threads wait for one lock.
+/// Threads of processes by their own numbers, which differ in containers. It is valid for one visit of all threads, in
+/// which each process is read once, although many of its threads may wait for one lock.
 pub(crate) type Numbers = HashMap<u32, HashMap<u32, u32>>;
 
-/// The row of a thread that slept.
+/// Makes the row of a sleeping thread.
 pub(crate) fn row(
     raw: &record::Asleep,
     stack: StackId,
@@ -53,7 +52,7 @@ pub(crate) fn row(
     }
 }
 
-/// The thread that has the lock that a thread waits for; `None`: it waits for no lock, or for one that does not say.
+/// Returns the owner of the lock that a thread waits for; `None` for no lock, or a lock that does not store its owner.
 fn holder(raw: &record::Asleep, numbers: &mut Numbers) -> Option<u32> {
     if i64::from(raw.call) != libc::SYS_futex || !is_initial_namespace() {
         return None;
@@ -76,30 +75,30 @@ fn holder(raw: &record::Asleep, numbers: &mut Numbers) -> Option<u32> {
     (holder != raw.thread && still_waits(raw)).then_some(holder)
 }
 
-/// Whether threads have the same numbers here as in the kernel.
+/// Returns whether threads have the same numbers here as in the kernel.
 fn is_initial_namespace() -> bool {
     static IS_INITIAL: LazyLock<bool> = LazyLock::new(|| {
-        let (path, initial) = NAMESPACE;
+        let (path, initial) = PID_NAMESPACE;
         fs::read_link(path).is_ok_and(|name| name == Path::new(initial))
     });
     *IS_INITIAL
 }
 
-/// The owner of a lock, by its own number: of these four words the first is what the operation waits for.
+/// Returns the owner of a lock, by its own number. The operation waits for the first of these four words.
 ///
-/// A lock with priority inheritance has its owner in that word, as the kernel demands. A mutex of glibc
-/// (`struct __pthread_mutex_s`) has it in the third, after the word and how often the owner has locked it; the fourth
-/// is how many use it. Other locks have none of this, and what lies behind them says nothing.
+/// A lock with priority inheritance has its owner in that word, as the kernel demands. A mutex of glibc (`struct
+/// __pthread_mutex_s`) has it in the third word, after the lock word and the owner's lock count; the fourth word is the
+/// number of users. Other locks have none of this, and the words behind them mean nothing.
 fn owner([word, _, owner, users]: [u32; 4], operation: i32) -> Option<u32> {
-    let own = match operation & COMMAND {
-        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => word & OWNER,
+    let own = match operation & OPERATION_MASK {
+        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => word & OWNER_MASK,
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET if word == CONTENDED && users > 0 => owner,
         _ => 0,
     };
     (own != 0).then_some(own)
 }
 
-/// The threads of a process by the numbers that they know themselves by.
+/// Reads the threads of a process by their own numbers.
 fn own_numbers(threads: &Path) -> HashMap<u32, u32> {
     let entries = fs::read_dir(threads).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| {
@@ -112,7 +111,7 @@ fn own_numbers(threads: &Path) -> HashMap<u32, u32> {
     numbers.collect()
 }
 
-/// Whether a thread is in the same system call with the same argument.
+/// Returns whether a thread is still in the same system call with the same argument.
 fn still_waits(raw: &record::Asleep) -> bool {
     let path = format!("/proc/{}/task/{}/syscall", raw.process, raw.thread);
     let now = fs::read_to_string(path).unwrap_or_default();

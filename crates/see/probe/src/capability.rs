@@ -1,7 +1,7 @@
 //! Finds what this kernel and this process can record, by testing for features, not versions.
 //!
-//! A tracepoint is there if the kernel's type information (its own or that of the modules `jbd2` and
-//! `ext4`) has the type `btf_trace_<name>`; how many arguments it has stands there, too.
+//! A tracepoint exists if the kernel's type information (its own or that of the modules `jbd2` and `ext4`) has the type
+//! `btf_trace_<name>`. That type also gives the number of its arguments.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use crate::ProbeError;
-use crate::tracepoints::{EXCHANGE_HOOKS, HOOKS, Hook, NETWORK_HOOKS, Need, PERF};
+use crate::tracepoints::{EXCHANGE_HOOKS, HOOKS, Hook, NETWORK_HOOKS, Need, PERF_SUFFIX};
 
 /// Modules that may hold the journal's tracepoints.
 const MODULES: &[&CStr] = &[c"jbd2", c"ext4"];
@@ -17,53 +17,52 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// What of the network is recorded.
+/// Recorded part of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     #[default]
     Nothing,
-    /// Connections, messages, packets, and what the threads do that have a part in them.
+    /// Connections, messages, packets, and the work of the threads at their ends.
     Messages,
-    /// Sums of how long requests took.
+    /// Sums of the times of requests.
     Exchanges,
 }
 
-/// The events that can be recorded here.
+/// Events that can be recorded here.
 #[derive(Clone, Debug, Default)]
 pub struct Capability {
     /// Programs that can be loaded.
     pub(crate) hooks: Vec<Hook>,
-    /// What they see of the network.
+    /// Part of the network that they see.
     pub(crate) network: Network,
     /// Programs that the kernel has refused.
     refused: Vec<String>,
-    /// The events that cannot be recorded, with the reason, one line each.
+    /// Events that cannot be recorded, with the reason, one line each.
     pub missing: Vec<String>,
 }
 
 impl Capability {
-    /// Looks at the kernel and at this process, also for what is wanted of the network.
+    /// Detects what the kernel and this process can record, including a part of the network.
     ///
     /// # Errors
-    ///
     /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. Also when messages are
     /// wanted, and cannot be recorded.
     pub fn detect(network: Network) -> Result<Self, ProbeError> {
         Self::detect_refusing(network, Vec::new())
     }
 
-    /// As [`detect`](Self::detect), without the programs that the kernel has refused.
+    /// Detects as [`detect`](Self::detect), without the programs that the kernel has refused.
     fn detect_refusing(network: Network, refused: Vec<String>) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
         let mut found = Self::of(network, refused, |name| types.arguments_of(name))?;
-        if !addresses_visible() {
+        if !has_visible_addresses() {
             found.missing.push(
                 "causes of uninterruptible waits cannot be told: kernel addresses are hidden; \
                  `sysctl kernel.kptr_restrict=0` shows them"
                     .to_owned(),
             );
         }
-        if !any_journal() {
+        if !has_journal() {
             found.missing.push(
                 "no file system with a jbd2 journal is mounted: only waits, requests and system calls are recorded"
                     .to_owned(),
@@ -72,7 +71,7 @@ impl Capability {
         Ok(found)
     }
 
-    /// What is left without program `name`, which the kernel has refused when it was loaded; `None` if nothing works
+    /// Returns the capability without program `name`, which the kernel refused at loading; `None` if nothing works
     /// without it.
     pub(crate) fn without(&self, name: &str) -> Option<Self> {
         let mut refused = self.refused.clone();
@@ -80,16 +79,16 @@ impl Capability {
             return None;
         }
         refused.push(name.to_owned());
-        let is_hook = name.ends_with(PERF) || self.has(name);
+        let is_hook = name.ends_with(PERF_SUFFIX) || self.has(name);
         is_hook.then(|| Self::detect_refusing(self.network, refused).ok()).flatten()
     }
 
-    /// Whether the kernel does not take the programs on system calls as perf events.
+    /// Returns whether the kernel refuses the programs on system calls as perf events.
     pub(crate) fn refuses_perf_events(&self) -> bool {
-        self.refused.iter().any(|name| name.ends_with(PERF))
+        self.refused.iter().any(|name| name.ends_with(PERF_SUFFIX))
     }
 
-    /// As [`detect`](Self::detect), as if the kernel lacked these tracepoints.
+    /// Detects as [`detect`](Self::detect) on a kernel without these tracepoints.
     #[cfg(test)]
     pub(crate) fn detect_without(network: Network, names: &[&str]) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
@@ -99,7 +98,7 @@ impl Capability {
         })
     }
 
-    /// What can be recorded with the tracepoints that have arguments.
+    /// Returns the capability with the tracepoints for which `arguments_of` returns a number.
     fn of(
         network: Network,
         refused: Vec<String>,
@@ -116,7 +115,7 @@ impl Capability {
         Ok(found)
     }
 
-    /// Takes in those of `hooks` that are possible, and says what is lost without the others.
+    /// Adds the possible `hooks`, and a line on what is lost without the others.
     fn add(
         &mut self,
         hooks: &[Hook],
@@ -167,20 +166,20 @@ impl Capability {
         Ok(())
     }
 
-    /// Whether the program of this name can be loaded.
+    /// Returns whether the program of this name can be loaded.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.hooks.iter().any(|hook| hook.name == name)
     }
 }
 
-/// Whether this is a user namespace within another one: its root's capabilities load no BPF programs.
+/// Returns whether this is a nested user namespace, where the capabilities of root load no BPF programs.
 fn is_in_user_namespace() -> bool {
     let everybody = ["0", "0", "4294967295"];
     fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(everybody))
 }
 
-/// Whether this process has the capabilities that tracing programs need.
-fn privileged() -> bool {
+/// Returns whether this process has the capabilities that tracing programs need.
+fn is_privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status
         .lines()
@@ -191,8 +190,8 @@ fn privileged() -> bool {
     has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)
 }
 
-/// Whether `/proc/kallsyms` has addresses and not zeros.
-fn addresses_visible() -> bool {
+/// Returns whether `/proc/kallsyms` has addresses and not zeros.
+fn has_visible_addresses() -> bool {
     use std::io::Read as _;
     let mut beginning = [0; 4096];
     let length = fs::File::open("/proc/kallsyms")
@@ -203,21 +202,20 @@ fn addresses_visible() -> bool {
     })
 }
 
-fn any_journal() -> bool {
+fn has_journal() -> bool {
     fs::read_dir("/proc/fs/jbd2").is_ok_and(|mut journals| journals.next().is_some())
 }
 
-/// The kernel's type information and that of the modules of interest.
+/// Type information of the kernel and of the modules of interest.
 pub(crate) struct Types(Vec<NonNull<libbpf_sys::btf>>);
 
 impl Types {
-    /// The kernel's types, if there are any and this process may load programs.
+    /// Loads the kernel's types, if there are any and this process may load programs.
     ///
     /// # Errors
-    ///
     /// No privileges, or only those of a user namespace; no BTF.
     pub(crate) fn if_allowed() -> Result<Self, ProbeError> {
-        if !privileged() {
+        if !is_privileged() {
             return Err(ProbeError::Privileges);
         }
         if is_in_user_namespace() {
@@ -245,7 +243,7 @@ impl Types {
         Some(all)
     }
 
-    /// How many arguments the tracepoint `name` has; `None` if it does not exist.
+    /// Returns the number of arguments of a tracepoint; `None` if it does not exist.
     pub(crate) fn arguments_of(&self, name: &str) -> Option<u32> {
         let name = CString::new(format!("btf_trace_{name}")).ok()?;
         self.0.iter().find_map(|types| {
@@ -276,10 +274,9 @@ impl Drop for Types {
     }
 }
 
-/// The type that a typedef or pointer refers to.
+/// Returns the type that a typedef or pointer refers to.
 ///
 /// # Safety
-///
 /// `types` must be valid and `id` one of its typedefs or pointers.
 unsafe fn target_of(types: *const libbpf_sys::btf, id: u32) -> Option<u32> {
     // SAFETY: promised by the caller; an unknown id gives a null pointer.
@@ -309,8 +306,7 @@ mod tests {
         assert!(linux_6_12.has("sock_send_length") && linux_6_12.has("send_enter"));
         assert!(!linux_6_12.has("send_exit"));
         assert_eq!(linux_6_12.missing, new.missing);
-        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length"]);
-        let linux_6_1 = linux_6_1.unwrap();
+        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length"]).unwrap();
         assert!(linux_6_1.has("send_enter") && linux_6_1.has("send_exit"));
         assert_eq!(
             linux_6_1.missing,

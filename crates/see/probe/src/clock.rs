@@ -1,20 +1,10 @@
-//! Clocks, and what a trace says of its host.
+//! The row of a trace that describes its host and its clocks.
 
 use luc_events::store::SCHEMA_VERSION;
 use luc_events::tables::Trace;
-use rustix::time::{ClockId, clock_gettime};
+use luc_host::clock::{ClockId, now_ns, read_ns};
 
-/// Now, in nanoseconds of CLOCK_MONOTONIC.
-pub(crate) fn now_ns() -> u64 {
-    read_ns(ClockId::Monotonic)
-}
-
-pub(crate) fn read_ns(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
-
-/// The row of a recording that begins now.
+/// Describes a recording that begins now.
 pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
     let name = rustix::system::uname();
     let start_ns = now_ns();
@@ -34,7 +24,7 @@ pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
     }
 }
 
-/// The same recording, as if it began now.
+/// Describes the same recording as if it began now.
 pub(crate) fn anew(trace: &Trace) -> Trace {
     describe(trace.command.clone(), trace.filters.clone(), &trace.mode)
 }

@@ -3,39 +3,38 @@
 use std::time::{Duration, Instant};
 
 use luc_events::tables::ClockSample;
-use rustix::time::ClockId;
+use luc_host::clock::{ClockId, read_ns};
 
-use crate::clock::read_ns;
+/// Time between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+/// Number of readings, of which the best is kept: some are interrupted.
+const MAX_ATTEMPTS: u32 = 5;
 
-/// How often the clocks are read.
-const INTERVAL: Duration = Duration::from_millis(100);
-/// Readings of which the best is kept: some are interrupted.
-const ATTEMPTS: u32 = 5;
-
-/// Says when a sample is due.
+/// Samples the clocks at regular times.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     last: Option<Instant>,
 }
 
 impl Sampler {
-    /// A sample, if the last one is old enough. To be called more often than samples are wanted.
+    /// Returns a sample if the last one is old enough. Call it more often than samples are wanted.
     pub(crate) fn sample_if_due(&mut self) -> Option<ClockSample> {
         let now = Instant::now();
-        let due = self.last.is_none_or(|last| now - last >= INTERVAL);
+        let due = self.last.is_none_or(|last| now - last >= SAMPLE_INTERVAL);
         if !due {
             return None;
         }
         // In step with the clock and not with the caller, who comes a little late each time.
         self.last = Some(match self.last {
-            Some(last) if now - last < 2 * INTERVAL => last + INTERVAL,
+            Some(last) if now - last < 2 * SAMPLE_INTERVAL => last + SAMPLE_INTERVAL,
             _ => now,
         });
         Some(read())
     }
 }
 
-/// What `adjtimex` has a clock do: by how much it runs faster, parts per billion, and what is still slewed, ns.
+/// Adjustment of a clock by `adjtimex`: its rate in parts per billion above the nominal rate, and the remaining slew,
+/// ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Adjustment {
     rate_ppb: i64,
@@ -44,7 +43,7 @@ struct Adjustment {
 
 pub(crate) fn read() -> ClockSample {
     let mut before = adjustment();
-    let attempts = (0..ATTEMPTS).map(|_| {
+    let attempts = (0..MAX_ATTEMPTS).map(|_| {
         let sample = read_once();
         let after = adjustment();
         let is_steady = before.rate_ppb == after.rate_ppb;
@@ -55,8 +54,8 @@ pub(crate) fn read() -> ClockSample {
     best(attempts)
 }
 
-/// The narrowest reading of those during which the rate did not change; of all, if it always did. A reader may be
-/// interrupted between the clocks and the rate, and the rate would be another time's.
+/// Returns the narrowest reading during which the rate did not change; the narrowest of all if it always did. A reader
+/// may be interrupted between the clocks and the rate, and the rate would then be of another time.
 fn best(attempts: impl Iterator<Item = (bool, ClockSample)>) -> ClockSample {
     let best = attempts.min_by_key(|(is_steady, sample)| (!is_steady, sample.width_ns));
     best.map(|(_, sample)| sample).unwrap_or_default()
@@ -90,7 +89,7 @@ fn adjustment() -> Adjustment {
     Adjustment { rate_ppb: rate_ppb(state.freq, state.tick), slew_ns }
 }
 
-/// The rate of a `freq`, in 2^-16 parts per million, and a `tick`, in microseconds per hundredth of a second.
+/// Computes the rate of a `freq`, in 2^-16 parts per million, and a `tick`, in microseconds per hundredth of a second.
 fn rate_ppb(freq: i64, tick: i64) -> i64 {
     const NOMINAL_TICK_US: i64 = 10_000;
     (freq.saturating_mul(1000) >> 16) + (tick - NOMINAL_TICK_US) * 100_000

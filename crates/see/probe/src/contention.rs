@@ -1,25 +1,25 @@
 //! Adds up the use of disks by watched tasks, in memory that is read without system calls.
 //!
-//! A *task* is a cgroup of version 2 with all below it, or one thread. [`Contention`] loads BPF programs of its own,
-//! which know each request on a watched disk from its submission to its completion:
+//! A *task* is a cgroup of version 2 with all below it, or one thread. [`Contention`] loads separate BPF programs, which
+//! follow each request on a watched disk from its submission to its completion:
 //!
-//! - *Whose it is*: that of the thread that submits it, if it is watched, else of the innermost watched one of its
-//!   cgroup and those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in come by
-//!   themselves. What a flusher of the kernel writes back is taken for that of whoever dirtied the file last.
-//!   What a journal's thread writes, the flushes that the kernel sums up for several callers, and what other threads
-//!   of the kernel do for a task (dm-crypt, the thread of a loop device on the disk below) are nobody's.
-//! - *Merges*: what is merged into another task's request counts with that request.
+//! - *Owner*: the thread that submits a request, if it is watched, else the innermost watched one of its cgroup and
+//!   those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in have their owner by
+//!   themselves. Writeback by a kernel flusher counts for the task that dirtied the file last. Nobody owns the writes
+//!   of a journal's thread, the flushes that the kernel merges for several callers, and the work of other kernel
+//!   threads for a task (dm-crypt, the thread of a loop device on the disk below).
+//! - *Merges*: requests that are merged into another task's request count with that request.
 //! - *Passthrough requests*, which are commands to the device and not I/O, are not counted.
-//! - *Which disk*: a partition is part of its disk; a loop device is a disk of its own. The requests of what stands
-//!   on disks (LVM, md, dm-crypt) are seen where they arrive; by [`Contention::stand_on`] fsyncs there count below.
-//! - *fsync and the like* count as outstanding while they last, since what they wait for, a commit, is submitted by
-//!   the journal: on all file systems where the kernel allows programs on its functions, else on ext4 only.
-//!   `sync_file_range` waits for the task's own requests, so needs nothing; `sync` and `syncfs` are not looked at.
+//! - *Disk*: a partition is part of its disk; a loop device is a separate disk. Requests of devices above disks (LVM,
+//!   md, dm-crypt) are seen where they arrive. With [`Contention::stand_on`] fsyncs there count for the disk below.
+//! - *fsync and the like* count as outstanding while they last, because the journal submits the commit that they wait
+//!   for. This works on all file systems if the kernel allows programs on its functions, else on ext4 only.
+//!   `sync_file_range` waits for the task's own requests, so it needs nothing; `sync` and `syncfs` are ignored.
 //!
-//! - *File locks*, anybody's: [`Contention::lock_news`] counts waits for them, and [`Contention::refused_locks`] says
-//!   who tries again and again to take one that is another's.
+//! - *File locks* of any process: [`Contention::lock_news`] counts waits for them. [`Contention::refused_locks`] lists
+//!   tasks that try again and again to take a lock that another has.
 //!
-//! Nothing wakes this process but what is asked for with [`Notify`]. Nothing is pinned: when it ends, all is gone.
+//! Only the events of [`Notify`] wake this process. Nothing is pinned: when it ends, the kernel frees everything.
 
 mod locks;
 mod places;
@@ -28,19 +28,19 @@ mod shared;
 mod sums;
 
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::mpsc::{Receiver, channel};
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
+use luc_host::block;
 use luc_units::OnPath as _;
 
 pub use self::locks::{LockNews, RefusedLock};
 use self::places::{Places, Subject};
 use self::programs::Programs;
-use self::shared::{DEVS, Mapping, NOTIFY_DONE, NOTIFY_LOCK, NOTIFY_SUBMIT, Sent};
+use self::shared::{MAX_DEVS, Mapping, NOTIFY_DONE, NOTIFY_LOCK, NOTIFY_SUBMIT, Sent};
 pub use self::shared::{MAX_DISKS, MAX_TASKS};
 pub use self::sums::{DiskSums, TaskSums};
 use crate::ProbeError;
@@ -49,7 +49,7 @@ use crate::ProbeError;
 pub struct DiskSlot(u32);
 
 impl DiskSlot {
-    /// Its number, below [`MAX_DISKS`]; they are given from 0 on.
+    /// Returns its number, below [`MAX_DISKS`]. Numbers are given from 0 on.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -64,19 +64,19 @@ pub struct TaskSlot {
 }
 
 impl TaskSlot {
-    /// Its number, below [`MAX_TASKS`]; that of an unwatched task is given to another.
+    /// Returns its number, below [`MAX_TASKS`]. The number of an unwatched task is reused.
     #[must_use]
     pub fn index(self) -> usize {
         self.place as usize
     }
 }
 
-/// What a task gives notice of.
+/// Events of which a task notifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Notify {
-    /// It submits a request to a disk, or enters an fsync, and had none outstanding there.
+    /// The task submits a request to a disk, or enters an fsync, and had nothing outstanding there.
     pub on_submit: bool,
-    /// It has nothing outstanding on a disk any more.
+    /// The task has nothing outstanding on a disk any more.
     pub on_done: bool,
 }
 
@@ -93,29 +93,29 @@ pub enum NotificationKind {
     Done,
 }
 
-/// What a task gave notice of.
+/// A notification of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
     pub task: TaskSlot,
     pub disk: DiskSlot,
     pub kind: NotificationKind,
-    /// When, ns of CLOCK_MONOTONIC.
+    /// Time of the event, ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
 }
 
-/// What could not be counted, for want of room in the kernel.
+/// Events that could not be counted because the kernel had no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unkept {
     pub requests: u64,
-    /// Notifications, which nobody took in time.
+    /// Notifications that were not taken in time.
     pub notifications: u64,
-    /// Files whose writer is not known, so that their writeback is nobody's.
+    /// Files with an unknown writer, so that nobody owns their writeback.
     pub writers: u64,
     /// fsyncs that are not outstanding.
     pub syncs: u64,
 }
 
-/// The programs, loaded, and what they add up.
+/// The loaded programs and their sums.
 #[derive(Debug)]
 pub struct Contention {
     /// Before the programs: dropped first.
@@ -136,7 +136,6 @@ impl Contention {
     /// Loads and attaches the programs. Nothing is watched yet.
     ///
     /// # Errors
-    ///
     /// No privileges, no BTF, or the kernel refuses the programs.
     pub fn open() -> Result<Self, ProbeError> {
         let programs = Programs::start()?;
@@ -166,26 +165,23 @@ impl Contention {
         })
     }
 
-    /// What cannot be seen on this kernel, one line each.
+    /// Returns the events that cannot be seen on this kernel, one line each.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.programs.missing
     }
 
-    /// Watches a whole disk from now on. The same disk has the same slot.
+    /// Watches a whole disk from now on. A disk keeps its slot.
     ///
     /// # Errors
-    ///
     /// There is no such disk, it is a partition, or [`MAX_DISKS`] are watched.
     pub fn watch_disk(&mut self, dev: Dev) -> Result<DiskSlot, ProbeError> {
         if let Some(known) = self.disks.iter().position(|&disk| disk == dev) {
             return Ok(DiskSlot(known as u32));
         }
-        let directory = Path::new("/sys/dev/block").join(dev.to_string());
-        if !directory.exists() {
-            return Err(ProbeError::Watch(format!("there is no disk {dev}")));
-        }
-        if directory.join("partition").exists() {
+        let folder = block::folder(dev.major(), dev.minor())
+            .map_err(|_| ProbeError::Watch(format!("there is no disk {dev}")))?;
+        if block::is_partition(&folder) {
             return Err(ProbeError::Watch(format!("{dev} is a partition: name its whole disk")));
         }
         if self.disks.len() == MAX_DISKS {
@@ -199,10 +195,9 @@ impl Contention {
         Ok(slot)
     }
 
-    /// Says that a device stands on a watched disk, as LVM's do: fsyncs on its file systems are outstanding there.
+    /// Declares that a device is above a watched disk, as LVM's are: fsyncs on its file systems count as outstanding there.
     ///
     /// # Errors
-    ///
     /// Too many devices are named.
     pub fn stand_on(&mut self, above: Dev, disk: DiskSlot) -> Result<(), ProbeError> {
         self.add_dev(above, disk)
@@ -216,7 +211,7 @@ impl Contention {
         }
         let Some(place) = self.shared.devs.get(count as usize) else {
             return Err(ProbeError::Watch(format!(
-                "at most {DEVS} disks and devices on them can be watched at a time"
+                "at most {MAX_DEVS} disks and devices on them can be watched at a time"
             )));
         };
         place.dev.store(dev.0, Relaxed);
@@ -225,21 +220,18 @@ impl Contention {
         Ok(())
     }
 
-    /// Watches a cgroup of version 2, by the inode number of its directory, with all that is below it and is not in
-    /// another watched one. The same cgroup has the same slot.
+    /// Watches a cgroup of version 2, by the inode number of its directory, with everything below it that is not in
+    /// another watched one. A cgroup keeps its slot.
     ///
     /// # Errors
-    ///
     /// [`MAX_TASKS`] are watched, or the kernel has no memory.
     pub fn watch_cgroup(&mut self, cgroup_id: u64, notify: Notify) -> Result<TaskSlot, ProbeError> {
         self.watch(Subject::Cgroup(cgroup_id), notify)
     }
 
-    /// Watches one thread, wherever its cgroup belongs. A thread that ends is to be unwatched: its number is given to
-    /// another some day.
+    /// Watches a thread, whatever the task of its cgroup. Unwatch a thread that ends: its number will be reused.
     ///
     /// # Errors
-    ///
     /// As [`Self::watch_cgroup`].
     pub fn watch_thread(&mut self, tid: u32, notify: Notify) -> Result<TaskSlot, ProbeError> {
         self.watch(Subject::Thread(tid), notify)
@@ -272,11 +264,11 @@ impl Contention {
             self.places.free(place);
             return Err(ProbeError::refused("to watch one more task")(error));
         }
-        self.tell();
+        self.invalidate_cgroups();
         Ok(slot)
     }
 
-    /// Changes what a task gives notice of, at once and without a system call. An unwatched one gives none.
+    /// Changes the notifications of a task, at once and without a system call. Nothing happens for an unwatched task.
     pub fn set_notify(&mut self, task: TaskSlot, notify: Notify) {
         if self.is_watched(task) {
             let control = &self.shared.tasks[task.index()];
@@ -284,12 +276,12 @@ impl Contention {
         }
     }
 
-    /// No longer watches a task. What it has under way counts as nobody's.
+    /// Stops watching a task. Nobody owns its outstanding requests then.
     pub fn unwatch(&mut self, task: TaskSlot) {
         if !self.is_watched(task) {
             return;
         }
-        // What is not in the map need not be taken out of it.
+        // An entry that is missing from the map is no error.
         let _ = match self.places.free(task.place) {
             Some(Subject::Cgroup(id)) => self.cgroups.delete(&id.to_ne_bytes()),
             Some(Subject::Thread(id)) => self.threads.delete(&id.to_ne_bytes()),
@@ -297,7 +289,7 @@ impl Contention {
         };
         self.shared.tasks[task.index()].notify.store(0, Relaxed);
         self.renew(task.place);
-        self.tell();
+        self.invalidate_cgroups();
     }
 
     fn is_watched(&self, task: TaskSlot) -> bool {
@@ -305,21 +297,21 @@ impl Contention {
         control.generation.load(Relaxed) == task.generation
     }
 
-    /// Begins another use of a place: the programs leave what belongs to the one before.
+    /// Begins another use of a place: the programs ignore requests of the former task.
     fn renew(&self, place: u32) -> u32 {
         let control = &self.shared.tasks[place as usize];
         control.generation.fetch_add(1, Release).wrapping_add(1)
     }
 
-    /// Has the programs look for watched cgroups anew.
-    fn tell(&self) {
+    /// Makes the programs look up watched cgroups again.
+    fn invalidate_cgroups(&self) {
         let (tasks, threads) = self.places.counts();
         self.shared.tasks_watched.store(tasks, Relaxed);
         self.shared.threads_watched.store(threads, Relaxed);
         self.shared.generation.fetch_add(1, Release);
     }
 
-    /// A task's use of a disk; nothing for an unwatched one. No system call.
+    /// Returns a task's use of a disk; zeros for an unwatched task. No system call.
     #[must_use]
     pub fn task(&self, task: TaskSlot, disk: DiskSlot) -> TaskSums {
         if !self.is_watched(task) {
@@ -328,7 +320,7 @@ impl Contention {
         TaskSums::read(&self.shared.sums[disk.index()][task.index()])
     }
 
-    /// Everybody's use of a disk. No system call.
+    /// Returns the use of a disk by everybody. No system call.
     #[must_use]
     pub fn disk(&self, disk: DiskSlot) -> DiskSums {
         let (mut sums, busy_ns) = DiskSums::read(&self.shared.disks[disk.index()]);
@@ -340,14 +332,14 @@ impl Contention {
         sums
     }
 
-    /// Events that a program did not see since [`Self::open`], because it was active already on that processor. Asks
-    /// the kernel.
+    /// Returns the number of events that a program missed since [`Self::open`], because it was already active on that
+    /// processor. Asks the kernel.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.programs.missed()
     }
 
-    /// What could not be counted since [`Self::open`].
+    /// Returns the events that could not be counted since [`Self::open`].
     #[must_use]
     pub fn unkept(&self) -> Unkept {
         let [requests, notifications, writers, syncs] =
@@ -355,7 +347,7 @@ impl Contention {
         Unkept { requests, notifications, writers, syncs }
     }
 
-    /// What was heard of file locks so far. No system call; `None`: this kernel does not tell.
+    /// Returns the counts of file locks so far, without a system call; `None` if this kernel does not show them.
     #[must_use]
     pub fn lock_news(&self) -> Option<LockNews> {
         self.programs.sees_locks.then(|| LockNews {
@@ -364,13 +356,13 @@ impl Contention {
         })
     }
 
-    /// Has the next change of [`Self::lock_news`] make [`Self::notifications`] readable, once. No system call.
+    /// Makes [`Self::notifications`] readable at the next change of [`Self::lock_news`], once. No system call.
     pub fn notify_lock(&self) {
         self.shared.notify_lock.store(1, Relaxed);
     }
 
-    /// The file locks that were refused to somebody more than once in a row, not longer ago than `since_ns`. No system
-    /// call.
+    /// Returns the file locks that were refused more than once in a row, the last time at `since_ns` or later. No
+    /// system call.
     #[must_use]
     pub fn refused_locks(&self, since_ns: u64) -> Vec<RefusedLock> {
         let places = self.shared.refused.iter();
@@ -380,13 +372,13 @@ impl Contention {
             .collect()
     }
 
-    /// For poll and epoll: readable while there are notifications.
+    /// Returns a descriptor for poll and epoll, readable while there are notifications.
     #[must_use]
     pub fn notifications(&self) -> BorrowedFd<'_> {
         self.notifications.as_fd()
     }
 
-    /// Takes the notifications that are there, oldest first, but for those of tasks that are no longer watched.
+    /// Takes the pending notifications, oldest first, except those of tasks that are no longer watched.
     pub fn take_notifications(&mut self) -> Vec<Notification> {
         // It only passes errors of the callback on, which has none.
         let _ = self.ring.consume();

@@ -1,7 +1,7 @@
-//! The counters of the processors: which events are counted, and their opening on each processor.
+//! The counters of the processors: their events, and the opening of these on each processor.
 //!
-//! The kernel counts for whoever runs there, and gives the counters to one group of events after the other where there
-//! are more events than counters. `bpf/counter.h` reads them.
+//! The kernel counts for the running thread. If there are more events than counters, it gives the counters to one group
+//! of events after the other. `bpf/counter.h` reads them.
 
 mod list;
 mod named;
@@ -20,25 +20,24 @@ use named::Named;
 
 use crate::ProbeError;
 
-/// The processors that are there, as a list of ranges.
+/// File of the online processors, a list of ranges.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Events that count, on each processor.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// What is counted, in the order in which the programs have it.
+    /// Counted events, in the order of the programs.
     pub(crate) events: Vec<Event>,
-    /// Of each event: the processor, and its counter there.
+    /// Processors and counters by event.
     opened: Vec<Vec<(usize, Counter)>>,
-    /// What cannot be counted, one line each.
+    /// Events that cannot be counted, one line each.
     pub(crate) missing: Vec<String>,
 }
 
 impl Counters {
-    /// Opens the events, which count from now on.
+    /// Opens the events. They count from now on.
     ///
     /// # Errors
-    ///
     /// When an event has no meaning here, or the kernel has no room for so many.
     pub(crate) fn open(list: &CounterList) -> Result<Self, ProbeError> {
         let processors = online()?;
@@ -123,7 +122,7 @@ impl Counters {
     }
 }
 
-/// One line for all events that only a processor could count, if it counts none of them, and one for each of the others.
+/// Makes one line for all hardware events, if none can be counted, and one for each other event.
 fn missing(refused: &[(&Event, bool, io::Error)]) -> Vec<String> {
     let of_hardware = refused.iter().filter(|(_, hardware, _)| *hardware);
     let absent = |error: &io::Error| {
@@ -149,13 +148,13 @@ fn missing(refused: &[(&Event, bool, io::Error)]) -> Vec<String> {
     lines
 }
 
-/// The numbers of the processors that are online.
+/// Returns the numbers of the online processors.
 fn online() -> Result<Vec<usize>, ProbeError> {
     let text = std::fs::read_to_string(ONLINE).map_err(ProbeError::io("read", ONLINE))?;
     Ok(ranges(text.trim()))
 }
 
-/// The numbers of a list such as `0-3,8`.
+/// Parses a list of numbers such as `0-3,8`.
 fn ranges(text: &str) -> Vec<usize> {
     text.split(',')
         .filter_map(|range| {

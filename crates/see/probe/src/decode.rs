@@ -52,17 +52,17 @@ pub(crate) fn commit(raw: &record::Commit) -> Commit {
     }
 }
 
-/// Why a thread waited: its stack tells, if one was taken, else its state and system call.
+/// Returns the cause of a wait: by its stack, if one was taken, else by its state and system call.
 pub(crate) fn cause(brief: u32, stack: Option<Cause>) -> Cause {
     stack.unwrap_or_else(|| BRIEF_CAUSES.get(brief as usize).copied().unwrap_or(Cause::Other))
 }
 
-/// Whether a wait for this cause is a wait for the transaction that an fsync around it needs.
+/// Returns whether a wait of this cause is for the transaction that an fsync around it needs.
 fn waits_for_transaction(cause: Cause) -> bool {
     matches!(cause, Cause::CommitWait | Cause::FastCommit)
 }
 
-/// Whether a wait for this cause has to do with the file system that the thread is busy with.
+/// Returns whether a wait of this cause is about the file system that the thread uses.
 fn is_about_storage(cause: Cause) -> bool {
     !matches!(
         cause,
@@ -146,7 +146,7 @@ pub(crate) fn request(raw: &record::Request) -> Request {
     }
 }
 
-/// The operation in `cmd_flags` (`enum req_op`).
+/// Returns the operation in `cmd_flags` (`enum req_op`).
 fn request_kind(command: u32) -> RequestKind {
     match command & 0xff {
         0 => RequestKind::Read,
@@ -157,7 +157,7 @@ fn request_kind(command: u32) -> RequestKind {
     }
 }
 
-/// The flags in `cmd_flags` (`enum req_flag_bits`, the same from Linux 5.15 to 6.18).
+/// Returns the flags in `cmd_flags` (`enum req_flag_bits`, the same from Linux 5.15 to 6.18).
 fn request_flags(command: u32) -> RequestFlags {
     const BITS: [(u32, RequestFlags); 5] = [
         (1 << 11, RequestFlags::SYNC),
@@ -190,7 +190,7 @@ fn errno_of(status: u32) -> u32 {
     errno.unsigned_abs()
 }
 
-/// The name of a thread, which ends with a zero byte.
+/// Reads the name of a thread, which ends with a zero byte.
 pub(crate) fn name(comm: &[u8; COMM]) -> String {
     let length = comm.iter().position(|byte| *byte == 0);
     String::from_utf8_lossy(&comm[..length.unwrap_or(COMM)]).into_owned()

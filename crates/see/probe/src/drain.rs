@@ -1,4 +1,4 @@
-//! The recorder's thread: takes records out of the kernel, makes rows of them, hands them on.
+//! The recorder's thread: it takes records out of the kernel, makes rows of them, and passes them to the sink.
 
 mod output;
 
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
 use luc_events::tables::{Lost, Trace};
+use luc_host::clock::now_ns;
 
 use crate::capability::Network;
-use crate::clock::now_ns;
 use crate::clock_sample::{self, Sampler};
 use crate::counters::Counters;
 use crate::exchanges::Exchanges;
@@ -24,23 +24,22 @@ use crate::sums::{self, Epoch, Summaries};
 use crate::{Outcome, ProbeError, Sink, asleep, clock, decode, mounts};
 use output::Output;
 
-/// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
-/// the cost.
-const INTERVAL: Duration = Duration::from_millis(50);
-/// How often losses and mounts are looked at, and how often at least sums are taken out and processors hand over what
-/// they have gathered.
+/// Time that records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of the cost.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time between two looks at losses and mounts, and maximum time until sums are taken and processors hand over their
+/// batches.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
-/// Sums are taken out when the maps have this many entries: a part of the smallest of these maps. Going through a
-/// map costs the more the larger it is, so it is not done more often than needed.
-const SUMS: u32 = 4096;
+/// Number of entries in the maps at which sums are taken out: a part of the smallest of these maps. Reading a larger
+/// map costs more, so it is not done more often than needed.
+const MAX_SUMS: u32 = 4096;
 
-/// For how long recorded threads must have used no file until system calls are no longer looked at.
-const QUIET: Duration = Duration::from_secs(1);
+/// Time without use of files by recorded threads after which system calls are no longer traced.
+const QUIET_TIME: Duration = Duration::from_secs(1);
 
 /// Data is summed per slot of this length.
 pub(crate) const SLOT_NS: u64 = 10_000_000;
 
-/// When sums of exchanges are taken.
+/// Time at which sums of exchanges are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
     IfDue,
@@ -65,8 +64,9 @@ pub(crate) fn run(
     stop: &AtomicBool,
 ) -> Result<Outcome, ProbeError> {
     let Session { programs, mut links, stacks, trace, summary, network, counters } = session;
-    // Then the trace is to be put together with those of other hosts.
+    // Only traces with messages are joined with those of other hosts.
     let messages = network == Network::Messages;
+    // 1. The way out, and the state at the beginning.
     let output = RefCell::new(Output {
         sink,
         stacks,
@@ -96,7 +96,7 @@ pub(crate) fn run(
         summary,
         exchanges: (network == Network::Exchanges).then(|| Exchanges::since(trace.start_ns)),
     };
-    // At once: what the threads sleep for that slept before is read from their memory.
+    // At once: the causes of sleeps from before are read from the threads' memory.
     consume(&ring, &output)?;
     state.look_at_mounts(&output)?;
     let mut calls = Calls { attached: true, activity: 0, last_active: Instant::now() };
@@ -104,9 +104,10 @@ pub(crate) fn run(
     if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
         output.borrow_mut().send(row)?;
     }
+    // 2. Records and sums, until the end.
     let mut slow_due = Instant::now();
     while !stop.load(Ordering::Acquire) {
-        std::thread::park_timeout(INTERVAL);
+        std::thread::park_timeout(POLL_INTERVAL);
         programs.count_running();
         consume(&ring, &output)?;
         if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
@@ -126,10 +127,11 @@ pub(crate) fn run(
             cut(&programs, &ring, &output, &trace)?;
         }
     }
+    // 3. The state at the end, and the rest of the maps.
     programs.count_running();
     programs.detach(links)?;
     programs.visit_all(|| consume(&ring, &output))?;
-    for record in programs.held()? {
+    for record in programs.held_batches()? {
         output.borrow_mut().record(&stack_map, &record)?;
     }
     for _both in 0..2 {
@@ -150,7 +152,7 @@ pub(crate) fn run(
     Ok(output.outcome)
 }
 
-/// Begins a trace anew: what is there now is looked at as at the end.
+/// Begins a new trace: the present state is visited as at the end.
 fn cut(
     programs: &Programs,
     ring: &RingBuffer<'_>,
@@ -167,7 +169,7 @@ fn cut(
     output.sink.cut(clock::anew(trace))
 }
 
-/// Takes all records that are in the ring buffer now.
+/// Takes all records out of the ring buffer.
 fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeError> {
     let result = ring.consume();
     if let Some(error) = output.borrow_mut().failed.take() {
@@ -179,8 +181,8 @@ fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeE
     output.send_starts()
 }
 
-/// Whether system calls are looked at: only while recorded threads use files, because it makes every system
-/// call of the machine slower, and a program that does 100,000 a second would be slowed down for nothing.
+/// Attachment to system calls, which lasts only while recorded threads use files. It makes every system call of the
+/// machine slower, and a program that does 100,000 a second would be slowed down for nothing.
 struct Calls {
     attached: bool,
     activity: u32,
@@ -198,7 +200,7 @@ impl Calls {
         if active && !self.attached {
             programs.attach_calls(links)?;
             self.attached = true;
-        } else if self.attached && self.last_active.elapsed() >= QUIET {
+        } else if self.attached && self.last_active.elapsed() >= QUIET_TIME {
             programs.detach_calls(links)?;
             self.attached = false;
         }
@@ -206,10 +208,10 @@ impl Calls {
     }
 }
 
-/// What is taken out of the kernel from time to time.
+/// Data that is taken out of the kernel from time to time.
 struct State {
     epoch: Epoch,
-    /// The other maps are being filled since the last look; those filled before are to be emptied.
+    /// Whether the programs have filled the other maps since the last look, so that the former ones must be emptied.
     turned: bool,
     inserted: u32,
     last_turn: Instant,
@@ -218,12 +220,12 @@ struct State {
     missed: BTreeMap<&'static str, u64>,
     file_systems: Vec<Dev>,
     summary: bool,
-    /// If they are summed.
+    /// Set if exchanges are summed.
     exchanges: Option<Exchanges>,
 }
 
 impl State {
-    /// Has the programs fill the other maps when it is time, and empties the former ones at the next look.
+    /// Makes the programs fill the other maps when it is time, and empties the former ones at the next look.
     fn look_at_sums(
         &mut self,
         programs: &Programs,
@@ -235,7 +237,7 @@ impl State {
         }
         let inserted = programs.inserted()?;
         let new = inserted.wrapping_sub(self.inserted);
-        if new >= SUMS || new > 0 && self.last_turn.elapsed() >= SLOW_INTERVAL {
+        if new >= MAX_SUMS || new > 0 && self.last_turn.elapsed() >= SLOW_INTERVAL {
             self.epoch.turn(programs)?;
             self.turned = true;
             self.inserted = inserted;
@@ -289,7 +291,7 @@ impl State {
         Ok(())
     }
 
-    /// Sends what has been counted of exchanges since the last time.
+    /// Sends the sums of exchanges since the last time.
     fn look_at_exchanges(
         &mut self,
         programs: &Programs,

@@ -1,7 +1,7 @@
-//! What an ELF file of this machine says of its functions and constants, by its symbols.
+//! Functions and constants of an ELF file of this machine, by its symbols.
 //!
-//! A process may run any file, so none is trusted: it is read, not mapped, as a mapped file that is cut off meanwhile
-//! ends whoever reads it; and what is too large, or does not parse, has no symbols.
+//! A process may run any file, so none is trusted. A file is read, not mapped, because a mapped file that is truncated
+//! meanwhile would end the reader. A file that is too large, or does not parse, has no symbols.
 
 use std::fs::File;
 
@@ -14,12 +14,12 @@ type Header = elf::FileHeader64<Endianness>;
 type Symbol = elf::Sym64<Endianness>;
 type NameOf<'n> = &'n dyn Fn(&Symbol) -> Option<Vec<u8>>;
 
-/// The most sections that are looked at: programs have some 40.
-const MOST_SECTIONS: usize = 1024;
-/// The largest table of symbols that is read, bytes: that of a browser has 50 MB.
-const LARGEST_TABLE: u64 = 256 << 20;
+/// Maximum number of sections that are read: programs have some 40.
+const MAX_SECTIONS: usize = 1024;
+/// Maximum size of a table of symbols that is read, bytes: a browser's has 50 MB.
+const MAX_TABLE_BYTES: u64 = 256 << 20;
 
-/// The name of the function that begins at an offset of a file, as people write it; `None`: it has no name.
+/// Returns the demangled name of the function at an offset of a file; `None` without a name.
 pub(crate) fn function_at(file: &File, offset: u64) -> Option<String> {
     let cache = ReadCache::new(file);
     let image = Image::of(&cache)?;
@@ -35,7 +35,7 @@ pub(crate) fn function_at(file: &File, offset: u64) -> Option<String> {
     name.map(|name| demangled(&String::from_utf8_lossy(&name)))
 }
 
-/// The bytes of the constant of this name.
+/// Reads the bytes of the constant of this name.
 pub(crate) fn constant<const N: usize>(file: &File, name: &str) -> Option<[u8; N]> {
     let cache = ReadCache::new(file);
     let image = Image::of(&cache)?;
@@ -51,7 +51,7 @@ pub(crate) fn constant<const N: usize>(file: &File, name: &str) -> Option<[u8; N
     cache.read_bytes_at(offset, N as u64).ok()?.try_into().ok()
 }
 
-/// The headers of a file.
+/// Headers of a file.
 struct Image<'d, R> {
     data: R,
     header: &'d Header,
@@ -65,11 +65,10 @@ impl<'d, R: ReadRef<'d>> Image<'d, R> {
         Some(Self { data, header, endian })
     }
 
-    /// What is loaded: each part's offset in the file, its address, and its length in the file.
+    /// Returns the loaded parts: offset in the file, address, and length in the file.
     fn loaded(&self) -> impl Iterator<Item = [u64; 3]> {
         let endian = self.endian;
-        let headers = self.header.program_headers(endian, self.data);
-        let headers = headers.unwrap_or_default().iter();
+        let headers = self.header.program_headers(endian, self.data).unwrap_or_default().iter();
         let loaded = headers.filter(move |header| header.p_type(endian) == PT_LOAD);
         loaded.map(move |header| {
             [header.p_offset(endian), header.p_vaddr(endian), header.p_filesz(endian)]
@@ -90,15 +89,15 @@ impl<'d, R: ReadRef<'d>> Image<'d, R> {
         })
     }
 
-    /// Visits the symbols while `visit` says so, which can ask for a symbol's name: that is read from the file.
+    /// Visits the symbols while `visit` returns true. `visit` can read a symbol's name from the file.
     fn each_symbol(&self, mut visit: impl FnMut(&Symbol, NameOf<'_>) -> bool) {
         let (endian, data) = (self.endian, self.data);
         let Ok(sections) = self.header.sections(endian, data) else {
             return;
         };
-        for (number, section) in sections.iter().enumerate().take(MOST_SECTIONS) {
+        for (number, section) in sections.iter().enumerate().take(MAX_SECTIONS) {
             let is_table = [SHT_SYMTAB, SHT_DYNSYM].contains(&section.sh_type(endian));
-            if !is_table || section.sh_size(endian) > LARGEST_TABLE {
+            if !is_table || section.sh_size(endian) > MAX_TABLE_BYTES {
                 continue;
             }
             let Ok(Some(symbols)) = section.symbols(endian, data, &sections, SectionIndex(number))

@@ -1,9 +1,9 @@
-//! What can go wrong, each with the reason and the next step.
+//! Errors of recording, with the reason and the next step.
 
 use luc_events::store::StoreError;
 use luc_units::Failed;
 
-/// Why nothing can be recorded. The text is one line.
+/// The reason why nothing can be recorded, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// This process may not load BPF programs.
@@ -52,7 +52,7 @@ pub enum ProbeError {
     /// The trace cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Whoever takes the events gave up.
+    /// The receiver of the events gave up.
     #[error("{0}")]
     Sink(String),
     /// The thread that records has panicked.

@@ -1,4 +1,4 @@
-//! How long requests on connections took: sums that the programs keep since recording began, read from time to time.
+//! Times of requests on connections: sums that the programs keep since recording began, read at intervals.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::decode;
 use crate::load::{EXCHANGE_SLOTS, EXCHANGE_SUMS, Programs};
 use crate::record::{self, EXCHANGES, ExchangeKey, ExchangeStep, LATENCY_LOG2, Plain};
 
-/// The length of an interval.
+/// Length of an interval.
 const INTERVAL_NS: u64 = 10_000_000_000;
 
-/// What was read the last time.
+/// Sums as they were read the last time.
 #[derive(Debug)]
 pub(crate) struct Exchanges {
     at_ns: u64,
-    /// By the number of the slot.
+    /// Sums by the number of the slot.
     before: HashMap<u32, record::ExchangeSum>,
 }
 
@@ -32,10 +32,9 @@ impl Exchanges {
         now_ns >= self.at_ns.saturating_add(INTERVAL_NS)
     }
 
-    /// The rows of the interval that ends now, by service and peer.
+    /// Returns the rows of the interval that ends now, by service and peer.
     ///
     /// # Errors
-    ///
     /// When the kernel refuses to have its maps read.
     pub(crate) fn rows(
         &mut self,
@@ -70,7 +69,7 @@ fn u32_of(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_ne_bytes)
 }
 
-/// What a pair of service and peer has now that it did not have before.
+/// Makes the rows of a pair of service and peer: its sums since `before`.
 fn rows_of(
     key: &ExchangeKey,
     before: Option<&record::ExchangeSum>,
@@ -103,7 +102,7 @@ fn rows_of(
         .collect()
 }
 
-/// The address of a peer; empty: of all that have no slot of their own.
+/// Returns the address of a peer; empty for all peers without a slot.
 fn peer(bytes: [u8; 16]) -> String {
     if bytes == [0; 16] {
         return String::new();
@@ -111,7 +110,7 @@ fn peer(bytes: [u8; 16]) -> String {
     decode::address(bytes).1
 }
 
-/// The shortest time of a step: the reverse of `latency_step` in `bpf/exchange.h`.
+/// Returns the shortest time of a step: the reverse of `latency_step` in `bpf/exchange.h`.
 fn least_ns(step: usize) -> u64 {
     let step = step as u64;
     let units = match step / 4 {

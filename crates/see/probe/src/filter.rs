@@ -28,7 +28,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether only a tree of processes is recorded.
+    /// Returns whether only a tree of processes is recorded.
     pub(crate) fn is_tree(&self) -> bool {
         self.children || !self.processes.is_empty()
     }
@@ -66,7 +66,7 @@ impl Filter {
         Ok(())
     }
 
-    /// All processes of the tree that exist now.
+    /// Returns the present processes of the tree.
     pub(crate) fn tree_now(&self) -> Result<Vec<u32>, ProbeError> {
         if self.processes.is_empty() {
             return Ok(Vec::new());
@@ -120,7 +120,7 @@ fn parents() -> Result<Vec<(u32, u32)>, ProbeError> {
         .collect())
 }
 
-/// The parent in a line of `/proc/PID/stat`, whose second field may have blanks and parentheses.
+/// Returns the parent in a line of `/proc/PID/stat`, whose second field may have blanks and parentheses.
 fn parent_in(stat: &str) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()

@@ -7,9 +7,9 @@ use luc_events::tables::Trace;
 
 use crate::{ProbeError, Sink};
 
-/// Batches of events on their way from the recorder's thread. If nobody takes them, for instance since the terminal is
-/// stopped, the recorder waits, and the kernel counts what it cannot keep.
-const BATCHES: usize = 256;
+/// Maximum number of batches on their way from the recorder's thread. If nobody takes them, for instance because the
+/// terminal is stopped, the recorder waits. The kernel then counts the events that it cannot keep.
+const MAX_BATCHES: usize = 256;
 
 /// Hands events over, in batches.
 #[derive(Debug)]
@@ -19,15 +19,15 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// The sink, and where its batches come out: until the recording has ended.
+    /// Makes the sink and the receiver of its batches, which ends with the recording.
     #[must_use]
     pub fn new() -> (Self, Receiver<Vec<Event>>) {
-        let (sender, batches) = sync_channel(BATCHES);
+        let (sender, batches) = sync_channel(MAX_BATCHES);
         let batch = Vec::new();
         (Self { sender, batch }, batches)
     }
 
-    /// Nobody takes them any more when the receiver has ended.
+    /// Sends the batch. If the receiver has ended, nobody takes it.
     fn hand_over(&mut self) {
         if !self.batch.is_empty() {
             let _ = self.sender.send(std::mem::take(&mut self.batch));

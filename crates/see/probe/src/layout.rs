@@ -1,4 +1,4 @@
-//! Has a C compiler check what Rust believes of the headers in `bpf/`.
+//! Checks the Rust layouts of the headers in `bpf/` with a C compiler.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,16 +8,16 @@ use std::process::Command;
 /// A structure as Rust has it.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Its name in C.
+    /// Name in C.
     pub(crate) name: &'static str,
-    /// Its size, and that of all its members, bytes.
+    /// Size of the structure, and of all its members, bytes.
     pub(crate) size: usize,
     pub(crate) of_members: usize,
-    /// Its members with their offsets and sizes, bytes.
+    /// Members with their offsets and sizes, bytes.
     pub(crate) members: Vec<(&'static str, usize, usize)>,
 }
 
-/// The layouts of structures, each with its name in C, its members and their types.
+/// Defines layouts of structures, each with its name in C, its members and their types.
 macro_rules! layouts {
     ($($name:ident = $c_name:literal { $($field:ident: $type:ty,)+ })+) => {
         vec![$($crate::layout::Layout {

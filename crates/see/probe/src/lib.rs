@@ -1,24 +1,24 @@
-//! Records what threads, journals and disks do, by eBPF programs on the kernel's tracepoints.
+//! Records the activity of threads, journals and disks, by eBPF programs on the kernel's tracepoints.
 //!
-//! The programs are in `bpf/`, by topic; `bpf/events.h` has what they share with `record`. A recording:
+//! The programs are in `bpf/`, by topic; `bpf/events.h` has the layouts that they share with `record`. A recording:
 //!
-//! - `capability` looks at what this kernel has and what this process may do;
+//! - `capability` detects what this kernel has and what this process may do;
 //! - `filter` and `syscalls` become the programs' constants, `load` loads and attaches them;
-//! - `drain` takes their records and sums out on a thread of its own, `decode` and `sums` make rows of
-//!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
+//! - `drain` takes their records and sums out on a separate thread. `decode` and `sums` make rows of `luc_events` of
+//!   them, `stacks` names the causes of waits, `mounts` the file systems;
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`RingSink`] into the traces of a ring,
-//!   [`Forward`] hands them to another thread.
+//!   [`Forward`] sends them to another thread.
 //!
-//! With [`Options::network`] it sees connections of TCP and unix sockets, messages and packets as well, `clock_sample` reads the clocks, and
-//! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends, `starts` which
-//! functions threads run, by `elf`, and `program` which programs processes do. In the summary mode `exchanges` has sums of how
-//! long requests took instead.
+//! With [`Options::network`] it also records connections of TCP and unix sockets, messages and packets. `clock_sample`
+//! then reads the clocks. `asleep` has the causes of sleeps at the beginning and at the end of the trace. `starts`
+//! finds the functions of threads, by `elf`, and `program` the programs of processes. In the summary mode `exchanges`
+//! has sums of the times of requests instead.
 //!
 //! With [`Options::counters`] the counters of the processors are read for each recorded thread: `counters` opens them.
 //!
-//! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
+//! Apart from recordings, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
-//! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
+//! Nothing is pinned in the kernel: when the process ends in any way, the kernel frees everything.
 //!
 //! # Recording for many hosts
 //!

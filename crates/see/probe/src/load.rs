@@ -21,30 +21,29 @@ use crate::{ProbeError, messages};
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
 /// Names of the iterators over all threads: `begin` runs before recording, `end` after it and at a cut.
-const BEGIN: &str = "begin";
-const END: &str = "end";
+const BEGIN_PROGRAM: &str = "begin";
+const END_PROGRAM: &str = "end";
 
-/// The iterator over all files that finds the connections that are open when recording begins.
+/// Iterator over all files that finds the connections that are open when recording begins.
 const NETWORK_BEGIN: &str = "net_begin";
-/// The map of connections of TCP, and that of unix sockets.
+/// Maps of TCP connections and of unix sockets.
 const CONNECTIONS: &str = "connections";
 const LOCAL_ENDS: &str = "local_ends";
-/// The programs that see pipes, the map of these, and the program that says how they are.
+/// Programs on pipes, the map of pipes, and the program that reports their state.
 const PIPES: [&str; 2] = ["pipe_enter", "pipe_exit"];
 const PIPE_STATES: &str = "pipes";
 const PIPE_END: &str = "pipe_end";
-/// The count of visits of all files as recording begins.
+/// Count of visits of all files at the beginning of a recording.
 const LOCAL_VISIT: &str = ".data.visit";
-/// The iterator over all files that says how connections are when recording ends, and which files they are; and the
-/// count of its visits.
+/// Iterator over all files that reports connections and their files when recording ends, and the count of its visits.
 const FILES_END: &str = "files_end";
 const END_VISIT: &str = ".data.end_visit";
-/// The map of what that finds.
+/// Map of the files that it finds.
 const FILES: &str = "descriptors";
-/// The iterators over threads that sleep, which run after those over files.
+/// Iterators over sleeping threads, which run after those over files.
 const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
-/// Whether the second of them runs after the recording rather than at a cut.
+/// Flag: the second of them runs after the recording, not at a cut.
 const DETACHED: &str = ".data.detached";
 
 /// Maps of the programs that see the network, which are not made without them.
@@ -62,35 +61,35 @@ const NETWORK_MAPS: [&str; 10] = [
 ];
 /// Maps of the programs that sum exchanges, which are not made without them.
 const EXCHANGE_MAPS: [&str; 3] = ["exchanges", EXCHANGE_SLOTS, EXCHANGE_SUMS];
-/// The map of slots by service and peer, and the array of their sums.
+/// Map of slots by service and peer, and array of their sums.
 pub(crate) const EXCHANGE_SLOTS: &str = "exchange_slots";
 pub(crate) const EXCHANGE_SUMS: &str = "exchange_sums";
-/// The maps in which processors gather rows, and the program by which one hands over what it has.
+/// Maps in which processors gather rows, and the program that hands them over.
 const MESSAGES: &str = "message_batches";
 const WAITS: &str = "wait_batches";
 const HAND_OVER: &str = "hand_over";
-/// The map for bytes in which names of requests are looked for.
+/// Map for bytes that are searched for names of requests.
 const TOKENS: &str = "token_scans";
-/// The maps of what threads have counted, and of the processors' counters, which are not made without these.
+/// Maps of the threads' counts and of the processors' counters, which are not made without counters.
 const COUNTER_MAPS: [&str; 3] = [COUNTER_EVENTS, "counter_places", "counted_threads"];
 const COUNTER_EVENTS: &str = "counter_events";
-/// The program that reads counters as threads come and go, and the one that does so for a thread that stays.
+/// Program that reads counters when threads switch, and the one for a thread that stays on its processor.
 const COUNT_SWITCH: &str = "count_switch";
 const COUNT_RUNNING: &str = "count_running";
-/// The maps for sends that are seen as system calls only, and the program that says how unix sockets are then.
+/// Maps for sends that are seen as system calls only, and the program that then reports unix sockets.
 const SENDERS: &str = "senders";
 const LOCAL_INODES: &str = "local_inodes";
 const LOCAL_PLACES: &str = "local_places";
 const PLACE_END: &str = "place_end";
 
-/// Visits, at most, before recording: after them, threads without a state are lost.
-const VISITS: u32 = 50;
-const BETWEEN_VISITS: Duration = Duration::from_millis(2);
+/// Maximum number of visits before recording. After them, threads without a state are lost.
+const MAX_VISITS: u32 = 50;
+const VISIT_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The counter of threads that the last visit found no memory for.
+/// Counter of threads for which the last visit found no memory.
 const WITHOUT_STATE: &str = ".data.without";
 
-/// The loaded programs. Nothing is pinned: when the process ends, the kernel takes all of it back.
+/// Loaded programs. Nothing is pinned: when the process ends, the kernel frees everything.
 #[derive(Debug)]
 pub(crate) struct Programs {
     object: Object,
@@ -101,13 +100,13 @@ pub(crate) struct Programs {
     network: bool,
     /// Whether sends and receives are seen as system calls only.
     by_calls: bool,
-    /// For how many processors there is room.
+    /// Number of processors with room in the maps.
     processors: u32,
     /// Whether counters are read.
     counts: bool,
 }
 
-/// The attachments to tracepoints. Dropping them ends the recording.
+/// Attachments to tracepoints. Dropping them ends the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     always: Vec<Link>,
@@ -115,7 +114,7 @@ pub(crate) struct Links {
     calls: Vec<Link>,
 }
 
-/// Names of the programs that see who wakes whom.
+/// Names of the programs on wake-ups.
 const WAKE_UPS: [&str; 5] = [
     "sched_waking",
     "local_timer_entry",
@@ -127,12 +126,12 @@ const WAKE_UPS: [&str; 5] = [
 /// Names of the programs on system calls.
 const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
-/// The map of this name, before it is loaded.
+/// Returns the map of this name, before it is loaded.
 fn open_map<'o>(open: &'o mut OpenObject, name: &str) -> Result<OpenMapMut<'o>, ProbeError> {
     open.maps_mut().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| no_map(name))
 }
 
-fn no_map(name: &str) -> ProbeError {
+pub(crate) fn no_map(name: &str) -> ProbeError {
     ProbeError::Refused {
         what: format!("map {name}"),
         reason: "it is not in the programs".to_owned(),
@@ -151,6 +150,7 @@ impl Programs {
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
             .map_err(ProbeError::refused("its own programs"))?;
+        // 1. Programs.
         let hooks: Vec<&'static str> = capability
             .hooks
             .iter()
@@ -168,8 +168,8 @@ impl Programs {
             hooks.iter().map(|hook| program_of(hook, calls_are_perf_events)).collect();
         for mut program in open.progs_mut() {
             let name = program.name().to_os_string();
-            let wanted = name == BEGIN
-                || name == END
+            let wanted = name == BEGIN_PROGRAM
+                || name == END_PROGRAM
                 || network
                     && [NETWORK_BEGIN, PIPE_END, FILES_END, ASLEEP_BEGIN, ASLEEP_END, HAND_OVER]
                         .iter()
@@ -179,6 +179,7 @@ impl Programs {
                 || hooked.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
+        // 2. Maps.
         for (name, wanted) in NETWORK_MAPS
             .map(|name| (name, network))
             .into_iter()
@@ -195,6 +196,7 @@ impl Programs {
                 .set_autocreate(wanted)
                 .map_err(ProbeError::refused("leaving out a map"))?;
         }
+        // 3. Constants and sizes.
         open_map(&mut open, ".rodata.config")?
             .set_initial_value(config.bytes())
             .map_err(ProbeError::refused("the programs' constants"))?;
@@ -233,7 +235,7 @@ impl Programs {
         Ok(())
     }
 
-    /// The map of this name.
+    /// Returns the map of this name.
     pub(crate) fn map(&self, name: &'static str) -> Result<Map<'_>, ProbeError> {
         self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| no_map(name))
     }
@@ -256,19 +258,19 @@ impl Programs {
         Ok(links)
     }
 
-    /// Runs [`BEGIN`] until each thread has its state. The kernel has at times no memory for some of them at once, since
+    /// Runs [`BEGIN_PROGRAM`] until each thread has its state. The kernel has at times no memory for some of them at once, since
     /// tracing programs may not wait for memory. And `tree`, the processes that are recorded, may have grown meanwhile by
     /// children of one that had no state yet.
     fn give_threads_state(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<(), ProbeError> {
         let mut known = HashSet::new();
-        for visit in 0..VISITS {
+        for visit in 0..MAX_VISITS {
             let new: Vec<u32> = tree().into_iter().filter(|root| known.insert(*root)).collect();
             let lacks_memory = visit > 0 && self.variable(WITHOUT_STATE)? > 0;
             if visit > 0 && new.is_empty() && !lacks_memory {
                 break;
             }
             if lacks_memory {
-                thread::sleep(BETWEEN_VISITS);
+                thread::sleep(VISIT_INTERVAL);
             }
             for root in new {
                 self.map("roots")?
@@ -276,7 +278,7 @@ impl Programs {
                     .map_err(ProbeError::refused("the processes to be recorded"))?;
             }
             self.set(WITHOUT_STATE, 0)?;
-            self.visit(BEGIN)?;
+            self.visit(BEGIN_PROGRAM)?;
         }
         Ok(())
     }
@@ -286,7 +288,7 @@ impl Programs {
         for visit in 1..=2u32 {
             self.set(LOCAL_VISIT, visit)?;
             self.visit(NETWORK_BEGIN)?;
-            thread::sleep(BETWEEN_VISITS);
+            thread::sleep(VISIT_INTERVAL);
         }
         self.set(LOCAL_VISIT, 3)
     }
@@ -297,8 +299,8 @@ impl Programs {
         self.tell_calls_attached(!links.calls.is_empty())
     }
 
-    /// Detaches the programs on system calls. The others are told first, since the end of calls in progress will not be
-    /// seen.
+    /// Detaches the programs on system calls. The other programs learn of it first, because the end of calls in
+    /// progress will not be seen.
     pub(crate) fn detach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
         self.tell_calls_attached(false)?;
         links.calls.clear();
@@ -338,7 +340,7 @@ impl Programs {
         Ok(u32::from_ne_bytes(bytes))
     }
 
-    /// The hook whose program has this name, if it is loaded.
+    /// Returns the hook whose program has this name, if it is loaded.
     fn hook_of(&self, program: &OsStr) -> Option<&'static str> {
         let mut hooks = self.hooks.iter().copied();
         hooks.find(|hook| program == OsStr::new(&program_of(hook, self.calls_are_perf_events)))

@@ -1,4 +1,4 @@
-//! What libbpf says while it loads programs, kept to explain why it failed.
+//! Messages of libbpf while it loads programs, kept to explain a failure.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ pub(crate) fn keep() {
     set_print(Some((PrintLevel::Warn, keep_message)));
 }
 
-/// The error with the first two of libbpf's messages, or what the kernel's verifier said last, in one line.
+/// Returns the error with the first two of libbpf's messages, or the verifier's last line, in one line.
 pub(crate) fn reason(error: &libbpf_rs::Error) -> String {
     let messages = messages();
     let first: Vec<&str> = messages
@@ -44,7 +44,7 @@ pub(crate) fn reason(error: &libbpf_rs::Error) -> String {
     }
 }
 
-/// The program that the kernel refused when these messages came, if it was a program.
+/// Returns the program that the kernel refused, by these messages, if it was a program.
 pub(crate) fn refused_program() -> Option<String> {
     program_in(&messages()).map(str::to_owned)
 }
@@ -57,17 +57,17 @@ fn program_in(messages: &str) -> Option<&str> {
     })
 }
 
-/// Where the verifier's log begins and ends in libbpf's messages, and how the line of its sums begins.
+/// Marks of the verifier's log in libbpf's messages, and the prefix of its summary line.
 const LOG_BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
 const LOG_END: &str = "-- END PROG LOAD LOG --";
-const SUMS: &str = "processed ";
+const SUMMARY_PREFIX: &str = "processed ";
 
-/// What the kernel's verifier said last.
+/// Returns the last line of the kernel's verifier.
 fn refusal(messages: &str) -> Option<&str> {
     let (_, log) = messages.split_once(LOG_BEGIN)?;
     let (log, _) = log.split_once(LOG_END)?;
     let mut lines = log.lines().rev().map(str::trim);
-    lines.find(|line| !line.is_empty() && !line.starts_with(SUMS))
+    lines.find(|line| !line.is_empty() && !line.starts_with(SUMMARY_PREFIX))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The mounted file systems: from `/proc/self/mountinfo`, sysfs and ext4's super block.
+//! Mounted file systems, read from `/proc/self/mountinfo`, sysfs and ext4's super block.
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -6,6 +6,7 @@ use std::path::Path;
 
 use luc_events::Dev;
 use luc_events::tables::FileSystem;
+use luc_host::block;
 use luc_host::mountinfo::{Mount, mounts};
 
 /// Kinds whose waits are about a disk of ours.
@@ -38,14 +39,14 @@ fn row(mount: &Mount) -> FileSystem {
         dev: Dev::new(mount.device.0, mount.device.1),
         kind: mount.kind.clone(),
         mount_point: mount.mount_point.to_string_lossy().into_owned(),
-        options: joined(&mount.options, &mount.super_options),
+        options: join_options(&mount.options, &mount.super_options),
         ..FileSystem::default()
     }
 }
 
-/// The options of a mount and of its super block, each once. As `findmnt` says it, what is read-only in one of the
-/// two is read-only.
-fn joined(mount: &str, super_block: &str) -> String {
+/// Joins the options of a mount and of its super block, each once. As in `findmnt`, the result is read-only if one of
+/// the two is.
+fn join_options(mount: &str, super_block: &str) -> String {
     let all = || mount.split(',').chain(super_block.split(','));
     let mut found = vec![if all().any(|option| option == "ro") { "ro" } else { "rw" }];
     for option in all() {
@@ -56,16 +57,11 @@ fn joined(mount: &str, super_block: &str) -> String {
     found.join(",")
 }
 
-/// The whole disk that holds a partition, or the disk itself; `None` for file systems on no or many disks.
+/// Returns the whole disk that holds a device; `None` for file systems on no or many disks.
 pub(crate) fn disk_of(dev: Dev) -> Option<Dev> {
-    let entry = Path::new("/sys/dev/block").join(dev.to_string());
-    let directory = fs::canonicalize(entry).ok()?;
-    if !directory.join("partition").exists() {
-        return Some(dev);
-    }
-    let text = fs::read_to_string(directory.parent()?.join("dev")).ok()?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some(Dev::new(major.parse().ok()?, minor.parse().ok()?))
+    let folder = block::folder(dev.major(), dev.minor()).ok()?;
+    let (major, minor) = block::number(block::whole_disk(&folder))?;
+    Some(Dev::new(major, minor))
 }
 
 /// Offset of the super block, and the bytes read from there.
@@ -115,7 +111,7 @@ fn fill_from_super_block(row: &mut FileSystem, bytes: &[u8; SUPER_BYTES]) {
     }
 }
 
-/// A device number as it stands on disk (`new_decode_dev`).
+/// Decodes a device number as stored on disk (`new_decode_dev`).
 fn new_decode_dev(dev: u32) -> Dev {
     Dev::new((dev & 0xfff00) >> 8, dev & 0xff | dev >> 12 & 0xfff00)
 }
@@ -139,9 +135,9 @@ mod tests {
 
     #[test]
     fn each_option_is_said_once() {
-        assert_eq!(joined("rw,relatime", "rw"), "rw,relatime");
-        assert_eq!(joined("ro,noatime", "rw,noatime,discard"), "ro,noatime,discard");
-        assert_eq!(joined("rw,relatime", "ro,norecovery"), "ro,relatime,norecovery");
+        assert_eq!(join_options("rw,relatime", "rw"), "rw,relatime");
+        assert_eq!(join_options("ro,noatime", "rw,noatime,discard"), "ro,noatime,discard");
+        assert_eq!(join_options("rw,relatime", "ro,norecovery"), "ro,relatime,norecovery");
     }
 
     #[test]

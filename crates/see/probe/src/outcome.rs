@@ -8,7 +8,7 @@ pub struct Outcome {
     pub rows: BTreeMap<&'static str, u64>,
     /// Events that could not be kept, by place.
     pub lost: BTreeMap<&'static str, u64>,
-    /// Those of them that a program did not see, because it was active already on that processor, by table.
+    /// Lost events that a program missed because it was already active on that processor, by table.
     pub missed: BTreeMap<&'static str, u64>,
 }
 

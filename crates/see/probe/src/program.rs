@@ -1,17 +1,17 @@
-//! Which program a process runs.
+//! The program of a process.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-/// The longest command line that is read, bytes: those of Java have long lists of libraries.
-const LONGEST: u64 = 256 << 10;
+/// Maximum length of a command line that is read, bytes: Java's have long lists of libraries.
+const MAX_COMMAND_LINE_BYTES: u64 = 256 << 10;
 
-/// How an interpreter finds its script among its arguments.
+/// An interpreter, and the place of its script among its arguments.
 struct Interpreter {
-    /// The names of its file, without a version.
+    /// Names of its file, without a version.
     names: &'static [&'static str],
-    /// Options with an argument of their own.
+    /// Options with a separate argument.
     with_argument: &'static [&'static str],
     /// Options whose argument is what it runs.
     runs: &'static [&'static str],
@@ -70,20 +70,19 @@ const INTERPRETERS: &[Interpreter] = &[
     },
 ];
 
-/// The path of a process' program, and what that interprets; `None`: it has ended, or is a thread of the kernel.
+/// Returns the path of a process' program, and its script; `None` if the process has ended, or is a kernel thread.
 pub(crate) fn of(process: u32) -> Option<(String, String)> {
     let path = fs::read_link(format!("/proc/{process}/exe")).ok()?;
     let mut line = Vec::new();
     let file = File::open(format!("/proc/{process}/cmdline")).ok()?;
-    file.take(LONGEST).read_to_end(&mut line).ok()?;
-    let words = line.split(|byte| *byte == 0);
-    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    file.take(MAX_COMMAND_LINE_BYTES).read_to_end(&mut line).ok()?;
+    let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
     let arguments: Vec<&str> = words.iter().skip(1).map(AsRef::as_ref).collect();
     let script = script(&path, &arguments).unwrap_or_default().to_owned();
     Some((path.display().to_string(), script))
 }
 
-/// What an interpreter runs, by its arguments.
+/// Returns the script of an interpreter, by its arguments.
 fn script<'a>(path: &Path, arguments: &[&'a str]) -> Option<&'a str> {
     let name = path.file_name()?.to_string_lossy();
     let name = name.trim_end_matches(|one: char| one.is_ascii_digit() || one == '.');

@@ -1,6 +1,6 @@
-//! The layouts that are shared with the BPF programs: the mirror of `bpf/events.h` and `bpf/events_net.h`.
+//! Layouts shared with the BPF programs: the mirror of `bpf/events.h` and `bpf/events_net.h`.
 //!
-//! The test `layouts_agree` lets a C compiler compare both.
+//! The test `layouts_agree` compares both with a C compiler.
 
 /// Length of a thread's name, with its zero byte.
 pub(crate) const COMM: usize = 16;
@@ -14,13 +14,13 @@ pub(crate) const STACK_DEPTH: usize = 48;
 pub(crate) const BRIEF: usize = 9;
 /// Events that are counted at most.
 pub(crate) const COUNTERS: usize = 48;
-/// The most messages, or waits, of one record.
+/// Maximum number of messages, or waits, of a record.
 pub(crate) const BATCH: usize = 32;
 /// Pairs of service and peer whose exchanges are summed apart.
 pub(crate) const EXCHANGES: usize = 4096;
 /// Steps of the times of exchanges.
 pub(crate) const LATENCIES: usize = 104;
-/// The base-2 logarithm of the first step's length, ns.
+/// Binary logarithm of the first step's length, ns.
 pub(crate) const LATENCY_LOG2: u32 = 10;
 /// Room for a unix socket's name.
 pub(crate) const NAME: usize = 128;
@@ -112,10 +112,9 @@ pub(crate) const LOST_PLACES: [&str; 22] = [
 /// A structure that C fills and Rust reads, or the reverse.
 ///
 /// # Safety
-///
 /// `repr(C)`, no padding, and valid for all bytes.
 pub(crate) unsafe trait Plain: Copy {
-    /// The value that begins `bytes`; `None` if there are too few.
+    /// Reads the value at the begin of `bytes`; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < size_of::<Self>() {
             return None;
@@ -124,15 +123,15 @@ pub(crate) unsafe trait Plain: Copy {
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// The value's bytes, as the BPF programs read them.
+    /// Returns the value's bytes, as the BPF programs read them.
     fn bytes(&self) -> &[u8] {
         // SAFETY: the value has no padding, so that all of its bytes are initialized.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }
 
-/// The rows of a record that may have several.
-pub(crate) fn each<T: Plain>(bytes: &[u8]) -> impl Iterator<Item = T> {
+/// Reads the rows of a record that may have several.
+pub(crate) fn read_rows<T: Plain>(bytes: &[u8]) -> impl Iterator<Item = T> {
     bytes.chunks_exact(size_of::<T>()).filter_map(T::read)
 }
 
@@ -174,7 +173,7 @@ pub(crate) use net::{
 };
 
 plain! {
-    /// One fsync or the like.
+    /// An fsync or a similar call.
     struct Sync = "record_sync" {
         kind: u32,
         sync_kind: u32,
@@ -237,7 +236,7 @@ plain! {
         runnable_ns: u64,
     }
 
-    /// The sums of one thread.
+    /// Sums of a thread.
     struct Brief = "record_brief" {
         kind: u32,
         thread: u32,
@@ -249,7 +248,7 @@ plain! {
         sums: [BriefSum; BRIEF],
     }
 
-    /// One call that is no sync.
+    /// A call other than a sync.
     struct Call = "record_call" {
         kind: u32,
         call_kind: u32,
@@ -279,7 +278,7 @@ plain! {
         reserved: u32,
     }
 
-    /// The identity of a thread, and its processor time.
+    /// Identity and processor time of a thread.
     struct Task = "record_task" {
         kind: u32,
         event: u32,
@@ -355,7 +354,7 @@ plain! {
         reserved: u32,
     }
 
-    /// What stands before the rows that a processor has gathered.
+    /// Head of the rows that a processor has gathered.
     struct BatchHead = "batch_head" {
         busy: u32,
         count: u32,
@@ -472,8 +471,9 @@ mod tests {
     fn a_record_has_one_row_or_several() {
         let head = BatchHead { busy: 1, count: 2 };
         let bytes = [head.bytes(), head.bytes()].concat();
-        let counts =
-            |bytes: &[u8]| -> Vec<u32> { each::<BatchHead>(bytes).map(|row| row.count).collect() };
+        let counts = |bytes: &[u8]| -> Vec<u32> {
+            read_rows::<BatchHead>(bytes).map(|row| row.count).collect()
+        };
         assert_eq!(counts(&bytes), [2, 2]);
         assert_eq!(counts(head.bytes()), [2]);
         assert_eq!(counts(&bytes[..7]), [0; 0]);

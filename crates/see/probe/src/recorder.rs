@@ -19,17 +19,17 @@ use crate::{
     starts, syscalls,
 };
 
-/// Waits shorter than this are summed, if nothing says that they matter.
+/// Minimum length of a wait with a row. Shorter waits are summed, unless they matter.
 const BRIEF_NS: u64 = 1_000_000;
 /// A thread's sums of brief waits are sent when they span this time.
 const BRIEF_FLUSH_NS: u64 = 100_000_000;
-/// The default size of the ring buffer.
+/// Default size of the ring buffer.
 const RING_BYTES: u32 = 32 << 20;
 
 /// Granularity of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// One row per sync, commit, wait, call, request.
+    /// A row per sync, commit, wait, call and request.
     #[default]
     Events,
     /// Counts once a second, made in the kernel.
@@ -49,23 +49,23 @@ impl Mode {
 pub struct Options {
     pub mode: Mode,
     pub filter: Filter,
-    /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`,
-    /// and a sync on ext4 begins and ends with the file system's own part, but every system call of the machine is
-    /// some 0.1 us faster. With `network` in the summary mode they are never traced.
+    /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`, and
+    /// a sync on ext4 begins and ends with the file system's own part. But every system call of the machine is some 0.1
+    /// us faster. With `network` in the summary mode they are never traced.
     pub calls: bool,
-    /// Whether the network is recorded as well: connections and packets of everybody, messages of recorded threads,
-    /// and samples of the clocks; in the summary mode how long requests took.
+    /// Whether the network is recorded as well: connections and packets of everybody, messages of recorded threads, and
+    /// samples of the clocks. In the summary mode: times of requests.
     pub network: bool,
-    /// Whether names of requests are looked for in the first bytes of messages: the trace id of a `traceparent` header or
-    /// an `X-Request-Id`, of HTTP/1 in the clear. Only hashes of them leave the kernel.
+    /// Whether names of requests are searched in the first bytes of messages: the trace id of a `traceparent` header or
+    /// an `X-Request-Id`, in HTTP/1 without encryption. Only hashes of them leave the kernel.
     pub tokens: bool,
-    /// Whether with the network pipes are recorded, too: then each system call of the machine is traced.
+    /// Whether pipes are recorded together with the network. Each system call of the machine is then traced.
     pub pipes: bool,
     /// Events that are counted while recorded threads run, in the mode of events.
     pub counters: Option<CounterList>,
-    /// The size of the ring buffer, a power of two of at least a page.
+    /// Size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
-    /// The command that is recorded, for the trace's description.
+    /// Recorded command, for the trace's description.
     pub command: String,
 }
 
@@ -110,7 +110,6 @@ impl Recorder {
     /// [`Filter::children`].
     ///
     /// # Errors
-    ///
     /// When nothing can be recorded here, a filter cannot be applied or the sink cannot be made.
     pub fn start<S: Sink + 'static>(
         options: Options,
@@ -170,7 +169,7 @@ impl Recorder {
         Ok(Self { missing: capability.missing, stop, thread: Some(thread) })
     }
 
-    /// Whether it has ended by itself, because of an error that [`stop`](Self::stop) will tell.
+    /// Returns whether it has ended by itself, because of an error that [`stop`](Self::stop) will return.
     pub fn has_failed(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -178,7 +177,6 @@ impl Recorder {
     /// Ends the recording and waits until the sink has all of it.
     ///
     /// # Errors
-    ///
     /// Whatever went wrong since the start.
     pub fn stop(mut self) -> Result<Outcome, ProbeError> {
         self.end().unwrap_or(Err(ProbeError::Ended))
@@ -244,13 +242,13 @@ fn config(
     Ok(config)
 }
 
-/// Where this machine's C library keeps the function that a thread runs; 0: not known, or not wanted.
+/// Returns the offset of a thread's function in this machine's C library; 0 if unknown or not wanted.
 fn routine_offset(wanted: bool) -> u64 {
     wanted.then(starts::own_routine_offset).flatten().unwrap_or_default()
 }
 
-/// Whether the scheduler counts how long threads wait for a processor (`sched_info_on`): some kernels do so only
-/// while `kernel.task_delayacct` is set. Then at least one wait of this thread has been counted.
+/// Returns whether the scheduler counts waits for a processor (`sched_info_on`). Some kernels do so only while
+/// `kernel.task_delayacct` is set. If it does, at least one wait of this thread has been counted.
 fn counts_run_delays() -> bool {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().nth(2).is_some_and(|turns| turns != "0")

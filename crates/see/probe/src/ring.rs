@@ -1,8 +1,8 @@
-//! Writes rows into a ring: into traces of some seconds, one after the other, of which the oldest are removed.
+//! Writes rows into a ring of consecutive traces of some seconds, of which the oldest are removed.
 //!
-//! A segment ends at a time, and has all rows before it: those of a time that is over go on coming for a while, as
-//! processors gather rows and sums are taken out once a second. So a segment is closed a little later than it ends.
-//! What says what there is (threads, connections, stacks and the like) stands in each segment anew.
+//! A segment has all rows up to its end. Rows of that time arrive for a while longer, because processors gather rows
+//! and sums are taken out once a second. So a segment is closed a little later than it ends. Every segment repeats the
+//! rows that define threads, connections, stacks and the like, so that it can be read alone.
 
 mod standing;
 
@@ -17,22 +17,22 @@ use luc_events::tables::{Message, Stack, Trace, Wait};
 use crate::{ProbeError, Sink};
 use standing::Standing;
 
-/// How long after the end of a segment its rows still come: sums are turned once a second and taken out at the look
-/// after that, and processors hand over rows once a second.
-const LATE: Duration = Duration::from_millis(2500);
-/// Looks after that: a recorder that had no processor for a while still has rows to take.
-const LATE_LOOKS: u32 = 3;
-/// How often the size of what is being written is looked at.
+/// Time after the end of a segment in which its rows still arrive. Sums are turned once a second and taken out at the
+/// look after that, and processors hand over rows once a second.
+const MAX_ROW_DELAY: Duration = Duration::from_millis(2500);
+/// Number of looks after that time: a recorder that had no processor for a while still has rows to take.
+const MIN_LATE_LOOKS: u32 = 3;
+/// Time between two looks at the size of the open segments.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// A segment that has this part of what the ring may hold is ended before its time.
-const LARGEST_PART: u64 = 4;
+/// Divisor of the ring's maximum size: a segment of this part is ended early.
+const SEGMENT_SIZE_DIVISOR: u64 = 4;
 
-/// How to keep a ring.
+/// Settings of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingOptions {
-    /// For how long, and how much.
+    /// Maximum age and size.
     pub limits: Limits,
-    /// How long a segment is.
+    /// Length of a segment.
     pub segment: Duration,
 }
 
@@ -42,7 +42,7 @@ pub struct RingSink {
     keeper: Keeper,
     options: RingOptions,
     current: Segment,
-    /// The one before, while its last rows come.
+    /// The segment before, while its last rows arrive.
     previous: Option<Ended>,
     standing: Standing,
     looked: Instant,
@@ -58,7 +58,7 @@ struct Segment {
     bytes: u64,
 }
 
-/// A segment that has ended and is yet to be closed.
+/// A segment that has ended and is not closed yet.
 #[derive(Debug)]
 struct Ended {
     segment: Segment,
@@ -67,10 +67,10 @@ struct Ended {
 }
 
 impl Ended {
-    /// Whether all of its rows have come.
+    /// Returns whether all of its rows have arrived.
     fn is_complete(&mut self) -> bool {
-        self.late_looks += u32::from(self.at.elapsed() >= LATE);
-        self.late_looks >= LATE_LOOKS
+        self.late_looks += u32::from(self.at.elapsed() >= MAX_ROW_DELAY);
+        self.late_looks >= MIN_LATE_LOOKS
     }
 }
 
@@ -90,11 +90,9 @@ impl Segment {
 }
 
 impl RingSink {
-    /// Goes on with the ring in `directory`, or makes it one. Returns the segments, too, that a killed recorder had not
-    /// completed.
+    /// Continues the ring in `directory`, or makes one. Also returns the segments that a killed recorder left incomplete.
     ///
     /// # Errors
-    ///
     /// As [`Keeper::open`].
     pub fn create(
         directory: &Path,
@@ -113,7 +111,7 @@ impl RingSink {
         Ok((sink, torn))
     }
 
-    /// The segment that a row of this time belongs to.
+    /// Returns the segment of a row's time.
     fn of(&mut self, at_ns: u64) -> &mut Writer {
         match &mut self.previous {
             Some(previous) if at_ns < self.current.trace.start_ns => &mut previous.segment.writer,
@@ -121,7 +119,7 @@ impl RingSink {
         }
     }
 
-    /// Removes what is too old or too much.
+    /// Removes segments beyond the limits.
     fn look(&mut self, now_ns: u64) -> Result<(), ProbeError> {
         self.current.bytes = self.current.open.bytes()?;
         let mut open_bytes = self.current.bytes;
@@ -138,11 +136,11 @@ impl Sink for RingSink {
         let at_ns = event.time_ns();
         let is_late = self.previous.is_some() && at_ns < self.current.trace.start_ns;
         let stands = self.standing.see(&event);
-        // It says how things stand when the segment begins.
+        // The row defines something that exists when the segment begins.
         if stands && is_late {
             self.current.writer.add(event.clone())?;
         } else if let (Event::Stack(row), Some(previous)) = (&event, &mut self.previous) {
-            // A row of the segment before that still comes may refer to it, too.
+            // A late row of the segment before may refer to it, too.
             let at_ns = previous.segment.trace.end_ns;
             let row = row.clone();
             previous.segment.writer.add(Stack { at_ns, ..row })?;
@@ -165,13 +163,13 @@ impl Sink for RingSink {
         }
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.looked = Instant::now();
-            self.look(crate::clock::now_ns())?;
+            self.look(luc_host::clock::now_ns())?;
         }
         Ok(())
     }
 
     fn cut_is_due(&self) -> bool {
-        let largest = self.options.limits.keep_bytes / LARGEST_PART;
+        let largest = self.options.limits.keep_bytes / SEGMENT_SIZE_DIVISOR;
         let is_full = self.current.bytes >= largest;
         self.previous.is_none() && (is_full || self.current.begun.elapsed() >= self.options.segment)
     }
@@ -215,12 +213,11 @@ mod tests {
 
     use super::*;
 
-    /// The times of one table's rows in each segment.
+    /// Returns the times of a table's rows in each segment.
     fn times<T: Row>(directory: &Path) -> Vec<Vec<u64>> {
         let segments = segments(directory).expect("listed");
         let of_one = |path: &Path| {
-            let rows = Reader::open(path).and_then(|reader| reader.rows::<T>());
-            let rows = rows.expect("opened");
+            let rows = Reader::open(path).and_then(|reader| reader.rows::<T>()).expect("opened");
             rows.map(|row| row.expect("read").time_ns()).collect()
         };
         segments.iter().map(|one| of_one(&one.path)).collect()

@@ -1,17 +1,17 @@
-//! Which thread a signal comes to.
+//! Threads that leave signals to others.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
 
-/// Starts a thread that leaves all signals to the others. A thread beside one that waits for signals has to: a signal
-/// that only the waiting one blocks is delivered to any other, and ends the process.
+/// Starts a thread that leaves all signals to the others. That is necessary beside a thread that waits for signals: a
+/// signal that only the waiting thread blocks is delivered to any other, and ends the process.
 ///
-/// It inherits the mask of the thread that starts it, which blocks all signals meanwhile. If it blocked them itself, it
-/// might be hit before it has begun.
+/// The new thread inherits the mask of its creator, which blocks all signals meanwhile. If it blocked them itself, a
+/// signal might hit it before.
 ///
 /// # Errors
-/// The system's, where there can be no more threads.
+/// The system's, if there can be no more threads.
 pub fn spawn_without_signals<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
@@ -35,7 +35,7 @@ pub fn spawn_without_signals<T: Send + 'static>(
 mod tests {
     use super::*;
 
-    /// The blocked signals of the running thread, as the kernel shows them.
+    /// Returns the blocked signals of the running thread, as the kernel shows them.
     fn blocked() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("readable");
         let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn a_thread_has_no_signals_and_its_starter_the_same_as_before() {
         let before = blocked();
-        let inside = spawn_without_signals("test", blocked).expect("a thread");
-        let inside = inside.join().expect("no panic");
+        let thread = spawn_without_signals("test", blocked).expect("a thread");
+        let inside = thread.join().expect("no panic");
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             assert_ne!(inside >> (signal - 1) & 1, 0, "{signal}: {inside:x}");
         }

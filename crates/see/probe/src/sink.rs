@@ -8,52 +8,47 @@ use luc_events::tables::{Message, Trace, Wait};
 
 use crate::ProbeError;
 
-/// Takes rows as they come, on the recorder's thread. It must not be slow: meanwhile the ring buffer fills.
+/// Receiver of rows, on the recorder's thread. It must be fast: meanwhile the ring buffer fills.
 pub trait Sink: Send {
-    /// Takes one row.
+    /// Takes a row.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn take(&mut self, event: Event) -> Result<(), ProbeError>;
 
-    /// Takes a message: there are more of these than of all else.
+    /// Takes a message: the most frequent row.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
         self.take(row.into())
     }
 
-    /// Takes a wait: the same.
+    /// Takes a wait, another frequent row.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
         self.take(row.into())
     }
 
-    /// Called some 50 times a second, whether or not there were rows.
+    /// Called some 50 times a second, with or without rows.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn tick(&mut self) -> Result<(), ProbeError>;
 
-    /// Whether the rows from now on shall stand apart from those before.
+    /// Returns whether the next rows must be separate from those before.
     fn cut_is_due(&self) -> bool {
         false
     }
 
-    /// Called before a [`cut`](Self::cut): from here on all threads and connections that there are have a row once more.
+    /// Called before a [`cut`](Self::cut): all present threads and connections have a row again from now on.
     fn visit_begins(&mut self, _at_ns: u64) {}
 
-    /// Called when a cut is due: `trace` begins now. Rows of a time before may still come.
+    /// Called when a cut is due: `trace` begins now. Rows of earlier times may still arrive.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn cut(&mut self, _trace: Trace) -> Result<(), ProbeError> {
         Ok(())
@@ -62,7 +57,6 @@ pub trait Sink: Send {
     /// Called once, after the last row.
     ///
     /// # Errors
-    ///
     /// Whatever makes the recording incomplete.
     fn finish(self: Box<Self>, trace: Trace) -> Result<(), ProbeError>;
 }
@@ -75,7 +69,6 @@ impl StoreSink {
     /// Creates the trace in `directory`.
     ///
     /// # Errors
-    ///
     /// As [`Writer::create`].
     pub fn create(directory: &Path, trace: Trace) -> Result<Self, ProbeError> {
         Ok(Self(Writer::create(directory, trace)?))

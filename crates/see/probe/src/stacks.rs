@@ -13,16 +13,16 @@ use crate::unpreempted::Unpreempted;
 
 /// Frames of the recorder and the scheduler, between the program and what called `schedule`.
 const OWN_FRAMES: usize = 12;
-/// So many stacks of sleeping threads have a number, as many as the kernel's map has of others.
-const MOST_ASLEEP: usize = 16384;
+/// Maximum number of stacks of sleeping threads: as many as the kernel's map has of others.
+const MAX_ASLEEP: usize = 16384;
 
-/// The stacks that were seen so far.
+/// Stacks that were seen so far.
 #[derive(Debug)]
 pub(crate) struct Stacks {
     symbols: Symbols,
-    /// By index + 1.
+    /// Stacks by index + 1.
     known: HashMap<u32, (StackId, Cause)>,
-    /// Of threads that slept, by their addresses.
+    /// Stacks of sleeping threads, by their addresses.
     asleep: HashMap<[u64; STACK_DEPTH], (StackId, Cause)>,
 }
 
@@ -31,7 +31,7 @@ impl Stacks {
         Self { symbols, known: HashMap::new(), asleep: HashMap::new() }
     }
 
-    /// The id and cause of the stack at `index` - 1 of `map`; and its row, if it is new. 0 is no stack.
+    /// Returns the id and cause of the stack at `index` - 1 of `map`, and its row if it is new. 0 is no stack.
     pub(crate) fn resolve(
         &mut self,
         map: &impl MapCore,
@@ -57,8 +57,8 @@ impl Stacks {
         (row.id, cause, Some(row))
     }
 
-    /// As [`resolve`](Self::resolve), of the return addresses themselves, up to a 0. None are no stack. New ones get no
-    /// number where there are too many already.
+    /// Returns the same for return addresses, up to a 0. No addresses are no stack. New stacks get no number if there
+    /// are too many.
     pub(crate) fn resolve_addresses(
         &mut self,
         addresses: &[u64; STACK_DEPTH],
@@ -71,14 +71,14 @@ impl Stacks {
             return (*id, *cause, None);
         }
         let (row, cause) = self.row(addresses.iter().copied(), at_ns);
-        if self.asleep.len() >= MOST_ASLEEP {
+        if self.asleep.len() >= MAX_ASLEEP {
             return (StackId(0), cause, None);
         }
         self.asleep.insert(*addresses, (row.id, cause));
         (row.id, cause, Some(row))
     }
 
-    /// The row of a stack that was not seen before.
+    /// Makes the row of a new stack.
     fn row(&self, addresses: impl Iterator<Item = u64>, at_ns: u64) -> (Stack, Cause) {
         let names: Vec<&str> = addresses
             .take_while(|address| *address != 0)
@@ -119,11 +119,11 @@ mod tests {
             let mut addresses = [0; STACK_DEPTH];
             addresses[0] = address as u64;
             let (id, _, row) = stacks.resolve_addresses(&addresses, 1);
-            assert_eq!(row.is_some(), (1..=MOST_ASLEEP).contains(&address));
+            assert_eq!(row.is_some(), (1..=MAX_ASLEEP).contains(&address));
             id
         };
-        let last = (0..=MOST_ASLEEP).map(&mut resolve).last();
-        assert_eq!(last, Some(StackId(MOST_ASLEEP as u32)));
-        assert_eq!(resolve(MOST_ASLEEP + 1), StackId(0));
+        let last = (0..=MAX_ASLEEP).map(&mut resolve).last();
+        assert_eq!(last, Some(StackId(MAX_ASLEEP as u32)));
+        assert_eq!(resolve(MAX_ASLEEP + 1), StackId(0));
     }
 }

@@ -1,8 +1,8 @@
-//! Which functions threads run, and which programs processes run.
+//! Functions of threads, and programs of processes.
 //!
-//! The C library glibc keeps the function that a thread was made for (`start_routine`) in the thread's own structure,
-//! which the thread pointer points to. Where in it is said by a constant of the library for debuggers
-//! (`_thread_db_pthread_start_routine`: bits, count, offset), so any version is understood, also in a container.
+//! glibc keeps the function of a thread (`start_routine`) in the thread's structure, at the thread pointer. It exports
+//! the offset as a constant for debuggers (`_thread_db_pthread_start_routine`: bits, count, offset). So any version is
+//! understood, also in a container.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -17,31 +17,31 @@ use crate::elf;
 use crate::program;
 use crate::record::{self, task_event};
 
-/// The constant of glibc that says where a thread's function is.
-const ROUTINE: &str = "_thread_db_pthread_start_routine";
-/// Where the thread pointer points behind the thread's structure, the constant that says how long that is, bytes.
+/// glibc's constant with the offset of a thread's function.
+const ROUTINE_CONSTANT: &str = "_thread_db_pthread_start_routine";
+/// glibc's constant with the size of the thread's structure, bytes: here the thread pointer is behind that structure.
 #[cfg(target_arch = "aarch64")]
-const LENGTH: &str = "_thread_db_sizeof_pthread";
+const SIZE_CONSTANT: &str = "_thread_db_sizeof_pthread";
 
-/// What is known of the processes that were seen.
+/// Known processes and libraries.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     processes: HashMap<u32, Process>,
     libraries: Libraries,
 }
 
-/// Where C libraries keep a thread's function, by their device and inode.
+/// Offsets of a thread's function in C libraries, by device and inode.
 type Libraries = HashMap<(String, u64), Option<u64>>;
 
-/// One process, until it begins another program.
+/// A process, until it begins another program.
 #[derive(Debug, Default)]
 struct Process {
     mappings: Vec<Mapping>,
-    /// Where its C library keeps a thread's function, from the thread pointer on, once that was looked for.
+    /// Offset of a thread's function from the thread pointer, once its C library was searched.
     routine_offset: Option<Option<u64>>,
-    /// The threads that have a row, and when they started.
+    /// Threads with a row, and their start times.
     threads: HashMap<u32, u64>,
-    /// The functions that they run.
+    /// Functions of the threads, by address.
     functions: HashMap<u64, Function>,
 }
 
@@ -53,7 +53,7 @@ struct Function {
 }
 
 impl Starts {
-    /// What a new record of a thread tells.
+    /// Returns the rows of a thread's new record.
     pub(crate) fn rows(&mut self, raw: &record::Task) -> Vec<Event> {
         let mut rows = Vec::new();
         let is_first = raw.thread == raw.process;
@@ -95,7 +95,7 @@ impl Process {
         }
     }
 
-    /// Looked for when the first thread needs it: a program that has just begun has no libraries yet.
+    /// Finds the offset when the first thread needs it: a program that has just begun has no libraries yet.
     fn routine_offset(&mut self, id: u32, libraries: &mut Libraries) -> Option<u64> {
         if self.routine_offset.is_none() {
             self.mappings = mappings(id);
@@ -110,13 +110,13 @@ impl Process {
         self.routine_offset.flatten()
     }
 
-    /// The function that a thread runs.
+    /// Returns the function of a thread.
     fn function(&mut self, raw: &record::Task, libraries: &mut Libraries) -> Option<Function> {
         let offset = self.routine_offset(raw.process, libraries)?;
         let address = match raw.routine {
             // The programs read it where this machine's own C library has it.
             routine if routine != 0 && Some(offset) == own_routine_offset() => routine,
-            _ => remembered(raw, offset)?,
+            _ => read_routine(raw, offset)?,
         };
         if let Some(known) = self.functions.get(&address) {
             return Some(known.clone());
@@ -133,8 +133,8 @@ impl Process {
     }
 }
 
-/// The function of a thread, by the memory of its process.
-fn remembered(raw: &record::Task, offset: u64) -> Option<u64> {
+/// Reads the function of a thread from the memory of its process.
+fn read_routine(raw: &record::Task, offset: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     let place = raw.thread_pointer.wrapping_add(offset);
     let memory = File::open(format!("/proc/{}/mem", raw.process)).ok()?;
@@ -145,7 +145,8 @@ fn remembered(raw: &record::Task, offset: u64) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes)).filter(|address| is_there && *address != 0)
 }
 
-/// Where the C library of this machine keeps a thread's function, from the thread pointer on; `None`: it is not glibc.
+/// Returns the offset of a thread's function from the thread pointer in this machine's C library; `None` if that is not
+/// glibc.
 pub(crate) fn own_routine_offset() -> Option<u64> {
     static OFFSET: LazyLock<Option<u64>> = LazyLock::new(|| {
         let id = std::process::id();
@@ -156,13 +157,13 @@ pub(crate) fn own_routine_offset() -> Option<u64> {
     *OFFSET
 }
 
-/// The same of a library.
+/// Reads the offset from a library.
 fn routine_offset(library: &File) -> Option<u64> {
-    let words: [u8; 12] = elf::constant(library, ROUTINE)?;
+    let words: [u8; 12] = elf::constant(library, ROUTINE_CONSTANT)?;
     let offset = u32::from_ne_bytes(*words.last_chunk()?);
     #[cfg(target_arch = "aarch64")]
     {
-        let length = u32::from_ne_bytes(elf::constant(library, LENGTH)?);
+        let length = u32::from_ne_bytes(elf::constant(library, SIZE_CONSTANT)?);
         Some(u64::from(offset).wrapping_sub(u64::from(length)))
     }
     #[cfg(not(target_arch = "aarch64"))]
@@ -172,11 +173,11 @@ fn routine_offset(library: &File) -> Option<u64> {
 /// A part of a file that a process can execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mapping {
-    /// Its name below `/proc/PID/map_files`.
+    /// Name below `/proc/PID/map_files`.
     name: String,
     begin: u64,
     end: u64,
-    /// Where in the file it begins.
+    /// Offset of its begin in the file.
     offset: u64,
     device: String,
     inode: u64,
@@ -184,7 +185,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Of a line of `/proc/PID/maps`.
+    /// Parses a line of `/proc/PID/maps`.
     fn of(line: &str) -> Option<Self> {
         let mut words = line.splitn(6, ' ');
         let (name, rights, offset) = (words.next()?, words.next()?, words.next()?);
@@ -204,14 +205,14 @@ impl Mapping {
         .filter(|_| is_file)
     }
 
-    /// Whether it may have the constants of glibc, which were the library of threads' until glibc 2.34.
+    /// Returns whether it may have glibc's constants. Until glibc 2.34 the library of threads had them.
     fn is_c_library(&self) -> bool {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let begins = ["libc.so", "libc-", "libpthread.so", "libpthread-"];
         begins.iter().any(|begin| name.starts_with(begin))
     }
 
-    /// The file, whatever has become of its name.
+    /// Opens the file, even if its name is gone.
     fn open(&self, process: u32) -> Option<File> {
         let path = format!("/proc/{process}/map_files/{}", self.name);
         // To open a device may do something.
@@ -265,7 +266,7 @@ mod tests {
         }
     }
 
-    /// What a thread shares with the test.
+    /// State that a thread shares with the test.
     struct Shared {
         barrier: Barrier,
         thread: AtomicU32,

@@ -15,18 +15,18 @@ use crate::unpreempted::Unpreempted;
 /// Entries that one system call takes out.
 const BATCH: u32 = 8192;
 
-/// Which map of each pair is being filled.
+/// The map of each pair that is being filled.
 #[derive(Debug, Default)]
 pub(crate) struct Epoch(u32);
 
 impl Epoch {
-    /// The map of a pair that is not being filled now.
+    /// Returns the map of a pair that is not being filled now.
     pub(crate) fn idle<'a>(&self, pair: [&'a str; 2]) -> &'a str {
         pair[(self.0 as usize + 1) & 1]
     }
 
-    /// Has the programs fill the other map of each pair. One that still runs may add to the old one for
-    /// some microseconds, so that is to be emptied a while later.
+    /// Makes the programs fill the other map of each pair. A program that still runs may add to the old map for some
+    /// microseconds, so empty that a while later.
     pub(crate) fn turn(&mut self, programs: &Programs) -> Result<(), ProbeError> {
         self.0 ^= 1;
         let _unpreempted = Unpreempted::begin();
@@ -114,7 +114,7 @@ impl Summaries {
         row.total_ns += sum.total_ns;
     }
 
-    /// The rows, for the interval that ends at `at_ns`.
+    /// Returns the rows for the interval that ends at `at_ns`.
     pub(crate) fn rows(self, at_ns: u64, interval_ns: u64) -> impl Iterator<Item = Summary> {
         self.0.into_values().map(move |row| Summary { at_ns, interval_ns, ..row })
     }

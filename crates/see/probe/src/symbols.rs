@@ -7,7 +7,7 @@ use luc_units::OnPath as _;
 
 use crate::ProbeError;
 
-/// The kernel's functions, by address.
+/// Functions of the kernel, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     /// Address, and where the name lies in `names`; sorted by address.
@@ -49,7 +49,7 @@ impl Symbols {
         table
     }
 
-    /// The function that holds `address`; `None` if none begins before it.
+    /// Returns the function that contains `address`; `None` if none begins before it.
     pub(crate) fn name(&self, address: u64) -> Option<&str> {
         let after = self.starts.partition_point(|start| start.0 <= address);
         let (_, begin, end) = self.starts.get(after.checked_sub(1)?)?;

@@ -21,7 +21,7 @@ pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
     Cause::Throttled,
 ];
 
-/// The calls that make data durable.
+/// Calls that make data durable.
 const SYNCS: &[(c_long, SyncKind)] = &[
     (libc::SYS_fsync, SyncKind::Fsync),
     (libc::SYS_fdatasync, SyncKind::Fdatasync),
@@ -30,7 +30,7 @@ const SYNCS: &[(c_long, SyncKind)] = &[
     (libc::SYS_syncfs, SyncKind::Syncfs),
 ];
 
-/// The calls that change a file system.
+/// Calls that change a file system.
 const CALLS: &[(c_long, CallKind)] = &[
     (libc::SYS_write, CallKind::Write),
     (libc::SYS_pwrite64, CallKind::Write),
@@ -49,7 +49,7 @@ const CALLS: &[(c_long, CallKind)] = &[
     (libc::SYS_renameat, CallKind::Rename),
 ];
 
-/// Those that only older architectures have.
+/// Calls that only older architectures have.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: &[(c_long, CallKind)] = &[
     (libc::SYS_open, CallKind::Create),
@@ -62,7 +62,7 @@ const OLD_CALLS: &[(c_long, CallKind)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[(c_long, CallKind)] = &[];
 
-/// Why a thread sleeps interruptibly in these calls, whatever its stack.
+/// Causes of interruptible sleeps in these calls, for any stack.
 const SLEEPS: &[(c_long, Cause)] = &[
     (libc::SYS_futex, Cause::Futex),
     (libc::SYS_nanosleep, Cause::Sleep),
@@ -89,7 +89,7 @@ const SLEEPS: &[(c_long, Cause)] = &[
     (libc::SYS_connect, Cause::PipeSocket),
 ];
 
-/// Those that only older architectures have.
+/// Calls that only older architectures have.
 #[cfg(target_arch = "x86_64")]
 const OLD_SLEEPS: &[(c_long, Cause)] = &[
     (libc::SYS_poll, Cause::Poll),
@@ -101,7 +101,7 @@ const OLD_SLEEPS: &[(c_long, Cause)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_SLEEPS: &[(c_long, Cause)] = &[(libc::SYS_accept, Cause::PipeSocket)];
 
-/// The calls that send on a socket, their first argument, and what they come back with.
+/// Calls that send on the socket of their first argument, and the meaning of their results.
 const SENDS: &[(c_long, u8)] = &[
     (libc::SYS_write, send_class::BYTES),
     (libc::SYS_writev, send_class::BYTES),
@@ -111,7 +111,7 @@ const SENDS: &[(c_long, u8)] = &[
     (libc::SYS_sendfile, send_class::BYTES),
 ];
 
-/// The calls that send or receive on a socket, and what their second argument is.
+/// Calls that send or receive on a socket, and the meaning of their second argument.
 const BUFFERS: &[(c_long, u8)] = &[
     (libc::SYS_read, buffer_class::BYTES),
     (libc::SYS_write, buffer_class::BYTES),
@@ -123,7 +123,7 @@ const BUFFERS: &[(c_long, u8)] = &[
     (libc::SYS_sendmsg, buffer_class::MESSAGE),
 ];
 
-/// The calls that receive from a socket, their first argument, and where their flags are.
+/// Calls that receive from the socket of their first argument, and the place of their flags.
 const RECEIVES: &[(c_long, u8)] = &[
     (libc::SYS_read, receive_class::PLAIN),
     (libc::SYS_readv, receive_class::PLAIN),
@@ -131,7 +131,7 @@ const RECEIVES: &[(c_long, u8)] = &[
     (libc::SYS_recvfrom, receive_class::FLAGS_4),
 ];
 
-/// The calls that read from pipes and write into them.
+/// Calls that read from pipes and write into them.
 const PIPES: &[(c_long, u8)] = &[
     (libc::SYS_read, pipe_class::READS),
     (libc::SYS_readv, pipe_class::READS),

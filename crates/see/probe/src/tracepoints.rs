@@ -1,15 +1,15 @@
-//! Which programs there are, what each hangs on, and what is lost without it.
+//! Programs, their tracepoints, and the loss without each.
 
 use std::fs;
 
-/// How much depends on a program.
+/// Importance of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Nothing works without it.
     Always,
-    /// Without it something is missing from the trace, in words.
+    /// Part of the trace that is missing without it, in words.
     For(&'static str),
-    /// Another one stands in for it, or nobody misses it.
+    /// Replaced by another one, or not needed.
     Extra,
 }
 
@@ -17,13 +17,13 @@ pub(crate) enum Need {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook {
     pub(crate) name: &'static str,
-    /// The tracepoint's; most programs have the name of theirs.
+    /// Name of the tracepoint; most programs have the same name.
     pub(crate) tracepoint: &'static str,
-    /// The tracepoint that it stands in for, where that is missing.
+    /// Missing tracepoint that it replaces.
     pub(crate) instead_of: Option<&'static str>,
-    /// The arguments that it reads; older kernels have fewer in some.
+    /// Number of arguments that it reads; some have fewer on older kernels.
     pub(crate) arguments: u32,
-    /// How much depends on it.
+    /// Importance of the program.
     pub(crate) need: Need,
 }
 
@@ -40,7 +40,7 @@ const fn stand_in(
     Hook { name, tracepoint, instead_of: Some(instead_of), arguments, need: Need::Always }
 }
 
-/// One that nobody misses, of architectures without that other tracepoint.
+/// Makes an optional hook, for architectures without another tracepoint.
 const fn elsewhere(name: &'static str, arguments: u32, instead_of: &'static str) -> Hook {
     Hook { instead_of: Some(instead_of), ..hook(name, arguments, Need::Extra) }
 }
@@ -56,7 +56,7 @@ const PIPES: Need = Need::For("what goes through pipes");
 const PACKETS: Need = Need::For("packets");
 const EXCHANGES: Need = Need::For("how long requests take");
 
-/// The table whose rows are incomplete where program `name` has missed something.
+/// Returns the table whose rows are incomplete if program `name` has missed an event.
 pub(crate) fn table_of(name: &str) -> &'static str {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|start| name.starts_with(start));
     match name {
@@ -76,14 +76,14 @@ pub(crate) fn table_of(name: &str) -> &'static str {
     }
 }
 
-/// Programs on system calls that can be attached as perf events as well, by the name with [`PERF`].
+/// Programs on system calls that can be attached as perf events as well, by the name with [`PERF_SUFFIX`].
 const AS_PERF_EVENTS: [&str; 4] = ["sys_enter", "sys_exit", "pipe_enter", "pipe_exit"];
-/// What such a program's name ends with.
-pub(crate) const PERF: &str = "_perf";
-/// The first kernel that skips programs on tracepoints for whoever preempts one.
+/// Suffix of the name of a program on perf events.
+pub(crate) const PERF_SUFFIX: &str = "_perf";
+/// First kernel that skips a tracepoint's program for a thread that preempts it.
 const FIRST_PREEMPTIBLE: (u32, u32) = (7, 0);
 
-/// Whether programs on system calls are to be perf events: where they would miss calls otherwise, and may be.
+/// Returns whether programs on system calls should be perf events: on kernels where they would miss calls otherwise.
 pub(crate) fn calls_are_perf_events() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers =
@@ -96,16 +96,16 @@ pub(crate) fn calls_are_perf_events() -> bool {
         && ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].into_iter().any(has_number)
 }
 
-/// The name of hook `name`'s program.
+/// Returns the name of a hook's program.
 pub(crate) fn program_of(name: &str, calls_are_perf_events: bool) -> String {
     if calls_are_perf_events && AS_PERF_EVENTS.contains(&name) {
-        format!("{name}{PERF}")
+        format!("{name}{PERF_SUFFIX}")
     } else {
         name.to_owned()
     }
 }
 
-/// The programs that look at files, disks and threads.
+/// Programs on files, disks and threads.
 pub(crate) const HOOKS: &[Hook] = &[
     hook("sched_switch", 3, Need::Always),
     hook("sched_waking", 1, Need::Always),
@@ -145,7 +145,7 @@ pub(crate) const HOOKS: &[Hook] = &[
     hook("block_rq_complete", 3, REQUESTS),
 ];
 
-/// The programs that see the network.
+/// Programs on the network.
 pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     hook("inet_sock_set_state", 3, Need::Always),
     hook("tcp_destroy_sock", 1, Need::Always),
@@ -162,7 +162,7 @@ pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     hook("netif_receive_skb", 1, PACKETS),
 ];
 
-/// The programs that sum how long requests on connections took.
+/// Programs that sum the times of requests on connections.
 pub(crate) const EXCHANGE_HOOKS: &[Hook] = &[
     Hook { tracepoint: "tcp_sendmsg_locked", ..hook("exchange_send", 1, Need::Extra) },
     Hook {

@@ -1,15 +1,14 @@
-//! A recorder that nobody preempts while it looks into the programs' maps.
+//! Protection of the recorder from preemption while it reads the programs' maps.
 //!
-//! As long as a thread changes or reads a map by a system call, the kernel runs no program of a perf event on that
-//! processor. A recorder that is preempted there by the threads that it watches would miss all of their calls until it
-//! goes on.
+//! While a thread changes or reads a map by a system call, the kernel runs no program of a perf event on that
+//! processor. If the watched threads preempted the recorder there, it would miss all of their calls until it continues.
 
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::tracepoints::calls_are_perf_events;
 
-/// The calling thread's scheduling, to be put back when this is dropped.
+/// The calling thread's scheduling, which is restored on drop.
 #[derive(Debug)]
 pub(crate) struct Unpreempted(Option<(i32, libc::sched_param)>);
 

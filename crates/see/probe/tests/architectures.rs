@@ -1,9 +1,9 @@
-//! The BPF programs compile for every architecture that the recorder knows, whatever this machine's is.
+//! The BPF programs compile for every architecture that the recorder knows, on any machine.
 
 use std::path::Path;
 use std::process::Command;
 
-/// As libbpf names them.
+/// Architectures by libbpf's names.
 const ARCHITECTURES: [&str; 2] = ["x86", "arm64"];
 
 #[test]

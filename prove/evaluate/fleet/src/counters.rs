@@ -6,11 +6,11 @@ mod scaled;
 mod stacks;
 
 use luc_claims::report::Page;
-use luc_counters::model::{Noise, Order, Phases};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use luc_host::interrupt;
+use luc_testkit::pmu::{Noise, Order, Phases};
 use serde_json::json;
 
 use page::Measured;

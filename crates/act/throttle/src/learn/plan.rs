@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_events::Dev;
-use luc_host::mountinfo;
+use luc_host::{block, mountinfo};
 
 use super::profile::Identity;
 use crate::ThrottleError;
@@ -135,14 +135,9 @@ fn disk_of(number: u64) -> Result<(String, Dev), String> {
             "its file system ({major}:{minor}) is on no disk of its own: give a path on a disk's"
         )
     };
-    let mut disk =
-        fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).map_err(|_| no_disk())?;
-    if disk.join("partition").exists() && !disk.pop() {
-        return Err(no_disk());
-    }
-    let dev = fs::read_to_string(disk.join("dev")).map_err(|_| no_disk())?;
-    let (major, minor) = dev.trim().split_once(':').ok_or_else(no_disk)?;
-    let number = |text: &str| text.parse().map_err(|_| no_disk());
+    let folder = block::folder(major, minor).map_err(|_| no_disk())?;
+    let disk = block::whole_disk(&folder);
+    let (major, minor) = block::number(disk).ok_or_else(no_disk)?;
     let name = disk.file_name().ok_or_else(no_disk)?;
-    Ok((name.to_string_lossy().into_owned(), Dev::new(number(major)?, number(minor)?)))
+    Ok((name.to_string_lossy().into_owned(), Dev::new(major, minor)))
 }

@@ -1,4 +1,4 @@
-//! Taking in one call: its split, the models, the ledgers.
+//! The analysis of one call: its split, the models, the ledgers.
 
 use luc_events::codes::{CallKind, CommitKind};
 use luc_events::tables::{Call, Sync};
@@ -14,22 +14,23 @@ use crate::observe::{ExplainedCall, ExplainedSync};
 use crate::owners::OwnerId;
 use crate::parts::Part;
 use crate::reach::Way;
-use crate::split::{Piece, Span, Split};
+use crate::split::{CallCommits, CallSpan, Piece, Split};
+use crate::spread::SyncPlace;
 use crate::thesis::{Class, classify};
 use crate::traffic::Shares;
 
-/// A call of this length must have waited: without a recorded wait, it is taken as blocked all the time.
+/// Minimum length of a call that must have waited. Without a recorded wait it counts as blocked all the time.
 const UNSEEN_NS: u64 = 1_000_000_000;
 
 impl Analysis<'_> {
-    /// Takes in an fsync whose waits are in `self.waits`.
+    /// Analyses an fsync whose waits are in `self.waits`.
     pub(super) fn explain_sync(&mut self, row: Sync, owner: OwnerId) {
         let (totals, split) = (&mut self.totals, &mut self.split);
         let sums = totals.file_systems.entry(row.dev).or_default();
         let first = sums.journal.ended_after(row.enter_ns);
         let wanted = (row.wanted_enter, row.wanted_exit);
         let own = sums.journal.own_commit(wanted, first, row.exit_ns);
-        let commits = (first, own);
+        let commits = CallCommits { first, own };
         let is_unseen = split_sync(split, &row, &self.waits, commits, &sums.journal);
         if needs_commit(row.kind) {
             compare(sums, &row, commits, split);
@@ -51,7 +52,7 @@ impl Analysis<'_> {
         let mut culprits = self.observer.is_some().then(Shares::new);
         let ledgers = &mut totals.ledgers;
         ledgers.syncs_without_waits += u64::from(is_unseen);
-        ledgers.add_call((row.dev, owner), split, names, culprits.as_mut());
+        ledgers.add_call(row.dev, owner, split, names, culprits.as_mut());
         ledgers.add_data_wait(&row, owner, &parts, &totals.traffic, culprits.as_mut());
         let by_owner = ledgers.by_owner.entry(owner).or_default();
         by_owner.syncs.add(duration_ns, &parts);
@@ -70,7 +71,7 @@ impl Analysis<'_> {
         ledgers.add_slow(row, owner, split, journal);
     }
 
-    /// Takes in another call whose waits are in `self.waits`.
+    /// Analyses another call whose waits are in `self.waits`.
     pub(super) fn explain_call(&mut self, row: &Call, owner: OwnerId) {
         let (totals, split) = (&mut self.totals, &mut self.split);
         let sums = totals.file_systems.entry(row.dev).or_default();
@@ -83,13 +84,12 @@ impl Analysis<'_> {
             .any(|wait| wait.cause == Cause::CommitWait)
             .then(|| journal.own_commit(Default::default(), first, row.exit_ns))
             .flatten();
-        let span = Span {
+        let span = CallSpan {
             enter_ns: row.enter_ns,
             exit_ns: row.exit_ns,
             thread: row.thread,
             waits: &self.waits,
-            own,
-            first,
+            commits: CallCommits { first, own },
         };
         split.fill(&span, journal.history());
         let parts = &split.parts;
@@ -102,7 +102,7 @@ impl Analysis<'_> {
         let journal = &sums.journal;
         let names = Names { journal, threads: &totals.threads, owners: &mut totals.owners };
         let ledgers = &mut totals.ledgers;
-        ledgers.add_call((row.dev, owner), split, names, None);
+        ledgers.add_call(row.dev, owner, split, names, None);
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
         let by_owner = ledgers.by_owner.entry(owner).or_default();
         by_owner.calls.add(duration_ns, parts);
@@ -117,14 +117,13 @@ impl Analysis<'_> {
     }
 }
 
-/// Splits an fsync over the commits from the `first` that ended after its begin; it needed the one at `own`. A call
-/// of [`UNSEEN_NS`] without a single wait has lost its waits, and is taken as one wait for the commit; returns
-/// whether that is so.
+/// Splits an fsync over its commits. A call of [`UNSEEN_NS`] without a single wait has lost its waits, and is taken as
+/// one wait for the commit. Returns whether that is so.
 fn split_sync(
     split: &mut Split,
     row: &Sync,
     waits: &[Piece],
-    (first, own): (usize, Option<usize>),
+    commits: CallCommits,
     journal: &Journal,
 ) -> bool {
     let unseen = [Piece {
@@ -135,24 +134,23 @@ fn split_sync(
         waker: Pid(0),
     }];
     let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
-    let is_unseen = waits.is_empty() && duration_ns >= UNSEEN_NS && own.is_some();
-    let span = Span {
+    let is_unseen = waits.is_empty() && duration_ns >= UNSEEN_NS && commits.own.is_some();
+    let span = CallSpan {
         enter_ns: row.enter_ns,
         exit_ns: row.exit_ns,
         thread: row.thread,
         waits: if is_unseen { &unseen } else { waits },
-        own,
-        first,
+        commits,
     };
     split.fill(&span, journal.history());
     is_unseen
 }
 
-/// Counts what the models say of one fsync.
+/// Compares the models with one fsync.
 fn compare(
     sums: &mut FileSystemSums,
     row: &Sync,
-    (first, own): (usize, Option<usize>),
+    CallCommits { first, own }: CallCommits,
     split: &Split,
 ) {
     let parts = &split.parts;
@@ -164,8 +162,8 @@ fn compare(
             commit.served += 1;
             commit.served - 1
         });
-        let commits = (first, own);
-        (sums.spread).add(row, commits, served, &sums.journal, split);
+        let place = SyncPlace { first, own, served };
+        sums.spread.add(row, place, &sums.journal, split);
     } else if parts.get(Part::FastCommit) == 0 {
         sums.syncs.without_commit += 1;
     }
@@ -185,8 +183,8 @@ fn compare(
     sums.fsync_model.compare(row.enter_ns, row.exit_ns, next, ours_ns);
 }
 
-/// Counts what the model of writes says of one write, which was delayed for `delayed_ns`; `first` is the first commit
-/// that ended after its begin.
+/// Compares the model of writes with one write, which was delayed for `delayed_ns`. `first` is the first commit that
+/// ended after the write began.
 fn compare_write(sums: &mut FileSystemSums, row: &Call, first: usize, delayed_ns: u64) {
     let Some(commit) = sums.journal.get_mut(first) else {
         sums.write_model.add(Class::X, 0, delayed_ns, false);

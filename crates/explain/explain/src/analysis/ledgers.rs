@@ -1,10 +1,11 @@
-//! Who lost time, to whose work and to whose hold: each call is entered here once it is split.
+//! Ledgers of lost time, by victim, culprit and holder. Each call is entered after its split.
 
 use luc_events::tables::Sync;
 use luc_events::{Dev, Transaction};
 
 use crate::blame::{Ledger, Waited};
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::holders::{Holders, Names};
 use crate::journal::Journal;
 use crate::owners::OwnerId;
@@ -12,21 +13,21 @@ use crate::parts::{Part, Parts};
 use crate::split::Split;
 use crate::traffic::{Shares, Traffic, add_share};
 
-/// How many of the longest fsyncs are reported.
-const SLOWEST: usize = 50;
+/// Maximum number of reported fsyncs: the longest.
+const MAX_SLOWEST: usize = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Ledgers {
-    /// By whose work calls waited for.
+    /// Waits by the owner of the awaited work.
     pub(super) work: Ledger,
-    /// By who held calls up.
+    /// Waits by the owner that held calls up.
     pub(super) holders: Holders,
     pub(super) by_owner: FastMap<OwnerId, OwnerSums>,
-    /// The longest fsyncs, the shortest of them first once there are enough.
+    /// The longest fsyncs; the shortest of these is the first.
     pub(super) slowest: Vec<Slow>,
-    /// Calls that must have waited, given their length, and have no recorded wait.
+    /// Number of calls that must have waited, by their length, and have no recorded wait.
     pub(super) syncs_without_waits: u64,
-    /// Whose bytes were written during the call that is being entered: allocated once.
+    /// Bytes written during the present call, by owner. Kept so that the list is allocated once.
     written_meanwhile: Shares,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct OwnerSums {
     pub(super) calls: Spent,
 }
 
-/// Calls of one sort, their time and what it was made of.
+/// Calls of one sort, with their time and its parts.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
     pub(super) count: u64,
@@ -47,7 +48,7 @@ pub(super) struct Spent {
 impl Spent {
     pub(super) fn add(&mut self, duration_ns: u64, parts: &Parts) {
         self.count += 1;
-        self.ns = self.ns.saturating_add(duration_ns);
+        self.ns.grow(duration_ns);
         self.parts.add_all(parts);
     }
 }
@@ -67,11 +68,12 @@ impl Slow {
 }
 
 impl Ledgers {
-    /// Enters who held a call of `victim` up, and for whose work in commits it waited. The work's shares of the wait
-    /// are added to `culprits`, where there are any.
+    /// Enters a call of `victim`: its holders, and the owners of the work in the commits that it waited for. Adds the
+    /// work's shares of the wait to `culprits`, if there are any.
     pub(super) fn add_call(
         &mut self,
-        (dev, victim): (Dev, OwnerId),
+        dev: Dev,
+        victim: OwnerId,
         split: &Split,
         names: Names<'_>,
         mut culprits: Option<&mut Shares>,
@@ -94,7 +96,7 @@ impl Ledgers {
         }
     }
 
-    /// Enters for whose data an fsync waited, beside that in commits.
+    /// Enters an fsync's wait for data outside of commits, by the data's owner.
     pub(super) fn add_data_wait(
         &mut self,
         row: &Sync,
@@ -123,7 +125,7 @@ impl Ledgers {
     /// Keeps an fsync if it is among the longest.
     pub(super) fn add_slow(&mut self, row: Sync, owner: OwnerId, split: &Split, journal: &Journal) {
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
-        let is_full = self.slowest.len() >= SLOWEST;
+        let is_full = self.slowest.len() >= MAX_SLOWEST;
         if is_full && duration_ns <= self.slowest[0].duration_ns() {
             return;
         }
@@ -139,7 +141,7 @@ impl Ledgers {
     }
 }
 
-/// The transactions that a call waited for, and how long.
+/// Returns the transactions that a call waited for, with times.
 pub(super) fn transactions(journal: &Journal, split: &Split) -> Vec<(Transaction, u64)> {
     split
         .commits
@@ -148,7 +150,7 @@ pub(super) fn transactions(journal: &Journal, split: &Split) -> Vec<(Transaction
         .collect()
 }
 
-/// Gives each owner its share of a wait, by bytes.
+/// Adds to each owner its share of a wait, by bytes.
 fn share_out(culprits: Option<&mut Shares>, bytes: &[(OwnerId, u64)], waited_ns: u64) {
     let Some(culprits) = culprits else { return };
     let total: u128 = bytes.iter().map(|&(_, bytes)| u128::from(bytes)).sum();

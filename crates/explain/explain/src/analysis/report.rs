@@ -1,4 +1,4 @@
-//! From sums to a [`Report`].
+//! Makes a [`Report`] from sums.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ use crate::report::{
 use crate::service::Service;
 use crate::{remedies, warnings};
 
-/// The version of the report's structure.
+/// Version of the report's structure.
 const VERSION: u32 = 1;
 /// Pairs of victim and culprit, and actors in commits, that are reported.
-const REPORTED_PAIRS: usize = 200;
+const MAX_REPORTED_PAIRS: usize = 200;
 /// Actors that are reported of a single commit.
-const DETAILED_PARTIES: usize = 20;
+const MAX_DETAILED_ACTORS: usize = 20;
 
 pub(super) fn report(totals: &Totals) -> Report {
     let end_ns = match totals.trace.end_ns {
@@ -60,7 +60,7 @@ pub(super) fn report(totals: &Totals) -> Report {
     report.remedies = remedies::propose(&report);
     report.remedies.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
     report.warnings = warnings::warn(&report);
-    report.blame.truncate(REPORTED_PAIRS);
+    report.blame.truncate(MAX_REPORTED_PAIRS);
     report
 }
 
@@ -97,8 +97,8 @@ fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
         .map(|(&dev, sums)| FileSystemReport {
             dev,
             commits: commits(totals, dev),
-            held: held(totals, dev),
-            lost: lost(totals, dev),
+            held: report_held(totals, dev),
+            lost: report_lost(totals, dev),
             ..sums.report(
                 totals.trace.processors,
                 service(totals, dev).and_then(Service::ns_per_write),
@@ -109,7 +109,7 @@ fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
     found
 }
 
-/// How fast the disk of a file system writes.
+/// Returns the writing speed of a file system's disk.
 fn service(totals: &Totals, dev: Dev) -> Option<&Service> {
     // Requests name the disk, not the partition; a disk's partitions follow it within its major number.
     let same_major = |disk: Dev| disk.major() == dev.major() && disk.minor() <= dev.minor();
@@ -118,8 +118,8 @@ fn service(totals: &Totals, dev: Dev) -> Option<&Service> {
     totals.disks.get(disk).map(|disk| &disk.service)
 }
 
-/// How many nanoseconds a byte of data adds to a commit: as the commits' durations say, and no less than the
-/// disk's bandwidth does.
+/// Returns the nanoseconds that a byte of data adds to a commit: the larger of the estimates by the commits' durations
+/// and by the disk's bandwidth.
 fn ns_per_byte(totals: &Totals, dev: Dev) -> f64 {
     let by_commits = totals
         .file_systems
@@ -129,7 +129,7 @@ fn ns_per_byte(totals: &Totals, dev: Dev) -> f64 {
     by_commits.max(by_disk.unwrap_or(0.0))
 }
 
-fn held(totals: &Totals, dev: Dev) -> Vec<Held> {
+fn report_held(totals: &Totals, dev: Dev) -> Vec<Held> {
     let mut held: Vec<Held> = totals
         .ledgers
         .holders
@@ -142,11 +142,11 @@ fn held(totals: &Totals, dev: Dev) -> Vec<Held> {
             ns,
         })
         .collect();
-    held.truncate(REPORTED_PAIRS);
+    held.truncate(MAX_REPORTED_PAIRS);
     held
 }
 
-fn lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
+fn report_lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
     let mut lost: Vec<Lost> = totals
         .ledgers
         .holders
@@ -154,11 +154,11 @@ fn lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
         .into_iter()
         .map(|(part, victim, ns)| Lost { part, victim: actor(totals, victim), ns })
         .collect();
-    lost.truncate(REPORTED_PAIRS);
+    lost.truncate(MAX_REPORTED_PAIRS);
     lost
 }
 
-/// One commit, and whose work was in it.
+/// Returns a commit in full, with the owners of its work.
 pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
     let row = &commit.row;
     let asked_by = (!row.asked_by_process.is_none()).then(|| {
@@ -181,7 +181,7 @@ pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
         .map(|(owner, found)| CommitActor { actor: actor(totals, owner), ..found })
         .collect();
     by.sort_by_key(|found| (Reverse((found.data_bytes, found.blocks)), found.actor.process));
-    by.truncate(DETAILED_PARTIES);
+    by.truncate(MAX_DETAILED_ACTORS);
     let has_phases = row.kind == CommitKind::Full && row.logging_ns > 0;
     let phase = |from_ns: u64, to_ns: u64| {
         if has_phases { to_ns.saturating_sub(from_ns) } else { 0 }
@@ -281,7 +281,7 @@ fn commit_actors(totals: &Totals, dev: Dev) -> Vec<CommitActor> {
     actors.sort_by_key(|found| {
         (Reverse((found.data_bytes, found.blocks, found.asked)), found.actor.process)
     });
-    actors.truncate(REPORTED_PAIRS);
+    actors.truncate(MAX_REPORTED_PAIRS);
     actors
 }
 

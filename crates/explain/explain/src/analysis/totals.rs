@@ -1,4 +1,4 @@
-//! The sums over a trace, which the report is made of.
+//! Sums over a trace, from which the report is made.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use crate::contention::Sharing;
 use crate::exchanges::Services;
 use crate::fast::FastMap;
 use crate::file_system::FileSystemSums;
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::owners::{OwnerId, Owners};
 use crate::service::Service;
@@ -18,7 +19,7 @@ use crate::summary::Sums;
 use crate::threads::Threads;
 use crate::traffic::Traffic;
 
-/// Later times are not those of a machine (36 years of uptime): such a row is left out.
+/// Times from this on (36 years of uptime) are implausible: their rows are left out.
 const IMPLAUSIBLE_NS: u64 = 1 << 60;
 
 #[derive(Debug, Default)]
@@ -31,25 +32,25 @@ pub(super) struct Totals {
     pub(super) ledgers: Ledgers,
     pub(super) file_systems: FastMap<Dev, FileSystemSums>,
     pub(super) disks: FastMap<Dev, DiskSums>,
-    /// What a trace of sums has instead of single calls.
+    /// Sums of a trace that has no single calls.
     pub(super) summary: Sums,
     pub(super) services: Services,
 }
 
-/// The rows taken in.
+/// Counts of the rows taken in.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     pub(super) count: u64,
     /// Rows left out for their times.
     pub(super) implausible: u64,
-    /// The latest time of any row, ns.
+    /// Latest time of any row, ns.
     pub(super) latest_ns: u64,
     /// Rows that the recorder lost, by the place where it did.
     pub(super) lost: BTreeMap<String, u64>,
 }
 
 impl Rows {
-    /// Counts a row; false if it is to be left out.
+    /// Counts a row. Returns false if it must be left out.
     pub(super) fn add(&mut self, row: &impl Row) -> bool {
         self.count += 1;
         let is_plausible = row.time_ns() < IMPLAUSIBLE_NS;
@@ -81,7 +82,7 @@ impl DiskSums {
         if row.insert_ns > 0 {
             self.queued.record(row.issue_ns.saturating_sub(row.insert_ns));
         }
-        self.bytes = self.bytes.saturating_add(row.bytes);
+        self.bytes.grow(row.bytes);
         self.errors += u64::from(row.errno != 0);
     }
 }

@@ -11,18 +11,18 @@ use crate::owners::OwnerId;
 use crate::split::Piece;
 use crate::threads::Thread;
 
-/// How long a call's commits may still come in.
+/// Delay after a call's end until its commits are known.
 const CALL_DELAY_NS: u64 = 100_000_000;
 /// Calls that are due are taken out together at steps of this length, which costs less than one by one.
 const STRIDE_NS: u64 = 5_000_000;
 
-/// Calls in the order in which they came in, with their waits.
+/// Calls in order of arrival, with their waits.
 #[derive(Debug)]
 pub(super) struct Window {
     pending: VecDeque<Pending>,
-    /// The waits in the calls of `pending`, call by call.
+    /// Waits in the calls of `pending`, call by call.
     waits: VecDeque<Piece>,
-    /// When calls are to be taken out again.
+    /// Time at which calls are due again.
     next_due_ns: u64,
 }
 
@@ -65,15 +65,16 @@ impl Window {
         now_ns >= self.next_due_ns
     }
 
-    /// Makes calls due at the latest when those that ended at `end_ns` are.
+    /// Makes calls due no later than those that ended at `end_ns`.
     pub(super) fn expect(&mut self, end_ns: u64) {
         self.next_due_ns = self.next_due_ns.min(due_ns(end_ns));
     }
 
-    /// Takes in a call that began at `enter_ns`, with the waits of `thread` that lie in it; returns these.
+    /// Takes in a call that began at `enter_ns`, with the waits of `thread` inside it. Returns these waits.
     pub(super) fn push<'a>(
         &'a mut self,
-        (row, enter_ns): (CallRow, u64),
+        row: CallRow,
+        enter_ns: u64,
         owner: OwnerId,
         thread: &mut Thread,
     ) -> impl Iterator<Item = &'a Piece> + use<'a> {
@@ -83,8 +84,7 @@ impl Window {
         self.waits.range(self.waits.len() - waits..)
     }
 
-    /// Takes out the first call, if it ended long enough before `now_ns`, and puts its waits in place of those in
-    /// `waits`.
+    /// Releases the first call, if it ended long enough before `now_ns`. Its waits replace the content of `waits`.
     pub(super) fn pop(
         &mut self,
         now_ns: u64,
@@ -103,7 +103,7 @@ impl Window {
     }
 }
 
-/// When what ended at `end_ns` is taken out.
+/// Returns the time at which a call that ended at `end_ns` is due.
 fn due_ns(end_ns: u64) -> u64 {
     end_ns.saturating_add(CALL_DELAY_NS + STRIDE_NS)
 }

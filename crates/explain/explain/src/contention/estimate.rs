@@ -1,49 +1,49 @@
-//! What tasks would take one after the other.
+//! Estimates the time that tasks would take one after the other.
 //!
-//! A request that continues its task's last one would take, after that one, as long per byte as such requests took
-//! when nobody came between: of this task, or of all on this disk if these were faster or it has too few. Any other
-//! request would take the mean of those of its task that came after its own. Where a trace has neither, nothing is
-//! assumed to be gained.
+//! A request that continues its task's last one is assumed to take, after that one, as long per byte as undisturbed
+//! requests did. These are requests of this task, or of all tasks on this disk if these were faster or the task has too
+//! few. Any other request is assumed to take the mean of its task's requests that came after its own. Where a trace has
+//! neither, no gain is assumed.
 //!
-//! Among tasks that have one request out at a time few requests come after one of their own task, and those that do
-//! are often no better off than the others: the task was late, and the disk has to turn once more, or whoever answers
-//! was late. Their mean then says that switches are cheap. So the [`prompt`](Disk::prompt) ones count apart. Where each
-//! request comes after another task's, times of several milliseconds show an [arm](Disk::has_arm), and its rate is
-//! assumed.
+//! If tasks have one request out at a time, few requests come after one of their own task. Those that do are often no
+//! better off: the task was late and the disk has to turn once more, or the disk answered late. Their mean would make
+//! switches look cheap, so the [`prompt`](Disk::prompt) ones count apart. Where each request comes after another
+//! task's, times of several milliseconds show an [arm](Disk::has_arm), and its rate is assumed.
 //!
-//! The time one after the other is the busy time together, less what switches cost, and the tasks' own pauses, which
-//! others use now.
+//! The time one after the other is the busy time together, minus the cost of switches, plus the tasks' own pauses,
+//! which others use now.
 
 use super::sum::{ByKind, Sum};
-use super::task::{Kind, Task};
+use super::task::{ProcessKind, Task};
 use super::{Basis, Sharing, Together};
 
-/// Fewer requests tell no mean.
+/// Minimum number of requests for a mean.
 const MIN_REQUESTS: u64 = 8;
-/// Fewer prompt requests may be chance,
+/// Minimum number of prompt requests: fewer may be chance.
 const MIN_PROMPT: u64 = 4;
-/// and so may less than one in so many.
+/// Maximum number of requests per prompt one: a smaller share may be chance.
 const MAX_PER_PROMPT: u64 = 4;
-/// Prompt is what takes less than half of what all but one in so many take after another task's request.
+/// Divisor of the quantile of requests after another task's: a prompt request takes less than half of what all but one
+/// in this many take.
 const LATE_PARTS: usize = 10;
-/// A disk has an arm if all but one in [`LATE_PARTS`] of the requests after another task's take as long: a short seek
-/// and some of a turn,
+/// Minimum time, on a disk with an arm, of all but one in [`LATE_PARTS`] of the requests after another task's: a short
+/// seek and some of a turn.
 const MIN_ARM_NS: u64 = 2_000_000;
-/// and a fifth of them so many times as long. Of emulated hard disks a fifth took 1.2 to 2.4 times as long, of an
-/// emulated disk that takes 6 ms for each 1.03 times.
+/// Minimum ratio of a fifth of these requests to that time. On emulated hard disks it was 1.2 to 2.4, and 1.03 on an
+/// emulated disk that takes 6 ms for each request.
 const MIN_ARM_SPREAD: f64 = 1.1;
 const MIN_ARM_REQUESTS: usize = 20;
-/// It reads on at 50 MB/s: the inner tracks of a slow one.
+/// Assumed sequential speed of a disk with an arm, 50 MB/s: the inner tracks of a slow one.
 const ARM_NS_PER_BYTE: f64 = 20.0;
 
-/// What all tasks on a disk tell about requests that continue their task's last one.
+/// Requests of all tasks on a disk that continue their task's last one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Disk {
-    /// All that came right after it.
+    /// Requests that came right after it.
     all: Sum,
-    /// Those of them that show what the disk can do.
+    /// The prompt ones of them, which show the disk's speed.
     prompt: Option<Sum>,
-    /// Whether it has an arm, as far as requests after another task's tell.
+    /// Whether it has an arm, by the requests after another task's.
     has_arm: bool,
 }
 
@@ -56,13 +56,12 @@ impl Disk {
         Self { all, prompt: Self::prompt(sharing), has_arm: Self::has_arm(sharing) }
     }
 
-    /// Whether requests after another task's take as long as on a disk with an arm, and are as far apart: how far it
-    /// moves and turns differs from one to the next.
+    /// Returns whether requests after another task's take as long, and vary as much, as on a disk with an arm.
     ///
-    /// It assumes that a disk without an arm that takes so long, such as a volume with a limit on its rate, either
-    /// serves several requests at once, so that the time from one end to the next is often much shorter, or takes
-    /// nearly the same time for each. Where that does not hold the figures are wrong, so they are used for want of
-    /// others only, and marked as [assumed](super::Basis::Assumed).
+    /// A disk without an arm may be as slow, such as a volume with a limited rate. It is assumed that it then serves
+    /// several requests at once, with short times from end to end, or that it takes nearly the same time for each.
+    /// Where that does not hold the figures are wrong. So they are used only for want of others, and marked as
+    /// [assumed](super::Basis::Assumed).
     fn has_arm(sharing: &Sharing) -> bool {
         let late = users(sharing).flat_map(|task| task.late.times_ns());
         let mut times_ns: Vec<u64> = late.collect();
@@ -75,22 +74,21 @@ impl Disk {
         short_ns >= MIN_ARM_NS && long_ns as f64 >= MIN_ARM_SPREAD * short_ns as f64
     }
 
-    /// Per byte, of requests that continue their task's last and come right after it.
+    /// Returns the time per byte of requests that continue their task's last one and come right after it.
     fn ns_per_byte(&self) -> Option<f64> {
         let prompt = self.prompt.map(|sum| sum.ns as f64 / sum.bytes as f64);
         let seen = [mean_per_byte(&self.all), prompt];
         seen.into_iter().flatten().reduce(f64::min)
     }
 
-    /// Requests that continue, were issued when their task's last one had been answered, and took less than half as
-    /// long as nine of ten of the task's requests took after another's.
+    /// Sums the prompt requests. They continue, were issued after their task's last one had been answered, and took
+    /// less than half as long as nine of ten of the task's requests after another's.
     ///
-    /// It assumes that a disk on which a switch costs nothing takes as long after a switch as without one, however its
-    /// times are spread. About a twentieth of the requests is then below the limit if the times are spread
-    /// exponentially or evenly from 0, and fewer if there is a least time. So a quarter, and four at least, is no
-    /// chance: with 4 to 24 requests that has a probability of less than 1 %, with more of less. Requests that
-    /// were issued before the last one was answered are left out, since of several at once the disk answers some
-    /// together, and the time between these says nothing.
+    /// On a disk where a switch costs nothing, requests are assumed to take as long after a switch as without one. Then
+    /// about a twentieth of the requests is below the limit if times are spread exponentially, or evenly from 0, and
+    /// fewer if there is a minimum. So a quarter, and at least four, is no chance: the probability is less than 1 %
+    /// with 4 to 24 requests, and smaller with more. Requests that were issued before the last one was answered are
+    /// left out. The disk answers several outstanding requests together, so the time between them means nothing.
     fn prompt(sharing: &Sharing) -> Option<Sum> {
         let (mut prompt, mut of) = (Sum::default(), 0);
         for task in users(sharing) {
@@ -105,12 +103,12 @@ impl Disk {
     }
 }
 
-/// What requests take without a switch before them.
+/// Time of requests without a switch before them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undisturbed {
-    /// Per byte, of requests that continue the task's last, as seen,
+    /// Measured time per byte of requests that continue the task's last one.
     ns_per_byte: Option<f64>,
-    /// and as assumed where none were.
+    /// Assumed time per byte, if none were measured.
     assumed_ns_per_byte: Option<f64>,
     ns_per_request: Option<f64>,
 }
@@ -127,7 +125,7 @@ impl Undisturbed {
         }
     }
 
-    /// The requests among these of which nothing is known, and those of which it is assumed.
+    /// Counts the requests whose undisturbed time is unknown, and those for which it is assumed.
     fn not_seen(&self, switched: &ByKind) -> (u64, u64) {
         let ByKind { continuing, elsewhere } = switched;
         let (mut unknown, mut assumed) = (0, 0);
@@ -149,7 +147,7 @@ impl Undisturbed {
         Some(1e9 / ns)
     }
 
-    /// What switches added to requests, in nanoseconds; less than 0 if they took less than without.
+    /// Returns the time that switches added to requests, in nanoseconds; negative if requests took less than without.
     pub(super) fn switch_ns(&self, switched: &ByKind) -> f64 {
         let added = |sum: &Sum, each: Option<f64>, amount: u64| {
             each.map_or(0.0, |each| sum.ns as f64 - each * amount as f64)
@@ -161,7 +159,7 @@ impl Undisturbed {
     }
 }
 
-/// The mean of requests, if there are enough.
+/// Returns the mean of requests, if there are enough.
 fn mean(sum: &Sum, amount: u64) -> Option<f64> {
     (sum.count >= MIN_REQUESTS && amount > 0).then(|| sum.ns as f64 / amount as f64)
 }
@@ -174,13 +172,13 @@ fn mean_per_byte(sum: &Sum) -> Option<f64> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Estimate {
     pub(super) switch_ns: f64,
-    /// What the same would have taken one task after the other.
+    /// Time that the same requests would have taken one task after the other.
     pub(super) apart_ns: f64,
     pub(super) basis: Basis,
 }
 
 pub(super) fn users(sharing: &Sharing) -> impl Iterator<Item = &Task> {
-    (sharing.tasks.iter()).filter(|task| task.kind == Kind::User)
+    (sharing.tasks.iter()).filter(|task| task.kind == ProcessKind::User)
 }
 
 pub(super) fn estimate(sharing: &Sharing) -> Estimate {

@@ -4,22 +4,22 @@ use std::cmp::Reverse;
 
 use super::estimate::{self, Disk, Estimate, Undisturbed};
 use super::figures::{Contention, DiskTask, Slowed};
-use super::task::{Kind, Task};
+use super::task::{ProcessKind, Task};
 use super::{OTHERS, Sharing};
 use crate::actor::Actor;
 use crate::threads::Threads;
 
-/// Tasks that are reported of a disk,
-const REPORTED_TASKS: usize = 20;
-/// and pairs of them.
-const REPORTED_PAIRS: usize = 50;
-/// What a read-ahead of this size does is predicted: the most that `advise` would set.
+/// Maximum number of reported tasks of a disk.
+const MAX_REPORTED_TASKS: usize = 20;
+/// Maximum number of reported pairs of tasks of a disk.
+const MAX_REPORTED_PAIRS: usize = 50;
+/// Size of the read-ahead whose effect is predicted: the largest that `advise` would set.
 const READ_AHEAD_BYTES: f64 = 4.0 * (1 << 20) as f64;
-/// Read-ahead helps where at least this share of the requests reads on where the last one ended.
+/// Minimum share of sequential reads where read-ahead helps.
 const MIN_CONTINUING: f64 = 0.75;
 
 impl Sharing {
-    /// What is known so far; none if only one task has used the disk.
+    /// Reports on the disk so far; `None` if only one task has used it.
     pub(crate) fn report(&self, threads: &Threads) -> Option<Contention> {
         // One alone shares it with nobody.
         estimate::users(self).nth(1)?;
@@ -59,7 +59,7 @@ fn switches(sharing: &Sharing) -> u64 {
         .sum()
 }
 
-/// The time with as many switches as there are pieces of the read-ahead's size; none if it is no read-ahead's matter.
+/// Predicts the time with one switch per read-ahead. `None` if read-ahead does not help.
 fn with_read_ahead(sharing: &Sharing, switch_ns: f64, apart_ns: f64) -> Option<f64> {
     let (mut requests, mut reading_on) = (0, 0);
     for task in estimate::users(sharing).filter(|task| task.contended.bytes > 0) {
@@ -75,7 +75,7 @@ fn with_read_ahead(sharing: &Sharing, switch_ns: f64, apart_ns: f64) -> Option<f
 
 fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
     let disk = Disk::of(sharing);
-    let known = (sharing.tasks.iter()).filter(|task| task.kind != Kind::Unknown);
+    let known = (sharing.tasks.iter()).filter(|task| task.kind != ProcessKind::Unknown);
     let mut tasks: Vec<DiskTask> = known
         .map(|task| {
             let undisturbed = Undisturbed::of(task, &disk);
@@ -87,7 +87,7 @@ fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
             }
             DiskTask {
                 actor: actor(task, threads),
-                is_kernel: task.kind == Kind::Kernel,
+                is_kernel: task.kind == ProcessKind::Kernel,
                 device_ns: task.device_ns(),
                 requests: task.requests,
                 bytes: task.bytes(),
@@ -102,7 +102,7 @@ fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
         })
         .collect();
     tasks.sort_by_key(|task| (Reverse(task.device_ns), task.actor.process));
-    tasks.truncate(REPORTED_TASKS);
+    tasks.truncate(MAX_REPORTED_TASKS);
     tasks
 }
 
@@ -113,7 +113,7 @@ fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
         let undisturbed = Undisturbed::of(victim, &disk);
         for (place, from) in victim.others() {
             let culprit = &sharing.tasks[place];
-            if place == usize::from(OTHERS) || culprit.kind == Kind::Unknown {
+            if place == usize::from(OTHERS) || culprit.kind == ProcessKind::Unknown {
                 continue;
             }
             let switches = from.switched.continuing.count + from.switched.elsewhere.count;
@@ -133,7 +133,7 @@ fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
         let lost_ns = pair.waited_ns.saturating_add(pair.switch_ns);
         (Reverse(lost_ns), pair.victim.process, pair.culprit.process)
     });
-    pairs.truncate(REPORTED_PAIRS);
+    pairs.truncate(MAX_REPORTED_PAIRS);
     pairs
 }
 

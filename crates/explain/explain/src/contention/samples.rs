@@ -2,14 +2,14 @@
 
 use super::sum::Sum;
 
-/// Requests that are kept at most.
+/// Maximum number of kept requests.
 const MAX_KEPT: usize = 64;
 
 /// A sample of requests whose size is bounded: every first, then every second, fourth and so on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     seen: u64,
-    /// One of two to this power is kept.
+    /// Binary logarithm of the number of requests of which one is kept.
     sparseness: u32,
     kept: Vec<Sample>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Samples {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) bytes: u64,
-    /// The device's time for it.
+    /// Device time of the request.
     pub(super) ns: u64,
 }
 
@@ -54,7 +54,7 @@ impl Samples {
         self.kept.iter().map(|sample| sample.ns)
     }
 
-    /// The time that one in `part` of them does not exceed; none if there are not as many.
+    /// Returns the time that one in `part` of them does not exceed; `None` if there are fewer.
     pub(super) fn fastest(&self, part: usize) -> Option<u64> {
         if self.kept.len() < part {
             return None;
@@ -64,7 +64,7 @@ impl Samples {
         Some(found)
     }
 
-    /// Those that took less than `limit_ns`.
+    /// Sums those that took less than `limit_ns`.
     pub(super) fn below(&self, limit_ns: u64) -> Sum {
         let mut sum = Sum::default();
         for sample in self.kept.iter().filter(|sample| sample.ns < limit_ns) {

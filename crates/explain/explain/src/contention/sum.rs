@@ -1,5 +1,4 @@
-//! Sums over requests.
-
+use crate::grow::Grow as _;
 /// Requests and the device's time for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
@@ -15,8 +14,8 @@ impl Sum {
 
     pub(super) fn add(&mut self, other: &Self) {
         self.count += other.count;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.ns = self.ns.saturating_add(other.ns);
+        self.bytes.grow(other.bytes);
+        self.ns.grow(other.ns);
     }
 }
 

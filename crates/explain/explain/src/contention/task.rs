@@ -1,4 +1,4 @@
-//! One task's use of one disk.
+//! A task's use of a disk.
 
 use luc_events::codes::RequestKind;
 use luc_events::tables::Request;
@@ -6,44 +6,43 @@ use luc_events::{Cgroup, Pid, Tgid};
 
 use super::samples::Samples;
 use super::sum::ByKind;
+use crate::grow::Grow as _;
 use crate::threads::Threads;
 
-/// A longer pause is no thinking between two requests: the task had other things to do.
+/// Maximum pause that counts as thinking between two requests. In a longer one the task had other things to do.
 const MAX_THINKING_NS: u64 = 250_000_000;
-/// Length of a sector, in bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a process is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Nothing but its number is known.
+pub(super) enum ProcessKind {
+    /// Only its number is known.
     #[default]
     Unknown,
-    /// It works for others.
+    /// A kernel thread, which works for others.
     Kernel,
     User,
 }
 
-/// Whom the disk served before a request.
+/// The request that the disk served before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Itself,
     Another,
-    /// A kernel thread, a flush, or nobody.
+    /// A kernel thread's, a flush, or none.
     Unknown,
 }
 
-/// What happened while tasks contended.
+/// A task's requests while tasks contended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contended {
     /// Requests after another task's.
     pub(super) switched: ByKind,
-    /// The device's time for all of its requests.
+    /// Device time of all its requests.
     pub(super) service_ns: u64,
-    /// Time that it had a request out while the device was at another's.
+    /// Time that it had a request out while the device served another task.
     pub(super) waited_ns: u64,
-    /// Time between its last request's end and the next one, which others used, without waits for a place in the
-    /// queue.
+    /// Time from its last request's end to its next one, which others used. Waits for a place in the queue do not
+    /// count.
     pub(super) thinking_ns: u64,
     pub(super) bytes: u64,
 }
@@ -51,20 +50,19 @@ pub(super) struct Contended {
 impl Contended {
     fn add(&mut self, other: &Self) {
         self.switched.add(&other.switched);
-        let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(&mut self.service_ns, other.service_ns);
-        grow(&mut self.waited_ns, other.waited_ns);
-        grow(&mut self.thinking_ns, other.thinking_ns);
-        grow(&mut self.bytes, other.bytes);
+        self.service_ns.grow(other.service_ns);
+        self.waited_ns.grow(other.waited_ns);
+        self.thinking_ns.grow(other.thinking_ns);
+        self.bytes.grow(other.bytes);
     }
 }
 
-/// What another did to a task.
+/// The effect of another task on a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FromAnother {
-    /// Time that the task had a request out while the device was at the other's.
+    /// Time that the task had a request out while the device served the other.
     pub(super) waited_ns: u64,
-    /// The task's requests that came after one of the other's.
+    /// Requests of the task that came after one of the other's.
     pub(super) switched: ByKind,
 }
 
@@ -73,19 +71,19 @@ pub(super) struct FromAnother {
 pub(super) struct Task {
     pub(super) process: Tgid,
     pub(super) cgroup: Cgroup,
-    pub(super) kind: Kind,
+    pub(super) kind: ProcessKind,
     pub(super) requests: u64,
     pub(super) read_requests: u64,
     pub(super) continuing: u64,
-    /// Bytes of requests before the stretch that is under way,
+    /// Bytes of requests before the present stretch.
     bytes: u64,
-    /// and the device's time for them.
+    /// Device time of these requests.
     device_ns: u64,
-    /// From being queued to the end.
+    /// Time of requests from being queued to their end.
     pub(super) response_ns: u64,
-    /// Requests after one of its own.
+    /// Requests that came after one of its own.
     pub(super) alone: ByKind,
-    /// Of these, requests that continue and were issued when the device had nothing else to answer.
+    /// Those of these that continue and were issued while the device had nothing else to answer.
     pub(super) prompt: Samples,
     /// Requests that continue and came after another task's.
     pub(super) late: Samples,
@@ -103,38 +101,39 @@ impl Task {
         task
     }
 
-    /// Bytes of its requests.
+    /// Returns the bytes of its requests.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.saturating_add(self.window.bytes)
     }
 
-    /// The device's time for its requests.
+    /// Returns the device time of its requests.
     pub(super) fn device_ns(&self) -> u64 {
         self.device_ns.saturating_add(self.window.service_ns)
     }
 
-    /// Looks up what is not known yet.
+    /// Looks up the kind of the process, if it is unknown.
     pub(super) fn learn(&mut self, threads: &Threads) {
-        if self.kind != Kind::Unknown {
+        if self.kind != ProcessKind::Unknown {
             return;
         }
         self.kind = match threads.is_kernel(self.process) {
             None => return,
-            Some(true) => Kind::Kernel,
-            Some(false) => Kind::User,
+            Some(true) => ProcessKind::Kernel,
+            Some(false) => ProcessKind::User,
         };
         if let Some((_, cgroup)) = threads.actor(Pid(self.process.0)) {
             self.cgroup = cgroup;
         }
     }
 
-    /// Counts a request that had the device for `service_ns`. Returns from when on the task has waited for it, without
-    /// what was waited for an earlier one.
+    /// Counts a request that had the device for `service_ns`. Returns the time since when the task has waited for it,
+    /// and for no earlier request.
     pub(super) fn serve(
         &mut self,
         row: &Request,
         service_ns: u64,
-        (before, last): (Before, Option<u16>),
+        before: Before,
+        last: Option<u16>,
         threads: &Threads,
     ) -> u64 {
         let continues = row.sector == self.next_sector && self.requests > 0;
@@ -143,10 +142,9 @@ impl Task {
         self.requests += 1;
         self.read_requests += u64::from(row.kind == RequestKind::Read);
         self.continuing += u64::from(continues);
-        let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(&mut self.response_ns, row.complete_ns.saturating_sub(queued_ns));
-        grow(&mut self.window.service_ns, service_ns);
-        grow(&mut self.window.bytes, row.bytes);
+        self.response_ns.grow(row.complete_ns.saturating_sub(queued_ns));
+        self.window.service_ns.grow(service_ns);
+        self.window.bytes.grow(row.bytes);
         match before {
             Before::Itself => {
                 self.alone.record(continues, row.bytes, service_ns);
@@ -165,7 +163,7 @@ impl Task {
                 if self.last_complete_ns > 0 && (1..MAX_THINKING_NS).contains(&pause_ns) {
                     let waited = threads.device_wait(row.issuer);
                     let waited_ns = waited.within(self.last_complete_ns, queued_ns);
-                    grow(&mut self.window.thinking_ns, pause_ns - waited_ns);
+                    self.window.thinking_ns.grow(pause_ns - waited_ns);
                 }
                 if let Some(last) = last {
                     let from = self.from(last);
@@ -179,12 +177,10 @@ impl Task {
         waiting_ns
     }
 
-    /// Charges a wait to who was served meanwhile.
+    /// Charges a wait to the task at `place`, which was served meanwhile.
     pub(super) fn wait_for(&mut self, place: u16, waited_ns: u64) {
-        let sum = &mut self.window.waited_ns;
-        *sum = sum.saturating_add(waited_ns);
-        let sum = &mut self.from(place).waited_ns;
-        *sum = sum.saturating_add(waited_ns);
+        self.window.waited_ns.grow(waited_ns);
+        self.from(place).waited_ns.grow(waited_ns);
     }
 
     fn from(&mut self, place: u16) -> &mut FromAnother {
@@ -195,7 +191,7 @@ impl Task {
         &mut self.from[place]
     }
 
-    /// What others did to it, with their places.
+    /// Returns the effects of other tasks, with their places.
     pub(super) fn others(&self) -> impl Iterator<Item = (usize, &FromAnother)> {
         self.from.iter().enumerate()
     }
@@ -205,33 +201,32 @@ impl Task {
         if self.window.service_ns == 0 && self.window.bytes == 0 {
             return;
         }
-        self.bytes = self.bytes.saturating_add(self.window.bytes);
-        self.device_ns = self.device_ns.saturating_add(self.window.service_ns);
+        self.bytes.grow(self.window.bytes);
+        self.device_ns.grow(self.window.service_ns);
         if is_contended {
             self.contended.add(&self.window);
         }
         self.window = Contended::default();
     }
 
-    /// Adds another task's sums, for tasks that are not told apart.
+    /// Adds the sums of a task that loses its place.
     pub(super) fn take_in(&mut self, gone: &Self) {
         self.requests += gone.requests;
         self.read_requests += gone.read_requests;
         self.continuing += gone.continuing;
-        let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(&mut self.bytes, gone.bytes());
-        grow(&mut self.device_ns, gone.device_ns());
-        grow(&mut self.response_ns, gone.response_ns);
+        self.bytes.grow(gone.bytes());
+        self.device_ns.grow(gone.device_ns());
+        self.response_ns.grow(gone.response_ns);
     }
 
-    /// What the task at `place` did to this one is from now on what `others` did.
+    /// Counts the effects of the task at `place` as those of `others` from now on.
     pub(super) fn forget(&mut self, place: u16, others: u16) {
         let Some(found) = self.from.get_mut(usize::from(place)) else {
             return;
         };
         let gone = std::mem::take(found);
         let sum = self.from(others);
-        sum.waited_ns = sum.waited_ns.saturating_add(gone.waited_ns);
+        sum.waited_ns.grow(gone.waited_ns);
         sum.switched.add(&gone.switched);
     }
 }

@@ -33,7 +33,7 @@ struct Model {
     analysis: Analysis<'static>,
     now_ns: u64,
     last: u32,
-    /// Where each process is.
+    /// Next sector of each process.
     sectors: Vec<u64>,
 }
 
@@ -87,7 +87,7 @@ impl Model {
         self.request(process, (128 * KIB, queued_ns, seek_ns + 1_200 * US));
     }
 
-    /// A block at random: 8 ms whoever was before.
+    /// Reads a block at random: 8 ms after any request.
     fn read_at_random(&mut self, process: u32) {
         self.sectors[process as usize] += 1_000;
         let jitter_ns = self.now_ns % (500 * US);
@@ -135,8 +135,8 @@ fn streams_in_turn_ruin_each_others_disk() {
     assert!(mean.await_ns > mean.service_ns + 9 * MS, "{mean:?}");
     assert_eq!(mean.actor.cgroup, Cgroup(u64::from(mean.actor.process.0) * 100));
     let mut findings = report.findings.iter();
-    let finding = findings.find(|finding| finding.kind == FindingKind::DiskContention);
-    let finding = finding.expect("found");
+    let finding =
+        findings.find(|finding| finding.kind == FindingKind::DiskContention).expect("found");
     assert!(finding.sentence.contains("(/srv)"), "{}", finding.sentence);
     assert!(finding.victim.is_some() && finding.victim != finding.culprit);
     assert!((0.0..=1.0).contains(&finding.share), "{}", finding.share);
@@ -281,7 +281,7 @@ fn an_arm_is_assumed_where_each_request_comes_after_anothers() {
     assert!(alone.flatten().next().is_none());
 }
 
-/// No gain is said, nor found.
+/// Checks that no gain is reported or found.
 fn nothing_is_known_of(model: Model) {
     let report = model.report();
     let found = report.disks[0].contention.as_ref().expect("shared");

@@ -1,19 +1,20 @@
-//! Who lost time to a part of calls, and whose work or hold it was.
+//! Victims and culprits of findings.
 
 use super::Finding;
 use crate::actor::Actor;
+use crate::grow::Grow as _;
 use crate::parts::Part;
 use crate::report::{CommitActor, FileSystemReport};
 
-/// Processes that a sentence names.
-const NAMED: usize = 3;
+/// Maximum number of processes that a sentence names.
+const MAX_NAMED: usize = 3;
 
-/// Who lost how much to some parts, most first.
+/// Sums losses to some parts by victim, most first.
 fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Actor, u64)> {
     let mut sums: Vec<(&Actor, u64)> = Vec::new();
     for lost in file_system.lost.iter().filter(|lost| parts.contains(&lost.part)) {
         match sums.iter_mut().find(|(actor, _)| **actor == lost.victim) {
-            Some((_, sum)) => *sum = sum.saturating_add(lost.ns),
+            Some((_, sum)) => sum.grow(lost.ns),
             None => sums.push((&lost.victim, lost.ns)),
         }
     }
@@ -21,7 +22,7 @@ fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Ac
     sums
 }
 
-/// Names who lost most to some parts.
+/// Names the actor that lost most to some parts.
 pub(super) fn with_victim(
     file_system: &FileSystemReport,
     parts: &[Part],
@@ -31,8 +32,8 @@ pub(super) fn with_victim(
     Finding { victim, ..finding }
 }
 
-/// Names the culprit, who has the largest `amount`, and the victim, who lost most. The culprit's own loss is its own
-/// fault, so another is the victim if it lost at least a tenth of what the culprit did.
+/// Names the culprit, which has the largest `amount`, and the victim, which lost most. The culprit's own loss is its
+/// own fault. So another is the victim if it lost at least a tenth of what the culprit did.
 fn with_culprit(
     file_system: &FileSystemReport,
     part: Part,
@@ -42,8 +43,7 @@ fn with_culprit(
     let most = file_system.commits.by.iter().max_by_key(|by| amount(by));
     let culprit = most.filter(|by| amount(by) > 0).map(|by| &by.actor);
     let victims = victims(file_system, &[part]);
-    let own_ns = victims.iter().find(|(actor, _)| Some(*actor) == culprit);
-    let own_ns = own_ns.map_or(0, |&(_, ns)| ns);
+    let own_ns = victims.iter().find(|(actor, _)| Some(*actor) == culprit).map_or(0, |&(_, ns)| ns);
     let other = victims
         .iter()
         .find(|&&(actor, ns)| Some(actor) != culprit && ns.saturating_mul(10) >= own_ns);
@@ -83,11 +83,11 @@ pub(super) fn in_words(actor: &Actor) -> String {
     }
 }
 
-/// Processes in words, those beyond [`NAMED`] as their number.
+/// Processes in words, those beyond [`MAX_NAMED`] as their number.
 pub(super) fn names(actors: &[&Actor]) -> String {
-    let named = actors.iter().take(NAMED).map(|actor| in_words(actor));
+    let named = actors.iter().take(MAX_NAMED).map(|actor| in_words(actor));
     let mut names: Vec<String> = named.collect();
-    match actors.len().saturating_sub(NAMED) {
+    match actors.len().saturating_sub(MAX_NAMED) {
         0 => {}
         1 => names.push("one more".to_owned()),
         more => names.push(format!("{more} more")),

@@ -9,20 +9,20 @@ use crate::actor::Actor;
 use crate::contention::{Basis, Contention, DiskTask};
 use crate::report::{DiskReport, Report};
 
-/// Less is within what such a prediction is wrong by.
+/// Minimum predicted gain: a smaller one is within the error of the prediction.
 const MIN_GAIN: f64 = 0.2;
-/// Shorter contention is over before anybody would do something about it.
+/// Minimum time of contention: shorter contention is over before anybody could act.
 const MIN_TOGETHER_NS: u64 = 500_000_000;
-/// A task that has less of the others' switches is not named.
+/// Minimum share of the switches of a task that is named.
 const MIN_SHARE: f64 = 0.05;
 
-/// The findings about disks.
+/// Finds disks for which tasks contend.
 pub(super) fn on_disks(report: &Report) -> Vec<Finding> {
     let disks = report.disks.iter();
     disks.filter_map(|disk| on_disk(report, disk)).collect()
 }
 
-/// Whether tasks would be done sooner one after the other.
+/// Finds contention, if the tasks would be done sooner one after the other.
 fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
     let found = disk.contention.as_ref()?;
     if found.gain < MIN_GAIN || found.together_ns < MIN_TOGETHER_NS {
@@ -58,7 +58,7 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
     })
 }
 
-/// What is mounted on the disk, or its number.
+/// Returns a mount point on the disk, or its number.
 fn place(report: &Report, dev: Dev) -> String {
     let mut on_it = report.file_systems.iter();
     match on_it.find(|found| found.disk == dev && !found.mount_point.is_empty()) {

@@ -1,4 +1,4 @@
-//! The figures that findings rest on.
+//! Figures that findings rest on.
 
 use super::{Evidence, Unit};
 use crate::parts::{Part, Parts};
@@ -8,7 +8,7 @@ pub(super) fn evidence(what: &'static str, value: f64, unit: Unit) -> Evidence {
     Evidence { what, value, unit }
 }
 
-/// One file system's figures, by finding.
+/// Figures of a file system, by finding.
 pub(super) struct Figures<'a> {
     pub(super) file_system: &'a FileSystemReport,
     pub(super) syncs: &'a Parts,
@@ -73,8 +73,8 @@ impl Figures<'_> {
         found
     }
 
-    /// Whether most of the wait for commits that do not serve a call is of calls that came after a rest, one after
-    /// another.
+    /// Returns whether most of the wait for useless commits is of calls that came one after another after a rest of the
+    /// journal.
     pub(super) fn come_spread(&self) -> bool {
         let spread = &self.file_system.spread;
         spread.late > 0 && spread.waited_ns >= self.syncs.get(Part::Predecessor) / 2

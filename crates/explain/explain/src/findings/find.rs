@@ -1,4 +1,4 @@
-//! What the figures mean, most important first.
+//! Finds problems by the figures, most important first.
 //!
 //! Each finding has a cost: the time that threads lost to it. Curable findings rank by their cost. Limits (a slow
 //! device, or a program that hardly uses storage) come first only if no curable finding costs a tenth of the time.
@@ -14,12 +14,12 @@ use super::{Evidence, Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
 use crate::report::{Blame, FileSystemReport, Report};
 
-/// A finding is listed from this share of the time in file-system calls on,
-const LISTED_SHARE: f64 = 0.02;
-/// and this one to come before the limits.
-const LEADING_SHARE: f64 = 0.10;
+/// Minimum share of the time in file-system calls of a finding that is listed.
+const MIN_LISTED_SHARE: f64 = 0.02;
+/// Minimum share of a finding that comes before the limits.
+const MIN_LEADING_SHARE: f64 = 0.10;
 
-/// What the device takes for a caller's own work.
+/// Parts that are the device's work for the caller itself.
 const DEVICE_PARTS: [Part; 8] = [
     Part::Start,
     Part::Locking,
@@ -31,7 +31,7 @@ const DEVICE_PARTS: [Part; 8] = [
     Part::Flush,
 ];
 
-/// All findings of a report whose other parts are done, most important first.
+/// Returns the findings of a report whose other parts are filled, most important first.
 pub(crate) fn find(report: &Report) -> Vec<Finding> {
     let total_ns: u64 = report
         .processes
@@ -50,7 +50,7 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
     ranked(report, found, total_ns)
 }
 
-/// Findings with their shares of `total_ns`, most important first, without those below [`LISTED_SHARE`].
+/// Sets the findings' shares of `total_ns`, drops those below [`MIN_LISTED_SHARE`], and sorts the most important first.
 pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec<Finding> {
     let share = |finding: &Finding| {
         let of_ns = match finding.kind {
@@ -65,7 +65,7 @@ pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec
     let mut found: Vec<Finding> = found
         .into_iter()
         .map(|finding| Finding { share: share(&finding), ..finding })
-        .filter(|finding| finding.share >= LISTED_SHARE)
+        .filter(|finding| finding.share >= MIN_LISTED_SHARE)
         .collect();
     found.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.share.total_cmp(&a.share)));
     if let Some(finding) = not_storage(report) {
@@ -74,9 +74,9 @@ pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec
     found
 }
 
-/// Curable and costly, then limits, then what costs little.
+/// Ranks costly curable findings first, then limits, then cheap ones.
 fn rank(finding: &Finding) -> u8 {
-    match (finding.kind.is_limit(), finding.share >= LEADING_SHARE) {
+    match (finding.kind.is_limit(), finding.share >= MIN_LEADING_SHARE) {
         (false, true) => 0,
         (true, true) => 1,
         (false, false) => 2,
@@ -84,7 +84,7 @@ fn rank(finding: &Finding) -> u8 {
     }
 }
 
-/// All calls' time on a file system by part: fsyncs, and everything else.
+/// Returns the time of calls on a file system by part: fsyncs, and all others.
 fn time(file_system: &FileSystemReport) -> (Parts, Parts) {
     let mut calls = Parts::default();
     for call in file_system.calls.values() {
@@ -99,24 +99,24 @@ struct Rule {
     part: Part,
     /// `{}` is the file system.
     sentence: &'static str,
-    names: Names,
+    names: NamedActors,
     /// Whether another's data in commits makes the part longer.
     grows_with_data: bool,
 }
 
-/// Who is named beside a finding.
-enum Names {
-    /// Who lost most, and who held that one up longest.
+/// Actors that a finding names.
+enum NamedActors {
+    /// The one that lost most, and the one that held it up longest.
     Holder,
     Victim,
-    /// Who filled the journal.
+    /// The one that filled the journal.
     Filler,
-    /// Who made most data dirty.
+    /// The one that dirtied most data.
     Dirtier,
 }
 
-/// Of fsyncs that wait for commits that do not serve them, if most came one after another while the journal rested.
-const SPREAD: &str =
+/// Sentence on fsyncs that wait for useless commits because they come one after another while the journal rests.
+const SPREAD_SENTENCE: &str =
     "fsyncs on {} come one after another, and wait for a commit that closed before they came";
 
 const RULES: [Rule; 9] = [
@@ -124,63 +124,63 @@ const RULES: [Rule; 9] = [
         kind: FindingKind::SynchronizationBound,
         part: Part::Predecessor,
         sentence: "fsyncs on {} wait for commits that do not serve them",
-        names: Names::Holder,
+        names: NamedActors::Holder,
         grows_with_data: true,
     },
     Rule {
         kind: FindingKind::WriteDelayBound,
         part: Part::WriteDelay,
         sentence: "writes on {} wait for buffers that a commit is writing to the journal",
-        names: Names::Holder,
+        names: NamedActors::Holder,
         grows_with_data: true,
     },
     Rule {
         kind: FindingKind::LockUp,
         part: Part::LockUp,
         sentence: "calls on {} wait for a transaction that takes no more changes",
-        names: Names::Holder,
+        names: NamedActors::Holder,
         grows_with_data: true,
     },
     Rule {
         kind: FindingKind::CheckpointPressure,
         part: Part::Checkpoint,
         sentence: "the journal of {} is too small: calls wait for space in it",
-        names: Names::Filler,
+        names: NamedActors::Filler,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::DirectoryLock,
         part: Part::DirectoryLock,
         sentence: "calls on {} queue for the lock of a directory",
-        names: Names::Holder,
+        names: NamedActors::Holder,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::FileLock,
         part: Part::Lock,
         sentence: "calls on {} queue for the lock of a file",
-        names: Names::Holder,
+        names: NamedActors::Holder,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::DirtyThrottling,
         part: Part::Throttle,
         sentence: "writers on {} are slowed down, as more is made dirty than the disk takes",
-        names: Names::Dirtier,
+        names: NamedActors::Dirtier,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::ProcessorBound,
         part: Part::Runnable,
         sentence: "callers on {} are ready to go on, but find no processor",
-        names: Names::Victim,
+        names: NamedActors::Victim,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::FastCommitBound,
         part: Part::FastCommit,
         sentence: "calls on {} wait for fast commits",
-        names: Names::Holder,
+        names: NamedActors::Holder,
         grows_with_data: false,
     },
 ];
@@ -220,19 +220,19 @@ fn in_file_system(
 struct Place<'a> {
     file_system: &'a FileSystemReport,
     figures: Figures<'a>,
-    /// What another's data added to waits.
+    /// Time that another's data added to waits.
     foreign_ns: u64,
 }
 
 impl Place<'_> {
-    /// What fsyncs and other calls spent in a part.
+    /// Returns the time of fsyncs and other calls in a part.
     fn both(&self, part: Part) -> u64 {
         let Figures { syncs, calls, .. } = self.figures;
         syncs.get(part).saturating_add(calls.get(part))
     }
 
-    /// The part of `ns` that another's data did not add. It makes all waits for commits and data longer by the same
-    /// share.
+    /// Returns the part of `ns` that another's data did not add. The data lengthens all waits for commits and data by
+    /// the same share.
     fn without_foreign(&self, ns: u64) -> u64 {
         let waits = [
             Part::WriteDelay,
@@ -282,15 +282,15 @@ impl Place<'_> {
             _ => self.figures.calls_blocked(rule.part),
         };
         let sentence = match rule.kind {
-            FindingKind::SynchronizationBound if self.figures.come_spread() => SPREAD,
+            FindingKind::SynchronizationBound if self.figures.come_spread() => SPREAD_SENTENCE,
             _ => rule.sentence,
         };
         let finding = self.finding(rule.kind, cost_ns, sentence, evidence);
         match rule.names {
-            Names::Holder => with_holder(self.file_system, rule.part, finding),
-            Names::Victim => with_victim(self.file_system, &[rule.part], finding),
-            Names::Filler => with_filler(self.file_system, finding),
-            Names::Dirtier => with_dirtier(self.file_system, finding),
+            NamedActors::Holder => with_holder(self.file_system, rule.part, finding),
+            NamedActors::Victim => with_victim(self.file_system, &[rule.part], finding),
+            NamedActors::Filler => with_filler(self.file_system, finding),
+            NamedActors::Dirtier => with_dirtier(self.file_system, finding),
         }
     }
 
@@ -307,7 +307,7 @@ impl Place<'_> {
         with_victim(self.file_system, &parts, finding)
     }
 
-    /// What the device takes for callers' own work.
+    /// Finds the device's time for callers' own work.
     fn device(&self, report: &Report) -> Finding {
         let own_ns = self.figures.syncs.own_commit();
         let device_ns = [Part::DataWriteback, Part::Device, Part::Flush]
@@ -324,7 +324,7 @@ impl Place<'_> {
     }
 }
 
-/// What another's data cost: the pair of victim and culprit with the greatest load, and all loads together.
+/// The cost of another's data: the pair of victim and culprit with the greatest load, and all loads together.
 struct Foreign<'a> {
     worst: &'a Blame,
     load_ns: u64,

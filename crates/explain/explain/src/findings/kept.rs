@@ -8,14 +8,15 @@ use super::{Evidence, Finding, FindingKind, Unit};
 use crate::actor::Actor;
 use crate::report::{Account, Report};
 
-/// A process counts from this share of its thread time on,
+/// Minimum share of a process' thread time for which it is kept from running.
 const MIN_SHARE: f64 = 0.1;
-/// and from this long on.
+/// Minimum time for which a process is kept from running.
 const MIN_KEPT_NS: u64 = 500_000_000;
 
-/// Who is frozen for much of its time.
+/// Finds processes that are frozen for much of their time.
 pub(super) fn frozen(report: &Report) -> Option<Finding> {
-    let most = |of: fn(&Account) -> u64| kept(report, Cause::Frozen).map(of).max().unwrap_or(0);
+    let most =
+        |of: fn(&Account) -> u64| kept_processes(report, Cause::Frozen).map(of).max().unwrap_or(0);
     let times = [
         evidence(
             "times that one was frozen, at most",
@@ -42,7 +43,7 @@ pub(super) fn frozen(report: &Report) -> Option<Finding> {
     )
 }
 
-/// Whose cgroup has used up its quota for much of its time.
+/// Finds processes whose cgroup has used up its quota for much of the time.
 pub(super) fn throttled(report: &Report) -> Option<Finding> {
     finding(
         report,
@@ -67,7 +68,7 @@ fn finding(
     why: impl Fn(&str) -> String,
     more: &[Evidence],
 ) -> Option<Finding> {
-    let mut all: Vec<&Account> = kept(report, cause).collect();
+    let mut all: Vec<&Account> = kept_processes(report, cause).collect();
     all.sort_by_key(|account| std::cmp::Reverse(kept_ns(account, cause)));
     let actors: Vec<Actor> = all.iter().map(|account| actor(account)).collect();
     let worst = actors.first()?.clone();
@@ -92,12 +93,12 @@ fn finding(
     })
 }
 
-/// All thread time of the processes that are kept from running so.
+/// Returns all thread time of the processes that are kept from running by a cause.
 pub(super) fn thread_time_ns(report: &Report, cause: Cause) -> u64 {
-    kept(report, cause).map(|account| account.wall_ns).fold(0, u64::saturating_add)
+    kept_processes(report, cause).map(|account| account.wall_ns).fold(0, u64::saturating_add)
 }
 
-fn kept(report: &Report, cause: Cause) -> impl Iterator<Item = &Account> {
+fn kept_processes(report: &Report, cause: Cause) -> impl Iterator<Item = &Account> {
     report.accounts.processes.iter().filter(move |account| {
         let ns = kept_ns(account, cause);
         ns >= MIN_KEPT_NS && ns as f64 >= MIN_SHARE * account.wall_ns as f64

@@ -1,19 +1,20 @@
-//! Whether storage is the matter at all.
+//! Finds whether storage is the problem at all.
 
 use super::figures::evidence;
 use super::{Finding, FindingKind, Unit};
+use crate::grow::Grow as _;
 use crate::report::Report;
 
 /// Below this share of the time that is not idle, storage is not the matter.
-const STORAGE_SHARE: f64 = 0.10;
+const MIN_STORAGE_SHARE: f64 = 0.10;
 
-/// What all processes waited for files and disks, in nanoseconds.
+/// Returns the time that all processes waited for files and disks, in nanoseconds.
 pub(super) fn storage_ns(report: &Report) -> u64 {
     let processes = report.accounts.processes.iter();
     processes.fold(0, |sum, account| sum.saturating_add(account.storage_ns))
 }
 
-/// Whether little of the time that processes were not idle went into storage.
+/// Finds that storage took little of the time in which processes were not idle.
 pub(super) fn not_storage(report: &Report) -> Option<Finding> {
     let (mut active_ns, mut storage_ns, mut processor_ns, mut lock_ns) = (0, 0, 0, 0);
     let is_summary = report.is_of_sums();
@@ -23,14 +24,13 @@ pub(super) fn not_storage(report: &Report) -> Option<Finding> {
             if is_summary { account.unaccounted_ns.max(0).unsigned_abs() } else { account.idle_ns };
         let on_processors_ns = account.user_ns.saturating_add(account.system_ns);
         let locks_ns = account.blocked.get("futex").copied().unwrap_or(0);
-        let grow = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        grow(&mut active_ns, account.wall_ns.saturating_sub(left_ns));
-        grow(&mut storage_ns, account.storage_ns);
-        grow(&mut processor_ns, on_processors_ns);
-        grow(&mut lock_ns, locks_ns);
+        active_ns.grow(account.wall_ns.saturating_sub(left_ns));
+        storage_ns.grow(account.storage_ns);
+        processor_ns.grow(on_processors_ns);
+        lock_ns.grow(locks_ns);
     }
     let share = storage_ns as f64 / active_ns.max(1) as f64;
-    (active_ns > 0 && share < STORAGE_SHARE).then(|| {
+    (active_ns > 0 && share < MIN_STORAGE_SHARE).then(|| {
         let part = |ns: u64| ns as f64 / active_ns as f64;
         Finding {
             kind: FindingKind::NotStorage,

@@ -5,6 +5,7 @@ use luc_events::tables::Commit;
 
 use crate::fast::FastMap;
 use crate::fit::Fit;
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::owners::OwnerId;
 use crate::traffic::Shares;
@@ -15,9 +16,9 @@ pub(crate) struct Committed {
     pub(crate) row: Commit,
     /// Metadata and data bytes by owner.
     pub(crate) bytes: Shares,
-    /// The data among them.
+    /// The data among these bytes.
     pub(crate) data: Shares,
-    /// What its handles did, by owner.
+    /// Its handles by owner.
     pub(crate) handles: Vec<(OwnerId, HandleSum)>,
     /// fsyncs that waited for it as their own.
     pub(crate) served: u32,
@@ -30,20 +31,20 @@ impl Committed {
         self.row.end_ns.saturating_sub(self.row.start_ns)
     }
 
-    /// The owner of the handle that was open longest: callers who find the transaction locked wait for it.
+    /// Returns the owner of the handle that was open longest. Callers that find the transaction locked wait for it.
     pub(crate) fn longest_open(&self) -> Option<OwnerId> {
         let longest = self.handles.iter().max_by_key(|(_, sum)| sum.longest_ns);
         longest.map(|&(owner, _)| owner)
     }
 }
 
-/// What one owner's handles did in one transaction.
+/// An owner's handles in a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HandleSum {
     pub(crate) count: u64,
     pub(crate) dirtied: u64,
     pub(crate) open_ns: u64,
-    /// How long the longest of them was open. A row has the sum of a thread's handles, of which this takes the mean.
+    /// Time that the longest of them was open. A row has the sum of a thread's handles; their mean is taken.
     pub(crate) longest_ns: u64,
 }
 
@@ -51,7 +52,7 @@ impl HandleSum {
     pub(super) fn add(&mut self, other: Self) {
         self.count += other.count;
         self.dirtied += other.dirtied;
-        self.open_ns = self.open_ns.saturating_add(other.open_ns);
+        self.open_ns.grow(other.open_ns);
         self.longest_ns = self.longest_ns.max(other.longest_ns);
     }
 }

@@ -24,7 +24,7 @@ fn commit(transaction: u32, times: [u64; 4]) -> Committed {
     }
 }
 
-fn split(span: &Span<'_>, history: &VecDeque<Committed>) -> Split {
+fn split(span: &CallSpan<'_>, history: &VecDeque<Committed>) -> Split {
     let mut split = Split::default();
     split.fill(span, history);
     split
@@ -39,8 +39,13 @@ fn a_wait_over_two_commits_is_told_apart() {
     let history = [commit(1, [50, 60, 70, 200]), commit(2, [220, 230, 250, 400])].into();
     let waits =
         [piece(110, 140, 145, Cause::DataWriteback), piece(150, 410, 430, Cause::CommitWait)];
-    let span =
-        Span { enter_ns: 100, exit_ns: 440, thread: Pid(1), waits: &waits, own: Some(1), first: 0 };
+    let span = CallSpan {
+        enter_ns: 100,
+        exit_ns: 440,
+        thread: Pid(1),
+        waits: &waits,
+        commits: CallCommits { first: 0, own: Some(1) },
+    };
     let split = split(&span, &history);
     let expected = [
         (Part::DataWriteback, 30),
@@ -63,8 +68,13 @@ fn a_wait_over_two_commits_is_told_apart() {
 fn a_write_delay_names_its_commit() {
     let history = [commit(1, [50, 60, 70, 200])].into();
     let waits = [piece(110, 190, 190, Cause::ShadowBuffer)];
-    let span =
-        Span { enter_ns: 100, exit_ns: 195, thread: Pid(1), waits: &waits, own: None, first: 0 };
+    let span = CallSpan {
+        enter_ns: 100,
+        exit_ns: 195,
+        thread: Pid(1),
+        waits: &waits,
+        commits: CallCommits { first: 0, own: None },
+    };
     let split = split(&span, &history);
     assert_eq!(split.parts.get(Part::WriteDelay), 80);
     assert_eq!(split.commits, [(0, 80)]);
@@ -77,8 +87,13 @@ fn a_fast_commit_of_another_is_a_predecessor() {
     (theirs.row.kind, mine.row.kind) = (CommitKind::Fast, CommitKind::Fast);
     (theirs.row.asked_by, mine.row.asked_by) = (Pid(2), Pid(1));
     let waits = [piece(150, 300, 300, Cause::FastCommit)];
-    let span =
-        Span { enter_ns: 140, exit_ns: 310, thread: Pid(1), waits: &waits, own: None, first: 0 };
+    let span = CallSpan {
+        enter_ns: 140,
+        exit_ns: 310,
+        thread: Pid(1),
+        waits: &waits,
+        commits: CallCommits { first: 0, own: None },
+    };
     let split = split(&span, &[theirs, mine].into());
     assert_eq!(split.parts.get(Part::Predecessor), 50);
     assert_eq!(split.parts.get(Part::FastCommit), 100);
@@ -124,7 +139,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever the trace says, the parts sum to the measured time.
+    /// For any trace the parts sum to the measured time.
     #[test]
     fn parts_sum_to_the_time(
         waits in waits(),
@@ -135,7 +150,7 @@ proptest! {
         first in 0usize..8,
     ) {
         let exit_ns = enter_ns + length;
-        let span = Span { enter_ns, exit_ns, thread: Pid(1), waits: &waits, own, first };
+        let span = CallSpan { enter_ns, exit_ns, thread: Pid(1), waits: &waits, commits: CallCommits { first, own } };
         let split = split(&span, &history);
         prop_assert_eq!(split.parts.sum(), length);
         let waited: u64 = split.commits.iter().map(|&(_, ns)| ns).sum();

@@ -60,7 +60,7 @@ fn rates_means_and_processes_are_told() {
     assert!((10 * MS..20 * MS).contains(&p99_ns), "{p99_ns}");
     assert_eq!(found.commits.full.mean_ns, 6 * MS);
     assert_eq!(found.commits.syncs_per_commit, 2.0);
-    assert_eq!(found.batching.unknown, Some(UNKNOWN));
+    assert_eq!(found.batching.unknown, Some(SUMMARY_REASON));
     let process = &report.processes[0];
     assert_eq!((process.actor.comm.as_str(), process.syncs), ("mail", 100));
     assert_eq!(report.disks[0].device["flush"].mean_ns, 5 * MS);

@@ -1,5 +1,5 @@
-//! Who is named: whoever lost most, and whoever filled the journal, held a transaction or made data dirty; and each
-//! commit in full.
+//! Names in findings: the actor that lost most, and the one that filled the journal, held a transaction or dirtied
+//! data. Also each commit in full.
 
 use luc_events::codes::{CallKind, CommitKind, Direction, WaitState};
 use luc_events::tables::{Call, Commit, Data, Handle, Task, Wait};
@@ -11,11 +11,11 @@ use super::{END_NS, program};
 
 const DEV: Dev = Dev(8 << 20 | 1);
 const MS: u64 = 1_000_000;
-/// Each process is in a cgroup with this added to its number.
+/// Difference between a process' cgroup and its number.
 const CGROUP: u64 = 1_000;
 
 /// A write of `process` that is blocked from `from_ms` to `to_ms`.
-fn blocked(process: u32, (from_ms, to_ms): (u64, u64), cause: Cause) -> [Event; 2] {
+fn blocked(process: u32, from_ms: u64, to_ms: u64, cause: Cause) -> [Event; 2] {
     let (thread, process, cgroup) =
         (Pid(process), Tgid(process), Cgroup(CGROUP + u64::from(process)));
     let wait = Wait {
@@ -103,8 +103,8 @@ fn report(events: Vec<Event>) -> Report {
     analysis.finish()
 }
 
-/// The first finding's kind, victim and culprit, each of the actors with the cgroup that it has.
-fn named(report: &Report) -> (FindingKind, Option<u32>, Option<u32>) {
+/// Returns the first finding's kind, victim and culprit, and checks the actors' cgroups.
+fn first_finding(report: &Report) -> (FindingKind, Option<u32>, Option<u32>) {
     let first = report.findings.first().unwrap();
     let process = |actor: &luc_explain::Actor| {
         assert_eq!(actor.cgroup.0, CGROUP + u64::from(actor.process.0));
@@ -118,11 +118,11 @@ fn named(report: &Report) -> (FindingKind, Option<u32>, Option<u32>) {
 fn who_fills_the_journal_is_named_and_who_waits_for_space() {
     // The filler waits longer than its victim, and a commit that a third one asked for runs meanwhile.
     let mut events = vec![commit(), handles(900, 500, 600, MS), handles(100, 2, 3, MS)];
-    events.extend(blocked(100, (10, 60), Cause::Checkpoint));
-    events.extend(blocked(900, (5, 75), Cause::Checkpoint));
+    events.extend(blocked(100, 10, 60, Cause::Checkpoint));
+    events.extend(blocked(900, 5, 75, Cause::Checkpoint));
     let report = report(events);
     let expected = (FindingKind::CheckpointPressure, Some(100), Some(900));
-    assert_eq!(named(&report), expected);
+    assert_eq!(first_finding(&report), expected);
     let held = &report.file_systems[0].held;
     assert!(held.iter().all(|held| held.part != Part::Checkpoint), "{held:?}");
 }
@@ -130,9 +130,9 @@ fn who_fills_the_journal_is_named_and_who_waits_for_space() {
 #[test]
 fn who_fills_the_journal_alone_is_its_own_victim() {
     let mut events = vec![commit(), handles(900, 500, 600, MS)];
-    events.extend(blocked(900, (5, 75), Cause::Checkpoint));
+    events.extend(blocked(900, 5, 75, Cause::Checkpoint));
     let expected = (FindingKind::CheckpointPressure, Some(900), Some(900));
-    assert_eq!(named(&report(events)), expected);
+    assert_eq!(first_finding(&report(events)), expected);
 }
 
 #[test]
@@ -144,18 +144,18 @@ fn a_lock_up_is_the_doing_of_the_longest_handle_not_of_who_asked() {
         handles(900, 1, 1, 60 * MS),
         handles(300, 2, 2, MS),
     ];
-    events.extend(blocked(200, (11, 70), Cause::TransactionLocked));
+    events.extend(blocked(200, 11, 70, Cause::TransactionLocked));
     let expected = (FindingKind::LockUp, Some(200), Some(900));
-    assert_eq!(named(&report(events)), expected);
+    assert_eq!(first_finding(&report(events)), expected);
 }
 
 #[test]
 fn throttling_is_the_doing_of_who_makes_most_dirty() {
     let mut events = vec![dirtied(100, 1 << 20), dirtied(900, 100 << 20)];
-    events.extend(blocked(100, (30, 80), Cause::DirtyThrottle));
-    events.extend(blocked(900, (25, 90), Cause::DirtyThrottle));
+    events.extend(blocked(100, 30, 80, Cause::DirtyThrottle));
+    events.extend(blocked(900, 25, 90, Cause::DirtyThrottle));
     let expected = (FindingKind::DirtyThrottling, Some(100), Some(900));
-    assert_eq!(named(&report(events)), expected);
+    assert_eq!(first_finding(&report(events)), expected);
 }
 
 /// Sees commits when all about them is known.

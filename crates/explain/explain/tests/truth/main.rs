@@ -1,4 +1,4 @@
-//! The analysis against traces whose truth is known: planted cases must be named, sums must be right.
+//! The analysis of traces with known truth: planted cases must be named, and sums must be right.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use luc_events::Event;
 use luc_explain::{Analysis, Report};
 use world::{Burst, Program, Setting, Truth, World};
 
-/// How long each case plays.
+/// Length of each case.
 const SECONDS: u64 = 10;
 const END_NS: u64 = SECONDS * 1_000_000_000;
 

@@ -1,4 +1,4 @@
-//! Whatever a trace says, also nonsense: no panic, and sums that close.
+//! Random traces, also impossible ones: no panic, and sums that close.
 
 use luc_testkit::events::events;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ proptest! {
     }
 }
 
-/// What a thread of some kind does, in a round.
+/// Draws the operations of a thread's round.
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         (1_000u64..3_000_000).prop_map(Op::Think),
@@ -39,7 +39,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever threads do beside each other, the split is what happened.
+    /// For any threads side by side, the split is what happened.
     #[test]
     fn any_world_is_split_truly(
         first in ops(),

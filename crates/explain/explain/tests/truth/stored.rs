@@ -1,4 +1,4 @@
-//! The same from a trace on disk, whole and damaged.
+//! Traces on disk, whole and damaged.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! A discrete-event model of threads, a journal and a disk, which writes a trace of itself and keeps the
-//! truth about it.
+//! A discrete-event model of threads, a journal and a disk. It writes a trace of itself and keeps the truth about it.
 
 mod journal;
 
@@ -10,14 +9,14 @@ use luc_events::codes::{CallKind, Direction, WaitState};
 use luc_events::tables::{Call, Commit, Data, FileSystem, Task, Trace, Wait};
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid};
 
-/// From a wake-up until the thread runs.
+/// Time from a wake-up until the thread runs.
 const RUN_QUEUE_NS: u64 = 20_000;
-/// What a call costs of processor time at its beginning and end.
+/// Processor time of a call at its beginning and at its end.
 const CALL_CPU_NS: u64 = 2_000;
-/// Data is noted per interval of this length.
+/// Length of the intervals over which data is summed.
 const INTERVAL_NS: u64 = 10_000_000;
 
-/// What a thread does next.
+/// An operation of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Think(u64),
@@ -48,14 +47,14 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
 }
 
-/// How the journal behaves.
+/// Parameters of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) dev: Dev,
     pub(crate) locking_ns: u64,
     pub(crate) flushing_ns: u64,
     pub(crate) logging_ns: u64,
-    /// What each byte of data adds to a commit.
+    /// Nanoseconds that a byte of data adds to a commit.
     pub(crate) ns_per_byte: f64,
     /// Callers whom a gate brings together before each commit; 0: no gate.
     pub(crate) gate: usize,
@@ -83,11 +82,11 @@ pub(crate) struct Burst {
     pub(crate) process: u32,
     pub(crate) cgroup: u64,
     pub(crate) bytes_per_interval: u64,
-    /// The burst lasts this many intervals from the beginning of each second.
+    /// Length of a burst in intervals. It begins with each second.
     pub(crate) intervals_per_s: u64,
 }
 
-/// What the fsyncs' time was made of, as the model knows it.
+/// Parts of the fsyncs' time in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Truth {
     pub(crate) syncs: u64,
@@ -118,7 +117,7 @@ struct Waiter {
     enter_ns: u64,
     data_ns: u64,
     off_ns: u64,
-    /// When the commit ends that was running when it came; 0: none was.
+    /// End of the commit that was running at its arrival; 0 without one.
     busy_until_ns: u64,
 }
 
@@ -127,7 +126,7 @@ enum Actor {
     CommitEnds,
     CommitBegins,
     Thread(usize),
-    /// Has written its data and comes to the journal (or the gate).
+    /// A thread that has written its data comes to the journal (or the gate).
     Arrives(usize, u64, u64),
 }
 
@@ -210,7 +209,7 @@ impl World {
         (self.events, self.truth)
     }
 
-    /// The description that goes with such a trace.
+    /// Describes the trace of a world.
     pub(crate) fn description(end_ns: u64) -> Trace {
         Trace { start_ns: 0, end_ns, processors: 64, mode: "events".to_owned(), ..Trace::default() }
     }

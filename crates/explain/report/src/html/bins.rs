@@ -1,21 +1,21 @@
-//! A whole trace in a bounded number of steps of time: their width doubles when the trace outgrows them.
+//! A whole trace in a bounded number of steps. Their width doubles when the trace outgrows them.
 
 /// Maximum number of steps.
 pub(super) const MAX_BINS: usize = 240;
 const MIN_STEP_NS: u64 = 10_000_000;
 
-/// What happened in one step.
+/// Calls and commits of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bin {
-    /// fsyncs that ended in it.
+    /// Number of fsyncs that ended in the step.
     pub(super) syncs: u64,
     pub(super) sync_ns: u64,
-    /// Of that, waiting for an earlier commit.
+    /// Part of `sync_ns` that was spent waiting for an earlier commit.
     pub(super) predecessor_ns: u64,
     pub(super) longest_ns: u64,
-    /// Commits that ended in it.
+    /// Number of commits that ended in the step.
     pub(super) commits: u64,
-    /// Time in which a commit ran.
+    /// Time during which a commit ran.
     pub(super) committing_ns: u64,
 }
 
@@ -30,13 +30,12 @@ impl Bin {
     }
 }
 
-/// The steps from the beginning of the trace.
+/// Steps from the beginning of the trace.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     origin_ns: u64,
-    /// The length of a step.
     pub(super) width_ns: u64,
-    /// As far as anything happened.
+    /// Steps up to the last event.
     pub(super) bins: Vec<Bin>,
 }
 
@@ -45,7 +44,7 @@ impl Bins {
         Self { origin_ns, width_ns: MIN_STEP_NS, bins: Vec::new() }
     }
 
-    /// The step with this moment; what was before the beginning is in the first.
+    /// Returns the step of a time. The first step takes all times before the beginning.
     pub(super) fn at(&mut self, at_ns: u64) -> &mut Bin {
         let since_ns = at_ns.saturating_sub(self.origin_ns);
         while since_ns / self.width_ns >= MAX_BINS as u64 {
@@ -67,7 +66,7 @@ impl Bins {
         &mut self.bins[index]
     }
 
-    /// Counts a commit, its time in all the steps in which it ran.
+    /// Counts a commit in the step in which it ended, and its time in all steps in which it ran.
     pub(super) fn commit(&mut self, start_ns: u64, end_ns: u64) {
         self.at(end_ns).commits += 1;
         let mut from_ns = start_ns.max(self.origin_ns).min(end_ns);

@@ -1,4 +1,4 @@
-//! Charts as inline SVG and HTML: what is needed is there without scripts.
+//! Charts as inline SVG and HTML, which need no script.
 
 use std::fmt::{self, Write as _};
 
@@ -8,10 +8,10 @@ use luc_units::figures::{Share, Time};
 use super::bins::Bins;
 use super::meaning;
 
-/// A part's share that gets a place of its own.
+/// Minimum share of a part that is drawn.
 const MIN_SHARE: f64 = 0.002;
 
-/// One bar, divided by parts.
+/// Draws a bar that is divided by parts.
 pub(super) fn stacked(out: &mut String, parts: &Parts) -> fmt::Result {
     let whole = parts.sum();
     write!(out, "<div class=\"stack\" role=\"img\" aria-label=\"")?;
@@ -52,10 +52,12 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Wide enough for all of these; none if they are empty.
+    /// Makes an axis that is wide enough for all of these; `None` if they are empty.
     pub(super) fn of(latencies: &[&Latency]) -> Option<Self> {
-        let edges = latencies.iter().flat_map(|latency| &latency.buckets);
-        let edges = edges.map(|&(edge_ns, _)| (edge_ns.max(1) as f64).log10());
+        let edges = latencies
+            .iter()
+            .flat_map(|latency| &latency.buckets)
+            .map(|&(edge_ns, _)| (edge_ns.max(1) as f64).log10());
         let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
         for edge in edges {
             (least, most) = (least.min(edge), most.max(edge));
@@ -66,7 +68,7 @@ impl Axis {
         })
     }
 
-    /// Powers of ten; on a short axis what is between them, too.
+    /// Returns the powers of ten, and on a short axis some times between them.
     fn ticks(self) -> impl Iterator<Item = f64> {
         let factors: &[f64] = match self.to - self.from {
             1 | 2 => &[1.0, 2.0, 5.0],
@@ -85,7 +87,7 @@ impl Axis {
     }
 }
 
-/// A latency distribution over a logarithmic axis. `per_octave` is how fine its buckets are taken.
+/// Draws a latency distribution over a logarithmic axis, with `per_octave` buckets per power of two.
 pub(super) fn histogram(
     out: &mut String,
     what: &str,
@@ -93,6 +95,7 @@ pub(super) fn histogram(
     axis: Axis,
     per_octave: f64,
 ) -> fmt::Result {
+    // 1. Buckets, at most `per_octave` for each power of two.
     let mut bars: Vec<(i64, u64)> = Vec::new();
     for &(edge_ns, count) in &latency.buckets {
         // Edges are one below a power of two, or finer.
@@ -117,6 +120,7 @@ pub(super) fn histogram(
         Time::from(latency.p50_ns),
         Time::from(latency.p99_ns),
     )?;
+    // 2. The grid.
     let floor = HEIGHT - BOTTOM;
     for ns in axis.ticks() {
         let x = axis.x(ns);
@@ -133,6 +137,7 @@ pub(super) fn histogram(
             Time(ns)
         )?;
     }
+    // 3. The bars.
     for &(step, count) in &bars {
         let until_ns = 2_f64.powf(step as f64 / per_octave);
         let from_ns = 2_f64.powf((step - 1) as f64 / per_octave);
@@ -148,6 +153,7 @@ pub(super) fn histogram(
             Time(until_ns),
         )?;
     }
+    // 4. The median and the 99th percentile.
     for (name, ns, anchor, shift) in
         [("median", latency.p50_ns, "end", -4.0), ("p99", latency.p99_ns, "start", 4.0)]
     {
@@ -176,8 +182,7 @@ const TALL: f64 = 148.0;
 const LEFT: f64 = 56.0;
 const STRIP: f64 = 12.0;
 
-/// The whole trace: mean fsync time in each step, how much of it was for earlier commits, and how busy the
-/// journal was.
+/// Draws the whole trace: per step the mean fsync time, its part for earlier commits, and the journal's busy time.
 pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
     let mean_ns = |ns: u64, syncs: u64| ns as f64 / syncs.max(1) as f64;
     let most_ns = bins.bins.iter().map(|bin| mean_ns(bin.sync_ns, bin.syncs)).fold(1.0, f64::max);
@@ -194,6 +199,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         Time::from(width_ns),
         Time(most_ns)
     )?;
+    // 1. The grid, and the strip of the journal.
     for share in [0.5, 1.0] {
         let y = floor - share * (floor - 8.0);
         write!(
@@ -214,6 +220,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         floor + 6.0,
         WIDE - LEFT
     )?;
+    // 2. The steps.
     for (index, bin) in bins.bins.iter().enumerate() {
         let x = LEFT + index as f64 * step;
         let wide = (step - 0.6).max(0.6);
@@ -250,6 +257,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         }
         write!(out, "</g>")?;
     }
+    // 3. The axis of time.
     let length_ns = width_ns as f64 * in_all as f64;
     let every_ns = round_step(length_ns, 9.0);
     for tick in 0..=(length_ns / every_ns) as u64 {
@@ -271,7 +279,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
     writeln!(out, "</svg></figure>")
 }
 
-/// The least round step that divides a length into at most this many parts.
+/// Returns the least round step that divides a length into at most `most` parts.
 fn round_step(length: f64, most: f64) -> f64 {
     let decade = 10_f64.powf((length / most).max(1.0).log10().floor());
     let fits = |step: &f64| length / step <= most;

@@ -1,13 +1,15 @@
-//! One file system: where fsync time went, distributions, timelines, other calls, commits.
+//! The section of a file system: parts of fsync time, distributions, timelines, other calls, commits.
 
 use std::fmt::{self, Write as _};
 
 use luc_explain::{CallReport, FileSystemReport, Parts, Report};
-use luc_graphs::escape::Text;
+use luc_graphs::escape;
 use luc_units::figures::{Share, Size, Time, three_digits};
 
 use super::charts::{self, Axis};
 use super::findings::who;
+use super::table::Column::{Number, Text, Wide};
+use super::table::{self, Row};
 use super::tables::more;
 use super::timeline::{BRIEF_NS, Timeline};
 use super::{bins, meaning};
@@ -17,7 +19,7 @@ pub(super) const MAX_DETAILED: usize = 4;
 /// Maximum number of rows of a list.
 const MAX_ROWS: usize = 12;
 
-/// The section of one file system. `number` makes its ids.
+/// Writes the section of a file system. `number` makes its ids.
 pub(super) fn section(
     out: &mut String,
     report: &Report,
@@ -31,7 +33,7 @@ pub(super) fn section(
         "<section id=\"fs{number}\" class=\"file-system\"><h2>{place}</h2><p class=\"facts\">"
     )?;
     let kind = if found.kind.is_empty() { "file system" } else { &found.kind };
-    write!(out, "<span class=\"tag\">{}</span>", Text(kind))?;
+    write!(out, "<span class=\"tag\">{}</span>", escape::Text(kind))?;
     if found.journal_bytes > 0 {
         let size = Size(found.journal_bytes as f64);
         write!(out, "<span>journal {size}</span>")?;
@@ -40,7 +42,7 @@ pub(super) fn section(
         write!(out, "<span>fast_commit</span>")?;
     }
     if !found.options.is_empty() {
-        write!(out, "<span class=\"quiet\">{}</span>", Text(&found.options))?;
+        write!(out, "<span class=\"quiet\">{}</span>", escape::Text(&found.options))?;
     }
     writeln!(out, "</p>")?;
     syncs(out, found)?;
@@ -83,40 +85,36 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
     parts(out, &syncs.parts)
 }
 
-/// The parts as a table, with their colours.
+/// Writes the parts as a table, with their colours.
 fn parts(out: &mut String, parts: &Parts) -> fmt::Result {
     let whole = parts.sum();
-    writeln!(
-        out,
-        "<div class=\"scroll\"><table class=\"parts\"><thead><tr><th scope=\"col\">Part</th>\
-         <th scope=\"col\">What it is</th><th scope=\"col\" class=\"number\">Time</th>\
-         <th scope=\"col\" class=\"number\">Share</th></tr></thead><tbody>"
-    )?;
+    let columns = [Text("Part"), Text("What it is"), Number("Time"), Number("Share")];
+    table::begin(out, "parts", &columns)?;
     for (part, ns) in charts::largest(parts) {
         let share = Share::of(ns, whole);
-        if share.0 < 0.0005 {
-            continue;
+        if share.0 >= 0.0005 {
+            let (name, label) = (part.name(), meaning::label(part));
+            Row::begin(out)
+                .head(format_args!("<b class=\"key p-{name}\"></b>{label}"))
+                .text(meaning::of_part(part))
+                .number(Time::from(ns))
+                .number(share)
+                .end();
         }
-        writeln!(
-            out,
-            "<tr><th scope=\"row\"><b class=\"key p-{}\"></b>{}</th><td>{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{share}</td></tr>",
-            part.name(),
-            meaning::label(part),
-            meaning::of_part(part),
-            Time::from(ns)
-        )?;
     }
-    writeln!(out, "</tbody></table></div>")
+    table::end(out);
+    Ok(())
 }
 
 fn distributions(out: &mut String, report: &Report, found: &FileSystemReport) -> fmt::Result {
-    let shown = [
+    let shown: Vec<_> = [
         ("fsync", &found.syncs.latency),
         ("commit", &found.commits.full),
         ("fast commit", &found.commits.fast),
-    ];
-    let shown: Vec<_> = shown.into_iter().filter(|(_, latency)| latency.count > 0).collect();
+    ]
+    .into_iter()
+    .filter(|(_, latency)| latency.count > 0)
+    .collect();
     let latencies: Vec<_> = shown.iter().map(|&(_, latency)| latency).collect();
     let Some(axis) = Axis::of(&latencies) else {
         return Ok(());
@@ -129,7 +127,7 @@ fn distributions(out: &mut String, report: &Report, found: &FileSystemReport) ->
     writeln!(out, "</div>")
 }
 
-/// The place of the detailed timeline, which a script fills.
+/// Writes an empty detailed timeline, which a script fills.
 fn detail(out: &mut String, number: usize, brief: u64) -> fmt::Result {
     writeln!(
         out,
@@ -167,30 +165,31 @@ fn calls(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         return Ok(());
     }
     calls.sort_by_key(|(name, call)| (std::cmp::Reverse(call.latency.total_ns), **name));
-    writeln!(
-        out,
-        "<h3>Other calls</h3><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Call</th>\
-         <th scope=\"col\" class=\"number\">Count</th><th scope=\"col\" class=\"number\">Time</th>\
-         <th scope=\"col\" class=\"number\">Mean</th><th scope=\"col\" class=\"number\">p99</th>\
-         <th scope=\"col\" class=\"number\">Longest</th><th scope=\"col\" class=\"wide\">What it was made of</th>\
-         </tr></thead><tbody>"
-    )?;
+    write!(out, "<h3>Other calls</h3>")?;
+    let columns = [
+        Text("Call"),
+        Number("Count"),
+        Number("Time"),
+        Number("Mean"),
+        Number("p99"),
+        Number("Longest"),
+        Wide("What it was made of"),
+    ];
+    table::begin(out, "", &columns)?;
     for (name, call) in calls {
         let latency = &call.latency;
-        write!(
-            out,
-            "<tr><th scope=\"row\">{name}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"wide\">",
-            latency.count,
-            Time::from(latency.total_ns),
-            Time::from(latency.mean_ns),
-            Time::from(latency.p99_ns),
-            Time::from(latency.max_ns)
-        )?;
-        charts::stacked(out, &call.parts)?;
-        writeln!(out, "</td></tr>")?;
+        Row::begin(out)
+            .head(name)
+            .number(latency.count)
+            .number(Time::from(latency.total_ns))
+            .number(Time::from(latency.mean_ns))
+            .number(Time::from(latency.p99_ns))
+            .number(Time::from(latency.max_ns))
+            .parts(&call.parts)
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")
+    table::end(out);
+    Ok(())
 }
 
 fn actors(out: &mut String, found: &FileSystemReport) -> fmt::Result {
@@ -198,25 +197,24 @@ fn actors(out: &mut String, found: &FileSystemReport) -> fmt::Result {
     if by.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<h3>Whose work was in the commits</h3><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\">Process</th><th scope=\"col\" class=\"number\">Asked for</th>\
-         <th scope=\"col\" class=\"number\">Handles</th><th scope=\"col\" class=\"number\">Metadata blocks</th>\
-         <th scope=\"col\" class=\"number\">Data around commits</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<h3>Whose work was in the commits</h3>")?;
+    let columns = [
+        Text("Process"),
+        Number("Asked for"),
+        Number("Handles"),
+        Number("Metadata blocks"),
+        Number("Data around commits"),
+    ];
+    table::begin(out, "", &columns)?;
     for by in by.iter().take(MAX_ROWS) {
-        writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
-            who(&by.actor),
-            by.asked,
-            by.handles,
-            by.blocks,
-            Size(by.data_bytes as f64)
-        )?;
+        Row::begin(out)
+            .head(who(&by.actor))
+            .number(by.asked)
+            .number(by.handles)
+            .number(by.blocks)
+            .number(Size(by.data_bytes as f64))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, by.len(), MAX_ROWS)
 }

@@ -1,4 +1,4 @@
-//! Findings with what they rest on and what would help, and warnings.
+//! Findings with their evidence and remedies, and warnings.
 
 use std::fmt::{self, Write as _};
 
@@ -129,7 +129,7 @@ fn warnings(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-/// What stands between backquotes as code.
+/// Marks text between backquotes as code.
 fn code(text: &str) -> String {
     let mut shown = String::new();
     for (index, piece) in text.split('`').enumerate() {

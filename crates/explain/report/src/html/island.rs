@@ -2,12 +2,12 @@
 
 use luc_graphs::escape::is_steering;
 
-/// A name as it stands in JSON inside a script element: clipped; quotes are the JSON writer's task.
+/// Clips a name for JSON inside a script element. Quotes are left to the JSON writer.
 pub(super) fn clipped(name: &str) -> String {
     name.chars().filter(|&c| !is_steering(c)).take(64).collect()
 }
 
-/// JSON that may stand in a script element: nothing in it can end the element or begin a comment.
+/// Escapes JSON for a script element: nothing in it can end the element or begin a comment.
 pub(super) fn island(json: &serde_json::Value) -> String {
     json.to_string()
         .replace('<', "\\u003c")

@@ -1,8 +1,8 @@
-//! What the names in a report mean, in a line each, and how they are coloured.
+//! Meanings and colours of the names in a report.
 
 use luc_explain::{FindingKind, Part, Remedy};
 
-/// What a part of a call's time is.
+/// Explains a part of a call's time.
 pub(super) fn of_part(part: Part) -> &'static str {
     match part {
         Part::DataWriteback => "the file's data was on its way to the disk",
@@ -28,24 +28,24 @@ pub(super) fn of_part(part: Part) -> &'static str {
     }
 }
 
-/// A part's name as people read it.
+/// Returns a part's name in words.
 pub(super) fn label(part: Part) -> String {
     part.name().replace('_', " ")
 }
 
-/// A finding's name as people read it.
+/// Returns a finding's name in words.
 pub(super) fn finding(kind: FindingKind) -> String {
     kind.name().replace('_', " ")
 }
 
-/// A predicted gain: `+73 %`.
+/// Formats a predicted gain: `+73 %`.
 pub(super) fn gain(remedy: &Remedy) -> Option<String> {
     let gain = remedy.predicted_gain.filter(|gain| gain.is_finite())?;
     Some(format!("{:+.0} %", gain * 100.0))
 }
 
-/// Colours of parts, in the light and in the dark scheme, in the order of [`Part::ALL`]. Own commits are blue,
-/// what somebody else's work costs is red to yellow.
+/// Colours of parts in the light and in the dark scheme, in the order of [`Part::ALL`]. Own commits are blue; costs of
+/// others' work are red to yellow.
 pub(super) const COLOURS: [(&str, &str); Part::ALL.len()] = [
     ("#0f8f83", "#2fb5a7"),
     ("#d1495b", "#f0717f"),

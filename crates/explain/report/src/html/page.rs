@@ -1,4 +1,4 @@
-//! The page as a whole.
+//! The frame of the page: header, key figures, sections, footer.
 
 use std::fmt::{self, Write as _};
 
@@ -9,6 +9,7 @@ use luc_units::figures::{Share, Time, three_digits, utc};
 use serde_json::json;
 
 use super::island::island;
+use super::table::{self, Column, Row};
 use super::timeline::Timeline;
 use super::{file_system, findings, meaning, sharing, tables};
 
@@ -72,12 +73,12 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
     )
 }
 
-/// Whether there is more to say than that it was written to.
+/// Returns whether the file system had fsyncs or commits.
 fn is_busy(found: &FileSystemReport) -> bool {
     found.syncs.latency.count > 0 || found.commits.full.count > 0 || found.commits.fast.count > 0
 }
 
-/// A colour for each part, as a class and as a variable for the script.
+/// Writes each part's colour, as a class and as a variable for the script.
 fn colours(out: &mut String) -> fmt::Result {
     let colours = || Part::ALL.into_iter().zip(meaning::COLOURS);
     write!(out, ":root{{")?;
@@ -138,7 +139,7 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</p></div></header>")
 }
 
-/// The key figures of the busiest file system.
+/// Writes the key figures of the busiest file system.
 fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) -> fmt::Result {
     let Some(found) = found else {
         return Ok(());
@@ -188,7 +189,7 @@ fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) 
     writeln!(out, "</dl></section>")
 }
 
-/// File systems without a section.
+/// Lists the file systems without a section.
 fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) -> fmt::Result {
     let rest: Vec<&FileSystemReport> = report
         .file_systems
@@ -198,26 +199,26 @@ fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) ->
     if rest.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"others\"><h2>Other file systems</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\">Mounted on</th><th scope=\"col\">Type</th>\
-         <th scope=\"col\" class=\"number\">Calls</th><th scope=\"col\" class=\"number\">Time in calls</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"others\"><h2>Other file systems</h2>")?;
+    let columns = [
+        Column::Text("Mounted on"),
+        Column::Text("Type"),
+        Column::Number("Calls"),
+        Column::Number("Time in calls"),
+    ];
+    table::begin(out, "", &columns)?;
     for found in rest.iter().take(50) {
         let calls = found.calls.values().map(|call| &call.latency);
         let count: u64 = calls.clone().map(|latency| latency.count).sum();
         let ns = calls.fold(0_u64, |sum, latency| sum.saturating_add(latency.total_ns));
-        writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
-            findings::place(report, found.dev),
-            Text(&found.kind),
-            count,
-            Time::from(ns)
-        )?;
+        Row::begin(out)
+            .head(findings::place(report, found.dev))
+            .text(Text(&found.kind))
+            .number(count)
+            .number(Time::from(ns))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     tables::more(out, rest.len(), 50)?;
     writeln!(out, "</section>")
 }

@@ -1,4 +1,4 @@
-//! Tasks that share a disk: what it costs, and who slowed whom.
+//! Tasks that share a disk: its cost, and who slowed whom.
 
 use std::fmt::{self, Write as _};
 
@@ -7,15 +7,16 @@ use luc_graphs::escape::Text;
 use luc_units::figures::{Share, Size, Time};
 
 use super::findings::{place, who};
+use super::table::{self, Column, Row};
 use super::tables::more;
 use crate::text::summary;
 
-/// Disks that are shown,
+/// Maximum number of shown disks.
 const MAX_DISKS: usize = 8;
-/// and rows of each table.
+/// Maximum number of rows of a table.
 const MAX_ROWS: usize = 20;
 
-/// The disks for which tasks contended.
+/// Writes the section of the disks for which tasks contended.
 pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
     let shared = report.disks.iter().filter_map(|disk| {
         let found = disk.contention.as_ref()?;
@@ -39,66 +40,58 @@ pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-fn head(out: &mut String, first: &[&str], columns: &[&str]) -> fmt::Result {
-    write!(out, "<div class=\"scroll\"><table><thead><tr>")?;
-    for name in first {
-        write!(out, "<th scope=\"col\">{name}</th>")?;
-    }
-    for name in columns {
-        write!(out, "<th scope=\"col\" class=\"number\">{name}</th>")?;
-    }
-    writeln!(out, "</tr></thead><tbody>")
-}
-
-fn numbers(out: &mut String, cells: &[String]) -> fmt::Result {
-    for cell in cells {
-        write!(out, "<td class=\"number\">{cell}</td>")?;
-    }
-    writeln!(out, "</tr>")
-}
-
 fn tasks(out: &mut String, found: &Contention) -> fmt::Result {
-    let columns =
-        ["Device", "Bytes", "Reads on", "Switches", "They cost", "Await", "Service", "Alone"];
-    head(out, &["Task"], &columns)?;
+    let columns = [
+        Column::Text("Task"),
+        Column::Number("Device"),
+        Column::Number("Bytes"),
+        Column::Number("Reads on"),
+        Column::Number("Switches"),
+        Column::Number("They cost"),
+        Column::Number("Await"),
+        Column::Number("Service"),
+        Column::Number("Alone"),
+    ];
+    table::begin(out, "", &columns)?;
     for task in found.tasks.iter().take(MAX_ROWS) {
-        write!(out, "<tr><th scope=\"row\">{}</th>", who(&task.actor))?;
         let alone = task.undisturbed_bytes_per_s;
-        let cells = [
-            Share::of(task.device_ns, found.busy_ns).to_string(),
-            Size(task.bytes as f64).to_string(),
-            Share(task.continuing).to_string(),
-            task.switches.to_string(),
-            Time::from(task.switch_ns).to_string(),
-            Time::from(task.await_ns).to_string(),
-            Time::from(task.service_ns).to_string(),
-            alone.map_or_else(|| "–".to_owned(), |rate| format!("{}/s", Size(rate))),
-        ];
-        numbers(out, &cells)?;
+        Row::begin(out)
+            .head(who(&task.actor))
+            .number(Share::of(task.device_ns, found.busy_ns))
+            .number(Size(task.bytes as f64))
+            .number(Share(task.continuing))
+            .number(task.switches)
+            .number(Time::from(task.switch_ns))
+            .number(Time::from(task.await_ns))
+            .number(Time::from(task.service_ns))
+            .number(alone.map_or_else(|| "–".to_owned(), |rate| format!("{}/s", Size(rate))))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")
+    table::end(out);
+    Ok(())
 }
 
 fn pairs(out: &mut String, found: &Contention) -> fmt::Result {
     if found.slowed.is_empty() {
         return Ok(());
     }
-    let first = ["Waited", "While the disk served"];
-    head(out, &first, &["Time", "Switches", "They cost"])?;
+    let columns = [
+        Column::Text("Waited"),
+        Column::Text("While the disk served"),
+        Column::Number("Time"),
+        Column::Number("Switches"),
+        Column::Number("They cost"),
+    ];
+    table::begin(out, "", &columns)?;
     for pair in found.slowed.iter().take(MAX_ROWS) {
-        write!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td>",
-            who(&pair.victim),
-            who(&pair.culprit)
-        )?;
-        let cells = [
-            Time::from(pair.waited_ns).to_string(),
-            pair.switches.to_string(),
-            Time::from(pair.switch_ns).to_string(),
-        ];
-        numbers(out, &cells)?;
+        Row::begin(out)
+            .head(who(&pair.victim))
+            .text(who(&pair.culprit))
+            .number(Time::from(pair.waited_ns))
+            .number(pair.switches)
+            .number(Time::from(pair.switch_ns))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, found.slowed.len(), MAX_ROWS)
 }

@@ -1,4 +1,4 @@
-//! Who waited for whom, the slowest fsyncs, disks, and where all time went.
+//! Tables of waits by victim and culprit, of the slowest fsyncs, of disks, and of all time.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -7,16 +7,16 @@ use luc_explain::{Account, Actor, Report};
 use luc_graphs::escape::Text;
 use luc_units::figures::{Share, Size, Time};
 
-use super::charts;
 use super::findings::{place, who};
+use super::table::{self, Column, Row};
 use crate::text::peer;
 
 /// Maximum number of victims and of culprits in the matrix.
-const MAX_PARTIES: usize = 12;
+const MAX_ACTORS: usize = 12;
 /// Maximum number of rows of other tables.
 const MAX_ROWS: usize = 25;
 
-/// "... and 7 more".
+/// Writes "... and 7 more", if rows are left out.
 pub(super) fn more(out: &mut String, count: usize, shown: usize) -> fmt::Result {
     match count.saturating_sub(shown) {
         0 => Ok(()),
@@ -27,7 +27,7 @@ pub(super) fn more(out: &mut String, count: usize, shown: usize) -> fmt::Result 
     }
 }
 
-/// Processes are told apart by cgroup, too.
+/// Process and cgroup: a process has a row for each cgroup.
 type Id = (u32, u64);
 
 fn id(actor: &Actor) -> Id {
@@ -51,8 +51,8 @@ impl<'a> Matrix<'a> {
             cell.0 = cell.0.saturating_add(blame.waited_ns);
             cell.1 = cell.1.saturating_add(blame.load_ns);
             cell.2 = cell.2.saturating_add(blame.waits);
-            grow(&mut matrix.victims, victim, blame.waited_ns);
-            grow(&mut matrix.culprits, culprit, blame.waited_ns);
+            add_time(&mut matrix.victims, victim, blame.waited_ns);
+            add_time(&mut matrix.culprits, culprit, blame.waited_ns);
         }
         for actors in [&mut matrix.victims, &mut matrix.culprits] {
             actors.sort_by_key(|&(actor, ns)| (std::cmp::Reverse(ns), id(actor)));
@@ -61,14 +61,14 @@ impl<'a> Matrix<'a> {
     }
 }
 
-fn grow<'a>(sums: &mut Vec<(&'a Actor, u64)>, actor: &'a Actor, ns: u64) {
+fn add_time<'a>(sums: &mut Vec<(&'a Actor, u64)>, actor: &'a Actor, ns: u64) {
     match sums.iter_mut().find(|(found, _)| id(found) == id(actor)) {
         Some((_, sum)) => *sum = sum.saturating_add(ns),
         None => sums.push((actor, ns)),
     }
 }
 
-/// Who waited for whose work.
+/// Writes the matrix of victims and culprits.
 pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     if report.blame.is_empty() {
         return Ok(());
@@ -82,12 +82,12 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
          cell for what the culprit's data added.</span></p><div class=\"scroll\"><table class=\"matrix\"><thead><tr><th scope=\"col\">waited \
          ↓ for the work of →</th>"
     )?;
-    let culprits: Vec<_> = matrix.culprits.iter().take(MAX_PARTIES).collect();
+    let culprits: Vec<_> = matrix.culprits.iter().take(MAX_ACTORS).collect();
     for (culprit, _) in &culprits {
         write!(out, "<th scope=\"col\">{}</th>", who(culprit))?;
     }
     writeln!(out, "<th scope=\"col\" class=\"number\">all</th></tr></thead><tbody>")?;
-    for (victim, sum_ns) in matrix.victims.iter().take(MAX_PARTIES) {
+    for (victim, sum_ns) in matrix.victims.iter().take(MAX_ACTORS) {
         write!(out, "<tr><th scope=\"row\">{}</th>", who(victim))?;
         for (culprit, _) in &culprits {
             match matrix.cells.get(&(id(victim), id(culprit))) {
@@ -108,7 +108,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
         writeln!(out, "<td class=\"number\">{}</td></tr>", Time::from(*sum_ns))?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(out, matrix.victims.len().max(matrix.culprits.len()), MAX_PARTIES)?;
+    more(out, matrix.victims.len().max(matrix.culprits.len()), MAX_ACTORS)?;
     writeln!(out, "</section>")
 }
 
@@ -116,69 +116,70 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
     if report.slowest.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"slowest\"><h2>The slowest fsyncs</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\" class=\"number\">Took</th><th scope=\"col\">Process</th>\
-         <th scope=\"col\">Call</th><th scope=\"col\">File system</th><th scope=\"col\" class=\"number\">Inode</th>\
-         <th scope=\"col\" class=\"number\">Began at</th><th scope=\"col\" class=\"number\">Commits</th>\
-         <th scope=\"col\" class=\"wide\">What it was made of</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"slowest\"><h2>The slowest fsyncs</h2>")?;
+    let columns = [
+        Column::Number("Took"),
+        Column::Text("Process"),
+        Column::Text("Call"),
+        Column::Text("File system"),
+        Column::Number("Inode"),
+        Column::Number("Began at"),
+        Column::Number("Commits"),
+        Column::Wide("What it was made of"),
+    ];
+    table::begin(out, "", &columns)?;
     for slow in report.slowest.iter().take(MAX_ROWS) {
-        write!(
-            out,
-            "<tr><td class=\"number\">{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"wide\">",
-            Time::from(slow.duration_ns),
-            who(&slow.actor),
-            slow.kind,
-            place(report, slow.dev),
-            slow.inode,
-            Time::from(slow.enter_ns.saturating_sub(report.trace.start_ns)),
-            slow.commits.len()
-        )?;
-        charts::stacked(out, &slow.parts)?;
-        writeln!(out, "</td></tr>")?;
+        Row::begin(out)
+            .number(Time::from(slow.duration_ns))
+            .head(who(&slow.actor))
+            .text(slow.kind)
+            .text(place(report, slow.dev))
+            .number(slow.inode)
+            .number(Time::from(slow.enter_ns.saturating_sub(report.trace.start_ns)))
+            .number(slow.commits.len())
+            .parts(&slow.parts)
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, report.slowest.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
-/// How long services took to answer.
+/// Writes the latencies of services.
 pub(super) fn services(out: &mut String, report: &Report) -> fmt::Result {
     if report.services.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"services\"><h2>How long requests took</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\">Program</th><th scope=\"col\">Side</th><th scope=\"col\" class=\"number\">Port</th>\
-         <th scope=\"col\">Peer</th><th scope=\"col\" class=\"number\">Requests/s</th>\
-         <th scope=\"col\" class=\"number\">Median</th><th scope=\"col\" class=\"number\">p99</th>\
-         <th scope=\"col\" class=\"number\">p99.9</th><th scope=\"col\" class=\"number\">Worst interval: p99</th>\
-         <th scope=\"col\" class=\"number\">It began at</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"services\"><h2>How long requests took</h2>")?;
+    let columns = [
+        Column::Text("Program"),
+        Column::Text("Side"),
+        Column::Number("Port"),
+        Column::Text("Peer"),
+        Column::Number("Requests/s"),
+        Column::Number("Median"),
+        Column::Number("p99"),
+        Column::Number("p99.9"),
+        Column::Number("Worst interval: p99"),
+        Column::Number("It began at"),
+    ];
+    table::begin(out, "", &columns)?;
     for service in report.services.iter().take(MAX_ROWS) {
         let latency = &service.latency;
-        writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td>{}</td>\
-             <td class=\"number\">{:.1}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
-            Text(&service.program),
-            service.side,
-            service.port,
-            Text(&peer(service)),
-            service.per_s,
-            Time::from(latency.p50_ns),
-            Time::from(latency.p99_ns),
-            Time::from(latency.p999_ns),
-            Time::from(service.worst.p99_ns),
-            Time::from(service.worst.since_start_ns),
-        )?;
+        Row::begin(out)
+            .head(Text(&service.program))
+            .text(service.side)
+            .number(service.port)
+            .text(Text(&peer(service)))
+            .number(format_args!("{:.1}", service.per_s))
+            .number(Time::from(latency.p50_ns))
+            .number(Time::from(latency.p99_ns))
+            .number(Time::from(latency.p999_ns))
+            .number(Time::from(service.worst.p99_ns))
+            .number(Time::from(service.worst.since_start_ns))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, report.services.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
@@ -187,40 +188,42 @@ pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
     if report.disks.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"disks\"><h2>Disks</h2><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Disk</th>\
-         <th scope=\"col\">Requests</th><th scope=\"col\" class=\"number\">Count</th>\
-         <th scope=\"col\" class=\"number\">Mean</th><th scope=\"col\" class=\"number\">Median</th>\
-         <th scope=\"col\" class=\"number\">p99</th><th scope=\"col\" class=\"number\">Longest</th>\
-         <th scope=\"col\" class=\"number\">Bytes in all</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"disks\"><h2>Disks</h2>")?;
+    let columns = [
+        Column::Text("Disk"),
+        Column::Text("Requests"),
+        Column::Number("Count"),
+        Column::Number("Mean"),
+        Column::Number("Median"),
+        Column::Number("p99"),
+        Column::Number("Longest"),
+        Column::Number("Bytes in all"),
+    ];
+    table::begin(out, "", &columns)?;
     for disk in report.disks.iter().take(MAX_ROWS) {
         for (index, (kind, latency)) in disk.device.iter().enumerate() {
             let bytes = match index {
                 0 if disk.bytes > 0 => Size(disk.bytes as f64).to_string(),
                 _ => String::new(),
             };
-            writeln!(
-                out,
-                "<tr><th scope=\"row\">{}</th><td>{kind}</td><td class=\"number\">{}</td>\
-                 <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td class=\"number\">{}</td><td class=\"number\">{bytes}</td></tr>",
-                disk.dev,
-                latency.count,
-                Time::from(latency.mean_ns),
-                Time::from(latency.p50_ns),
-                Time::from(latency.p99_ns),
-                Time::from(latency.max_ns),
-            )?;
+            Row::begin(out)
+                .head(disk.dev)
+                .text(kind)
+                .number(latency.count)
+                .number(Time::from(latency.mean_ns))
+                .number(Time::from(latency.p50_ns))
+                .number(Time::from(latency.p99_ns))
+                .number(Time::from(latency.max_ns))
+                .number(bytes)
+                .end();
         }
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, report.disks.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
-/// Where all time went, by process and by cgroup.
+/// Writes the time of all threads, by process and by cgroup.
 pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
     let accounts = &report.accounts;
     if accounts.processes.is_empty() && accounts.cgroups.is_empty() {
@@ -242,13 +245,13 @@ pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
         Some(process) => format!("process {process}"),
         None => String::new(),
     };
-    table(out, "Process", &accounts.processes, process)?;
+    account_table(out, "Process", &accounts.processes, process)?;
     let cgroup = |account: &Account| format!("cgroup {}", account.cgroup);
-    table(out, "Cgroup", &accounts.cgroups, cgroup)?;
+    account_table(out, "Cgroup", &accounts.cgroups, cgroup)?;
     writeln!(out, "</section>")
 }
 
-/// What threads do, with the classes of their colours.
+/// States of threads, with the classes of their colours.
 const STATES: [(&str, &str); 6] = [
     ("s-user", "user"),
     ("s-system", "system"),
@@ -258,7 +261,7 @@ const STATES: [(&str, &str); 6] = [
     ("s-idle", "idle"),
 ];
 
-fn states(account: &Account) -> [u64; 6] {
+fn state_times(account: &Account) -> [u64; 6] {
     let blocked_ns = account.blocked.values().fold(0, |sum: u64, &ns| sum.saturating_add(ns));
     [
         account.user_ns,
@@ -270,48 +273,48 @@ fn states(account: &Account) -> [u64; 6] {
     ]
 }
 
-fn table(
+fn account_table(
     out: &mut String,
-    what: &str,
+    what: &'static str,
     accounts: &[Account],
     name: impl Fn(&Account) -> String,
 ) -> fmt::Result {
     if accounts.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">{what}</th>\
-         <th scope=\"col\" class=\"number\">Thread time</th><th scope=\"col\" class=\"number\">Processor</th>\
-         <th scope=\"col\" class=\"number\">Files and disks</th><th scope=\"col\" class=\"number\">Idle</th>\
-         <th scope=\"col\" class=\"wide\">All of it</th></tr></thead><tbody>"
-    )?;
+    let columns = [
+        Column::Text(what),
+        Column::Number("Thread time"),
+        Column::Number("Processor"),
+        Column::Number("Files and disks"),
+        Column::Number("Idle"),
+        Column::Wide("All of it"),
+    ];
+    table::begin(out, "", &columns)?;
     for account in accounts.iter().take(MAX_ROWS) {
-        let states = states(account);
+        let states = state_times(account);
         let known_ns = states.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns));
         let whole_ns = account.wall_ns.max(known_ns);
-        write!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"wide\"><div class=\"stack\">",
-            name(account),
-            Time::from(account.wall_ns),
-            Time::from(account.user_ns.saturating_add(account.system_ns)),
-            Time::from(account.storage_ns),
-            Time::from(account.idle_ns)
-        )?;
+        let mut bar = String::new();
         for ((class, name), ns) in STATES.into_iter().zip(states) {
             let share = Share::of(ns, whole_ns);
             if share.0 >= 0.002 {
                 let percent = share.0 * 100.0;
                 write!(
-                    out,
+                    bar,
                     "<i class=\"{class}\" style=\"width:{percent:.2}%\" title=\"{name}: {share}\"></i>"
                 )?;
             }
         }
-        writeln!(out, "</div></td></tr>")?;
+        Row::begin(out)
+            .head(name(account))
+            .number(Time::from(account.wall_ns))
+            .number(Time::from(account.user_ns.saturating_add(account.system_ns)))
+            .number(Time::from(account.storage_ns))
+            .number(Time::from(account.idle_ns))
+            .wide(format_args!("<div class=\"stack\">{bar}</div>"))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, accounts.len(), MAX_ROWS)
 }

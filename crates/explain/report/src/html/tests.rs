@@ -1,4 +1,4 @@
-//! Whatever a trace says, the page is well formed, bounded, and no name in it is markup.
+//! For any trace the page is well formed and bounded, and no name in it is markup.
 
 use luc_events::codes::{SyncKind, WaitState};
 use luc_events::tables::{Commit, Sync, Wait};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::*;
 use crate::random::{events, exported};
 
-/// What the script gets.
+/// Returns the data of the script.
 fn island(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"timelines\">").unwrap();
     let (json, _) = rest.split_once("</script>").unwrap();

@@ -1,12 +1,12 @@
-//! What the timelines show: sums over the whole trace, and some periods of it in detail.
+//! Data of the timelines: sums over the whole trace, and some periods in detail.
 //!
-//! The trace is cut into periods while it goes by. Kept are the one with the slowest fsync and a few others at
-//! even distances, of which in the end the one counts whose mean fsync is nearest to that of all: a typical period.
+//! The trace is cut into periods while it is read. Kept are the period with the slowest fsync and a few others at even
+//! distances. The typical period is the one of these whose mean fsync is nearest to that of all.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use luc_events::codes::CommitKind;
-use luc_events::tables::{Commit, Task};
+use luc_events::tables::{Call, Commit, Sync, Task};
 use luc_events::{Dev, Pid, Tgid, Transaction};
 use luc_explain::{ExplainedCall, ExplainedSync, Part};
 use serde_json::{Value, json};
@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 use super::bins::Bins;
 use super::island::clipped;
 
-/// File systems of which there are timelines: the first that were synced.
+/// Maximum number of file systems with timelines: the first that were synced.
 const MAX_FILE_SYSTEMS: usize = 16;
-/// Pieces of calls in one period.
+/// Maximum number of pieces of calls in a period.
 pub(super) const MAX_PIECES: usize = 6_000;
-/// Calls in one period.
+/// Maximum number of calls in a period.
 const MAX_CALLS: usize = 2_000;
-/// Commits in one period.
+/// Maximum number of commits in a period.
 const MAX_COMMITS: usize = 1_500;
-/// Periods to choose a typical one from.
+/// Maximum number of periods to choose a typical one from.
 const MAX_SAMPLES: usize = 8;
-/// Threads that are shown of a period, those with most time in calls.
+/// Maximum number of shown threads of a period: those with most time in calls.
 const MAX_LANES: usize = 64;
-/// Calls other than syncs that did not wait and took less than this are not shown.
+/// Minimum time of a call other than a sync that is shown although it did not wait.
 pub(super) const BRIEF_NS: u64 = 100_000;
 
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ struct CommitBar {
     served: u64,
 }
 
-/// Calls and commits of some time.
+/// Calls and commits of a part of the trace.
 #[derive(Clone, Debug, Default)]
 struct Period {
     calls: Vec<Bar>,
@@ -62,7 +62,7 @@ impl Period {
         self.pieces >= MAX_PIECES || self.calls.len() >= MAX_CALLS
     }
 
-    /// From the first call's beginning to the last one's end.
+    /// Returns the beginning of the first call and the end of the last one.
     fn span(&self) -> (u64, u64) {
         let from_ns = self.calls.iter().map(|call| call.enter_ns).min();
         let to_ns = self.calls.iter().map(|call| call.exit_ns).max();
@@ -81,7 +81,7 @@ pub(super) struct Lane {
     recent: VecDeque<CommitBar>,
     samples: Vec<Period>,
     slowest: Option<Period>,
-    /// One period in this many is kept.
+    /// One of this many periods is kept.
     every: u64,
     closed: u64,
     syncs: u64,
@@ -89,7 +89,7 @@ pub(super) struct Lane {
     brief: u64,
 }
 
-/// All that is collected.
+/// Timelines of all file systems.
 #[derive(Debug)]
 pub(super) struct Timeline {
     origin_ns: u64,
@@ -102,7 +102,7 @@ impl Timeline {
         Self { origin_ns, names: HashMap::new(), lanes: BTreeMap::new() }
     }
 
-    /// What is known of a file system.
+    /// Returns the timeline of a file system.
     pub(super) fn lane(&self, dev: Dev) -> Option<&Lane> {
         self.lanes.get(&dev)
     }
@@ -112,18 +112,7 @@ impl Timeline {
             return None;
         }
         let origin_ns = self.origin_ns;
-        Some(self.lanes.entry(dev).or_insert_with(|| Lane {
-            bins: Bins::new(origin_ns),
-            current: Period::default(),
-            recent: VecDeque::new(),
-            samples: Vec::new(),
-            slowest: None,
-            every: 1,
-            closed: 0,
-            syncs: 0,
-            sync_ns: 0,
-            brief: 0,
-        }))
+        Some(self.lanes.entry(dev).or_insert_with(|| Lane::new(origin_ns)))
     }
 
     pub(super) fn task(&mut self, row: &Task) {
@@ -165,15 +154,10 @@ impl Timeline {
         period.syncs += 1;
         period.sync_ns = period.sync_ns.saturating_add(length_ns);
         period.slowest_ns = period.slowest_ns.max(length_ns);
-        lane.bar(Bar {
-            thread: row.thread,
-            process: row.process,
-            kind: row.kind.name(),
-            enter_ns: row.enter_ns,
-            exit_ns: row.exit_ns,
-            own: sync.own.map(|own| own.transaction),
-            pieces: sync.pieces.to_vec(),
-        });
+        let own = sync.own.map(|own| own.transaction);
+        let pieces = sync.pieces.to_vec();
+        let &Sync { thread, process, enter_ns, exit_ns, .. } = row;
+        lane.add(Bar { thread, process, kind: row.kind.name(), enter_ns, exit_ns, own, pieces });
     }
 
     pub(super) fn call(&mut self, call: &ExplainedCall<'_>) {
@@ -187,15 +171,9 @@ impl Timeline {
             lane.brief += 1;
             return;
         }
-        lane.bar(Bar {
-            thread: row.thread,
-            process: row.process,
-            kind: row.kind.name(),
-            enter_ns: row.enter_ns,
-            exit_ns: row.exit_ns,
-            own: None,
-            pieces: call.pieces.to_vec(),
-        });
+        let (kind, pieces) = (row.kind.name(), call.pieces.to_vec());
+        let &Call { thread, process, enter_ns, exit_ns, .. } = row;
+        lane.add(Bar { thread, process, kind, enter_ns, exit_ns, own: None, pieces });
     }
 
     /// Ends the last periods.
@@ -205,12 +183,15 @@ impl Timeline {
         }
     }
 
-    /// The periods of a file system that are shown in detail, for the script.
+    /// Returns the detailed periods of a file system, for the script.
     pub(super) fn details(&self, dev: Dev) -> Vec<Value> {
         let Some(lane) = self.lanes.get(&dev) else {
             return Vec::new();
         };
-        lane.chosen().into_iter().map(|(title, period)| self.detail(title, period)).collect()
+        lane.detailed_periods()
+            .into_iter()
+            .map(|(title, period)| self.detail(title, period))
+            .collect()
     }
 
     fn detail(&self, title: &str, period: &Period) -> Value {
@@ -236,7 +217,8 @@ impl Timeline {
         most.sort_by_key(|&(id, _)| (std::cmp::Reverse(sum_ns(id.0)), id));
         let shown = most.into_iter().map(|((process, thread), (_, mut calls))| {
             calls.sort_by_key(|call| (call.enter_ns, call.exit_ns));
-            let bars: Vec<Value> = calls.into_iter().map(|call| bar(call, from_ns)).collect();
+            let bars: Vec<Value> =
+                calls.into_iter().map(|call| encode_call(call, from_ns)).collect();
             let name = self.names.get(&thread).map_or("", String::as_str);
             json!({"name": name, "process": process.0, "thread": thread.0, "calls": bars})
         });
@@ -265,8 +247,8 @@ impl Timeline {
     }
 }
 
-/// A call for the script: begin, length, name, own transaction, then parts and lengths; microseconds.
-fn bar(call: &Bar, from_ns: u64) -> Value {
+/// Encodes a call for the script: begin, length, name, own transaction, then parts and lengths, in microseconds.
+fn encode_call(call: &Bar, from_ns: u64) -> Value {
     let mut values = vec![
         json!(call.enter_ns.saturating_sub(from_ns) / 1_000),
         json!(call.exit_ns.saturating_sub(call.enter_ns) / 1_000),
@@ -285,17 +267,32 @@ fn bar(call: &Bar, from_ns: u64) -> Value {
 }
 
 impl Lane {
-    /// Whether any period can be shown.
+    fn new(origin_ns: u64) -> Self {
+        Self {
+            bins: Bins::new(origin_ns),
+            current: Period::default(),
+            recent: VecDeque::new(),
+            samples: Vec::new(),
+            slowest: None,
+            every: 1,
+            closed: 0,
+            syncs: 0,
+            sync_ns: 0,
+            brief: 0,
+        }
+    }
+
+    /// Returns whether any period can be shown.
     pub(super) fn has_details(&self) -> bool {
         self.closed > 0
     }
 
-    /// Calls that did not wait and were too short to be shown.
+    /// Returns the number of calls that did not wait and were too short to be shown.
     pub(super) fn brief(&self) -> u64 {
         self.brief
     }
 
-    fn bar(&mut self, bar: Bar) {
+    fn add(&mut self, bar: Bar) {
         self.current.pieces += bar.pieces.len();
         self.current.calls.push(bar);
         if self.current.is_full() {
@@ -330,7 +327,7 @@ impl Lane {
         }
     }
 
-    fn chosen(&self) -> Vec<(&'static str, &Period)> {
+    fn detailed_periods(&self) -> Vec<(&'static str, &Period)> {
         if self.closed == 1 {
             let whole = self.slowest.iter();
             return whole.map(|period| ("the whole trace", period)).collect();
@@ -340,10 +337,9 @@ impl Lane {
             .samples
             .iter()
             .filter(|period| period.is_full())
-            .min_by_key(|period| period.mean_ns().abs_diff(mean_ns));
-        let typical = typical.map(|period| ("a typical period", period));
-        let slowest = self.slowest.iter();
-        let slowest = slowest.map(|period| ("around the slowest fsync", period));
+            .min_by_key(|period| period.mean_ns().abs_diff(mean_ns))
+            .map(|period| ("a typical period", period));
+        let slowest = self.slowest.iter().map(|period| ("around the slowest fsync", period));
         let mut chosen: Vec<_> = typical.into_iter().chain(slowest).collect();
         chosen.dedup_by_key(|(_, period)| period.span());
         chosen

@@ -11,7 +11,7 @@ impl Labels {
         Self::default()
     }
 
-    /// The same and one more.
+    /// Returns the labels with one more.
     pub(super) fn with(&self, name: &str, value: impl Display) -> Self {
         let mut text = self.0.clone();
         if !text.is_empty() {
@@ -33,7 +33,7 @@ impl Labels {
     }
 }
 
-/// Which of the formats.
+/// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     OpenMetrics,
@@ -41,17 +41,18 @@ pub enum Style {
     Prometheus,
 }
 
-/// The types that are used.
+/// The type of a family.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum FamilyKind {
     Counter,
     Gauge,
     Histogram,
     Info,
 }
 
-impl Kind {
-    /// Its name where it has one. Prometheus' format has no info, and OpenMetrics' would be refused by its readers.
+impl FamilyKind {
+    /// Returns the name of the type, if the format has one. Prometheus' format has no info, and its readers would
+    /// refuse that of OpenMetrics.
     fn name(self, style: Style) -> Option<&'static str> {
         match (self, style) {
             (Self::Counter, _) => Some("counter"),
@@ -65,13 +66,13 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Family {
     name: &'static str,
-    kind: Kind,
+    kind: FamilyKind,
     help: &'static str,
     samples: String,
 }
 
 impl Family {
-    /// One sample; what is no finite number is left out.
+    /// Adds a sample, unless its value is not finite.
     pub(super) fn sample(&mut self, suffix: &str, labels: &Labels, value: f64) {
         if !value.is_finite() {
             return;
@@ -85,7 +86,7 @@ impl Family {
         };
     }
 
-    /// Units that names end in.
+    /// Returns the unit that the name ends in.
     fn unit(&self) -> Option<&'static str> {
         ["seconds", "bytes", "ratio"].into_iter().find(|unit| {
             let rest = self.name.strip_suffix(unit);
@@ -94,7 +95,7 @@ impl Family {
     }
 }
 
-/// All families, in the order of their first samples; the samples of each stand together.
+/// All families, in the order of their first samples. The samples of a family follow each other.
 #[derive(Debug, Default)]
 pub(super) struct Families(Vec<Family>);
 
@@ -102,24 +103,45 @@ impl Families {
     pub(super) fn family(
         &mut self,
         name: &'static str,
-        kind: Kind,
+        kind: FamilyKind,
         help: &'static str,
     ) -> &mut Family {
-        let index = self.0.iter().position(|family| family.name == name);
-        let index = index.unwrap_or_else(|| {
+        let index = self.0.iter().position(|family| family.name == name).unwrap_or_else(|| {
             self.0.push(Family { name, kind, help, samples: String::new() });
             self.0.len() - 1
         });
         &mut self.0[index]
     }
 
+    /// Adds a sample of a counter.
+    pub(super) fn counter(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        labels: &Labels,
+        total: f64,
+    ) {
+        self.family(name, FamilyKind::Counter, help).sample("_total", labels, total);
+    }
+
+    /// Adds a sample of a gauge.
+    pub(super) fn gauge(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        labels: &Labels,
+        value: f64,
+    ) {
+        self.family(name, FamilyKind::Gauge, help).sample("", labels, value);
+    }
+
     pub(super) fn text(&self, style: Style) -> String {
         let mut text = String::new();
         let is_open = style == Style::OpenMetrics;
         for family in &self.0 {
-            // Where families of counters have another name than their samples.
+            // In Prometheus' format a family of counters has the name of its samples.
             let total = match family.kind {
-                Kind::Counter if !is_open => "_total",
+                FamilyKind::Counter if !is_open => "_total",
                 _ => "",
             };
             let name = format!("{}{total}", family.name);

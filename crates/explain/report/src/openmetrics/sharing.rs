@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use luc_events::Cgroup;
 use luc_explain::{Basis, Contention, DiskReport};
 
-use super::families::{Families, Kind, Labels};
+use super::families::{Families, Labels};
 use super::seconds;
 
-/// The figures of one disk that tasks share.
+/// Adds the figures of a disk that tasks share.
 pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
     let Some(found) = &disk.contention else {
         return;
@@ -44,19 +44,15 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
     let is_known = found.basis != Basis::Unknown;
     let predicted = predicted.into_iter().filter(|_| is_known);
     for (name, help, value) in [together].into_iter().chain(predicted) {
-        families.family(name, Kind::Gauge, help).sample("", &labels, value);
+        families.gauge(name, help, &labels, value);
     }
     let help = "Times that a disk went from task to task while they contended.";
-    families.family("luc_disk_switches", Kind::Counter, help).sample(
-        "_total",
-        &labels,
-        found.switches as f64,
-    );
+    families.counter("luc_disk_switches", help, &labels, found.switches as f64);
     cgroups(families, &labels, found);
     slowed(families, &labels, found);
 }
 
-/// What cgroups used of the disk. Time from being queued on less time at the device is waiting for other requests.
+/// Adds the disk's use by cgroups. Response time less device time is the wait for other requests.
 fn cgroups(families: &mut Families, labels: &Labels, found: &Contention) {
     let mut sums: BTreeMap<Cgroup, (u64, u64, u64)> = BTreeMap::new();
     for task in found.tasks.iter().filter(|task| !task.is_kernel) {
@@ -88,12 +84,12 @@ fn cgroups(families: &mut Families, labels: &Labels, found: &Contention) {
             ),
         ];
         for (name, help, ns) in counters {
-            families.family(name, Kind::Counter, help).sample("_total", &labels, seconds(ns));
+            families.counter(name, help, &labels, seconds(ns));
         }
     }
 }
 
-/// Who waited for whom, by cgroup.
+/// Adds the waits of cgroups for each other.
 fn slowed(families: &mut Families, labels: &Labels, found: &Contention) {
     let mut sums: BTreeMap<(Cgroup, Cgroup), u64> = BTreeMap::new();
     for pair in found.slowed.iter().filter(|pair| pair.waited_ns > 0) {
@@ -104,10 +100,6 @@ fn slowed(families: &mut Families, labels: &Labels, found: &Contention) {
     for ((victim, culprit), ns) in sums {
         let labels = labels.with("victim", victim).with("culprit", culprit);
         let help = "Time in which a cgroup had a request out while a shared disk served a task of another, or of itself.";
-        families.family("luc_disk_waited_seconds", Kind::Counter, help).sample(
-            "_total",
-            &labels,
-            seconds(ns),
-        );
+        families.counter("luc_disk_waited_seconds", help, &labels, seconds(ns));
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what is written strictly by the specification.
+//! Reads the text strictly by the specification.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// One line: name, labels, value.
+/// Parses a line into name, labels and value.
 fn sample(line: &str) -> Sample {
     let end = line.find(['{', ' ']).expect("a name ends");
     let (name, mut rest) = line.split_at(end);
@@ -54,7 +54,7 @@ fn sample(line: &str) -> Sample {
     (name.to_owned(), labels, value.parse().expect("a number"))
 }
 
-/// Panics if the text is not as the specification wants it; the samples.
+/// Checks the text by the specification. Returns its samples.
 fn check(text: &str) -> Vec<Sample> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     assert!(!body.contains("# EOF"));
@@ -128,7 +128,7 @@ fn histograms(samples: &[Sample]) {
     }
 }
 
-/// The same in Prometheus' format, where a family has the name of its samples, but for histograms.
+/// Checks Prometheus' format, where a family has the name of its samples, except for histograms.
 fn check_old(text: &str) -> Vec<Sample> {
     let (mut family, mut kind) = (String::new(), "");
     let mut samples = Vec::new();
@@ -160,7 +160,7 @@ fn check_old(text: &str) -> Vec<Sample> {
     samples
 }
 
-/// The quantile that Prometheus' `histogram_quantile(0.5, sum by (le) (...))` has.
+/// Computes the median as Prometheus' `histogram_quantile(0.5, sum by (le) (...))` does.
 fn median_of_sum(samples: &[Sample]) -> f64 {
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for (_, labels, value) in samples.iter().filter(|one| one.0.ends_with("_bucket")) {

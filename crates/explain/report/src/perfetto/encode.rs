@@ -1,5 +1,5 @@
-//! Protobuf's wire format, as far as a trace needs it. Seven messages do not pay for a protobuf library and
-//! the code that it generates.
+//! The part of Protobuf's wire format that a trace needs. Seven messages do not pay for a protobuf library and the code
+//! that it generates.
 //!
 //! Source: <https://protobuf.dev/programming-guides/encoding/>.
 
@@ -14,7 +14,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// An unsigned or boolean field, an enumeration, or a signed one that is not negative.
+    /// Writes an unsigned or boolean field, an enumeration, or a signed field that is not negative.
     pub(super) fn uint(&mut self, field: u64, value: u64) {
         self.varint(field << 3 | VARINT);
         self.varint(value);

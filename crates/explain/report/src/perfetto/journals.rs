@@ -1,7 +1,8 @@
-//! Tracks of journals: commits, and whose work was in them.
+//! Tracks of journals: commits, and the work in them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
+use std::ops::Range;
 
 use luc_events::codes::CommitKind;
 use luc_events::tables::{Commit, FileSystem};
@@ -12,24 +13,32 @@ use super::packets::{Begin, Kind, Packets};
 use super::threads::Threads;
 use super::track::Track;
 
-/// Commits of a journal that are kept back, until the calls that waited for them are known.
-const HELD_COMMITS: usize = 1_024;
-/// And no longer than this.
-const HELD_NS: u64 = 10_000_000_000;
-/// Calls that are tied to one commit, the first of them.
+/// Maximum number of a journal's commits that are kept back until the calls that waited for them are known.
+const MAX_HELD_COMMITS: usize = 1_024;
+/// Maximum time that a commit is kept back.
+const MAX_HELD_NS: u64 = 10_000_000_000;
+/// Maximum number of calls that are tied to a commit: the first.
 const MAX_FLOWS: usize = 256;
-/// Owners whose work in one commit is shown, the largest.
+/// Maximum number of owners whose work in a commit is shown: the largest.
 const MAX_OWNERS: usize = 4;
 
-/// A commit whose calls are not all known yet.
+/// A commit that is kept back, because more calls may have waited for it.
 #[derive(Debug)]
 struct Held {
     row: Commit,
-    /// Process, all its bytes, its data.
-    owners: Vec<(Tgid, u64, u64)>,
+    owners: Vec<Owner>,
     data_bytes: u64,
     flows: Vec<u64>,
     served: u64,
+}
+
+/// A process whose work is in a commit.
+#[derive(Debug)]
+struct Owner {
+    process: Tgid,
+    /// All bytes, data included.
+    bytes: u64,
+    data_bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -37,9 +46,9 @@ struct Journal {
     held: VecDeque<Held>,
     has_track: bool,
     has_fast_track: bool,
-    /// Until when its full and its fast commits are written.
+    /// End of the last written commit: full, fast.
     written_ns: [u64; 2],
-    /// When the last full commit had closed its transaction, and the next one began to fill.
+    /// Time when the last full commit closed its transaction, and the next one began to fill.
     closed_ns: u64,
 }
 
@@ -48,6 +57,13 @@ struct Journal {
 struct Work {
     track: u64,
     written_ns: u64,
+}
+
+/// Tracks beside the journal's own, on which the work in its commits is shown.
+struct Tracks<'a> {
+    threads: &'a mut Threads,
+    work: &'a mut HashMap<(Tgid, Dev), Work>,
+    next_flow: &'a mut u64,
 }
 
 #[derive(Debug, Default)]
@@ -62,12 +78,12 @@ impl Journals {
         self.places.insert(row.dev, row.mount_point.clone());
     }
 
-    /// Ties a call to a commit; false if it is not known any more.
+    /// Ties a call to a commit. Returns false if the commit is already written.
     pub(super) fn tie(
         &mut self,
         dev: Dev,
         transaction: Transaction,
-        (enter_ns, exit_ns): (u64, u64),
+        call_ns: &Range<u64>,
         flow: u64,
     ) -> bool {
         let held = self
@@ -77,8 +93,8 @@ impl Journals {
             .flat_map(|journal| journal.held.iter_mut().rev())
             .find(|held| {
                 held.row.transaction == transaction
-                    && held.row.start_ns <= exit_ns
-                    && held.row.end_ns >= enter_ns
+                    && held.row.start_ns <= call_ns.end
+                    && held.row.end_ns >= call_ns.start
             });
         match held {
             Some(held) if held.flows.len() < MAX_FLOWS => {
@@ -89,7 +105,7 @@ impl Journals {
         }
     }
 
-    /// An fsync's own commit.
+    /// Counts an fsync for its own commit.
     pub(super) fn served(&mut self, own: &Commit) {
         let held = self
             .journals
@@ -102,7 +118,7 @@ impl Journals {
         }
     }
 
-    /// Takes in a commit, and writes those that are old enough.
+    /// Keeps a commit back, and writes those that are old enough.
     pub(super) fn commit<W: Write>(
         &mut self,
         packets: &mut Packets<W>,
@@ -118,11 +134,11 @@ impl Journals {
         for &(process, _, bytes) in commit.data {
             by_process.entry(process).or_default().1 += bytes;
         }
-        let mut owners: Vec<(Tgid, u64, u64)> = by_process
+        let mut owners: Vec<Owner> = by_process
             .into_iter()
-            .map(|(process, (bytes, data_bytes))| (process, bytes, data_bytes))
+            .map(|(process, (bytes, data_bytes))| Owner { process, bytes, data_bytes })
             .collect();
-        owners.sort_by_key(|&(process, bytes, _)| (std::cmp::Reverse(bytes), process));
+        owners.sort_by_key(|owner| (std::cmp::Reverse(owner.bytes), owner.process));
         owners.truncate(MAX_OWNERS);
         let held = Held {
             row: row.clone(),
@@ -135,17 +151,18 @@ impl Journals {
         journal.held.push_back(held);
         while let Some(oldest) = journal.held.front() {
             let age_ns = row.end_ns.saturating_sub(oldest.row.end_ns);
-            if journal.held.len() <= HELD_COMMITS && age_ns <= HELD_NS {
+            if journal.held.len() <= MAX_HELD_COMMITS && age_ns <= MAX_HELD_NS {
                 break;
             }
             if let Some(oldest) = journal.held.pop_front() {
                 let place = self.places.get(&row.dev).map_or("", String::as_str);
-                journal.write(packets, place, (threads, &mut self.work, next_flow), oldest);
+                let tracks = Tracks { threads, work: &mut self.work, next_flow };
+                journal.write(packets, place, tracks, oldest);
             }
         }
     }
 
-    /// Writes what was kept back.
+    /// Writes all commits that were kept back.
     pub(super) fn finish<W: Write>(
         &mut self,
         packets: &mut Packets<W>,
@@ -155,7 +172,8 @@ impl Journals {
         for (dev, journal) in &mut self.journals {
             let place = self.places.get(dev).map_or("", String::as_str);
             for held in std::mem::take(&mut journal.held) {
-                journal.write(packets, place, (threads, &mut self.work, next_flow), held);
+                let tracks = Tracks { threads, work: &mut self.work, next_flow };
+                journal.write(packets, place, tracks, held);
             }
         }
     }
@@ -166,7 +184,7 @@ impl Journal {
         &mut self,
         packets: &mut Packets<W>,
         place: &str,
-        (threads, work, next_flow): (&mut Threads, &mut HashMap<(Tgid, Dev), Work>, &mut u64),
+        tracks: Tracks<'_>,
         mut held: Held,
     ) {
         let dev = held.row.dev;
@@ -184,13 +202,13 @@ impl Journal {
                 0 => start_ns,
                 closed_ns => closed_ns.min(start_ns),
             };
-            for &(process, bytes, data_bytes) in &held.owners {
-                let flow = *next_flow;
-                *next_flow += 1;
+            for &Owner { process, bytes, data_bytes } in &held.owners {
+                let flow = *tracks.next_flow;
+                *tracks.next_flow += 1;
                 held.flows.push(flow);
-                let parent = threads.process(packets, process);
-                let track = Track::Work.uuid(work.len() as u32 + 1);
-                let found = work.entry((process, dev)).or_insert_with(|| {
+                let parent = tracks.threads.process(packets, process);
+                let track = Track::Work.uuid(tracks.work.len() as u32 + 1);
+                let found = tracks.work.entry((process, dev)).or_insert_with(|| {
                     let name = &format!("work for commits of {place}");
                     let parent = Some(parent);
                     packets.describe(track, Kind::Named { parent, name });
@@ -231,7 +249,7 @@ impl Journal {
         };
         packets.begin(track, start_ns, &begin);
         if !is_fast {
-            phases(packets, track, row, (start_ns, end_ns));
+            phases(packets, track, row, start_ns, end_ns);
         }
         packets.end(track, end_ns);
         if !is_fast {
@@ -269,12 +287,13 @@ impl Journal {
     }
 }
 
-/// The commit's phases, inside it.
+/// Writes a commit's phases inside its slice.
 fn phases<W: Write>(
     packets: &mut Packets<W>,
     track: u64,
     row: &Commit,
-    (start_ns, end_ns): (u64, u64),
+    start_ns: u64,
+    end_ns: u64,
 ) {
     let flushing_ns = row.flushing_ns.clamp(start_ns, end_ns);
     let logging_ns = row.logging_ns.clamp(flushing_ns, end_ns);

@@ -1,6 +1,7 @@
-//! The packets of a Perfetto trace, streamed to a writer. Field numbers: Perfetto's
-//! `protos/perfetto/trace/trace_packet.proto`, `track_event/*.proto`, `clock_snapshot.proto` and
-//! `common/system_info.proto`.
+//! Packets of a Perfetto trace, streamed to a writer.
+//!
+//! Field numbers are those of Perfetto's `protos/perfetto/trace/trace_packet.proto`, `track_event/*.proto`,
+//! `clock_snapshot.proto` and `common/system_info.proto`.
 
 use std::io::{self, Write};
 
@@ -34,11 +35,11 @@ const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
 
-/// The sequence of the first machine; each other one has its own.
+/// Sequence of the first machine. The others have sequences of their own.
 const SEQUENCE: u64 = 1;
 const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
 
-/// What a track is.
+/// Description of a track.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'a> {
     /// A process of the machine.
@@ -46,25 +47,25 @@ pub enum Kind<'a> {
     /// A thread of the machine.
     Thread { pid: u32, tid: u32, name: &'a str },
     Named {
-        /// The track that it stands below.
+        /// Track above it.
         parent: Option<u64>,
         name: &'a str,
     },
     /// A number over time.
     Counter {
-        /// The track that it stands below.
+        /// Track above it.
         parent: u64,
         name: &'a str,
     },
 }
 
-/// The beginning of a slice, or an instant.
+/// Beginning of a slice, or an instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begin<'a> {
     pub name: &'a str,
-    /// What kind of thing it is.
     pub category: &'a str,
-    /// The flows that it is on. A flow ties slices of one machine: the trace processor has a table of them for each.
+    /// Flows of the slice. A flow ties slices of one machine: the trace processor keeps a table of flows for each
+    /// machine.
     pub flows: &'a [u64],
     pub numbers: &'a [(&'a str, u64)],
     pub words: &'a [(&'a str, &'a str)],
@@ -73,31 +74,30 @@ pub struct Begin<'a> {
 /// A machine whose tracks are in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
-    /// Its number; 0 is the one that a trace begins with.
+    /// Number of the machine; 0 is the one that a trace begins with.
     pub id: u32,
-    /// Its name, which Perfetto shows since June 2026.
+    /// Name, which Perfetto shows since June 2026.
     pub name: &'a str,
-    /// Its kernel's release; empty: not known.
+    /// Release of the kernel; empty if unknown.
     pub kernel: &'a str,
-    /// Its processors; 0: not known.
+    /// Number of processors; 0 if unknown.
     pub processors: u32,
 }
 
-/// Where packets go. After an error it writes nothing more.
+/// Writer of packets. After an error it writes nothing more.
 #[derive(Debug)]
 pub struct Packets<W> {
     out: W,
     error: Option<io::Error>,
-    /// The packet being written.
     packet: Message,
-    /// Perfetto's clock is CLOCK_BOOTTIME; add this to CLOCK_MONOTONIC.
+    /// Offset of CLOCK_BOOTTIME, which is Perfetto's clock, from CLOCK_MONOTONIC.
     boottime_offset_ns: u64,
-    /// The machine that packets are of.
+    /// Machine of the packets.
     machine: u32,
 }
 
 impl<W: Write> Packets<W> {
-    /// Begins a trace. `at_ns`, in CLOCK_MONOTONIC, is when the clocks had these offsets.
+    /// Begins a trace. The clocks had these offsets at `at_ns` of CLOCK_MONOTONIC.
     #[must_use]
     pub fn new(out: W, at_ns: u64, boottime_offset_ns: u64, realtime_offset_ns: u64) -> Self {
         let mut packets =
@@ -118,7 +118,8 @@ impl<W: Write> Packets<W> {
         packets
     }
 
-    /// Packets are of this machine from now on. Each is begun once; times are of the first one's clock still.
+    /// Makes this machine the one of all packets from now on. Each machine is begun once. Times stay those of the first
+    /// one's clock.
     pub fn machine(&mut self, machine: Machine<'_>) {
         self.machine = machine.id;
         self.packet(|packet| {
@@ -140,7 +141,7 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    /// Says what a track is, before its first event; again when its name changed.
+    /// Describes a track, before its first event and again when its name changed.
     pub fn describe(&mut self, uuid: u64, kind: Kind<'_>) {
         self.packet(|packet| {
             packet.message(TRACK_DESCRIPTOR, |track| {
@@ -171,7 +172,7 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    /// Begins a slice of a track, inside of those that are open.
+    /// Begins a slice of a track, inside the open ones.
     pub fn begin(&mut self, track: u64, at_ns: u64, begin: &Begin<'_>) {
         self.named(track, at_ns, SLICE_BEGIN, begin);
     }

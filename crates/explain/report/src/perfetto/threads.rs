@@ -16,7 +16,7 @@ pub(super) struct Slice {
     pub(super) name: &'static str,
     pub(super) enter_ns: u64,
     pub(super) exit_ns: u64,
-    /// Its parts in the order of time.
+    /// Parts of the call, in order.
     pub(super) pieces: Vec<(Part, u64)>,
     pub(super) flows: Vec<u64>,
     pub(super) dev: Dev,
@@ -28,18 +28,18 @@ pub(super) struct Slice {
 #[derive(Debug, Default)]
 struct Thread {
     name: String,
-    /// Whether its track has been described: those that do nothing have none.
+    /// Whether its track has been described. Threads that do nothing have no track.
     has_track: bool,
-    /// Until when its calls are written.
+    /// End of the last written call.
     calls_ns: u64,
-    /// Until when its times off the processor are written.
+    /// End of the last written time off the processor.
     off_ns: u64,
     has_off_track: bool,
-    /// A sync that may be a part of the call that comes next.
+    /// A sync that may be part of the next call.
     held: Option<Slice>,
 }
 
-/// What is known of threads and processes.
+/// Names and tracks of threads and processes.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     threads: HashMap<Pid, Thread>,
@@ -60,7 +60,7 @@ impl Process {
 }
 
 impl Threads {
-    /// Names a thread, and its process by its first or main thread.
+    /// Names a thread. A process has the name of its main thread, or of the first if that is unknown.
     pub(super) fn task<W: Write>(&mut self, packets: &mut Packets<W>, row: &Task) {
         let is_main = row.process.0 == row.thread.0;
         let process = self.processes.entry(row.process).or_default();
@@ -115,7 +115,7 @@ impl Threads {
         }
     }
 
-    /// Writes a call, with the one kept back before or inside it.
+    /// Writes a call, and before it or inside it the call that was kept back.
     pub(super) fn call<W: Write>(
         &mut self,
         packets: &mut Packets<W>,
@@ -173,7 +173,7 @@ impl Threads {
         packets.end(track, on_ns);
     }
 
-    /// Writes what was kept back.
+    /// Writes all calls that were kept back.
     pub(super) fn finish<W: Write>(&mut self, packets: &mut Packets<W>) {
         for (&pid, thread) in &mut self.threads {
             if let Some(held) = thread.held.take() {
@@ -195,7 +195,7 @@ impl Thread {
         packets.describe(uuid, kind);
     }
 
-    /// Writes a call, its parts, and a call that is a part of it.
+    /// Writes a call with its parts, and a call inside it.
     fn write<W: Write>(
         &mut self,
         packets: &mut Packets<W>,

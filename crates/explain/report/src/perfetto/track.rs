@@ -1,5 +1,3 @@
-//! Ids of tracks.
-
 /// Track ids: what it is in the lowest bits, whose it is above, so that most take few bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Track {

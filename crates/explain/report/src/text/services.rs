@@ -1,14 +1,14 @@
-//! How long services took to answer, for a terminal.
+//! Latencies of services, for a terminal.
 
 use std::fmt;
 
 use luc_explain::ServiceReport;
 use luc_units::figures::Time;
 
-use super::{ROWS, Text, clean, more};
+use super::{MAX_ROWS, Text, clean, more};
 
 impl Text<'_> {
-    /// The services, and which of their intervals was the worst.
+    /// Writes the services with their worst intervals.
     pub(super) fn services(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let services = &self.report.services;
         if services.is_empty() {
@@ -20,7 +20,7 @@ impl Text<'_> {
             "  {:<16} {:<7} {:>5} {:<24} {:>10} {:>10} {:>10} {:>10}  worst interval: p99",
             "program", "side", "port", "peer", "1/s", "median", "p99", "p99.9"
         )?;
-        for service in services.iter().take(ROWS) {
+        for service in services.iter().take(MAX_ROWS) {
             service_row(f, service)?;
         }
         more(f, services.len())
@@ -45,7 +45,7 @@ fn service_row(f: &mut fmt::Formatter<'_>, service: &ServiceReport) -> fmt::Resu
     )
 }
 
-/// Its address, or that it is several.
+/// Returns the peer's address, or words for all other peers.
 pub(crate) fn peer(service: &ServiceReport) -> String {
     if service.peer.is_empty() { "all other peers".to_owned() } else { clean(&service.peer) }
 }

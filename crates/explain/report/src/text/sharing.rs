@@ -5,10 +5,10 @@ use std::fmt::{self, Write as _};
 use luc_explain::{Basis, Contention, DiskReport, DiskTask, Slowed};
 use luc_units::figures::{Share, Size, Time};
 
-use super::{ROWS, Text, more, who};
+use super::{MAX_ROWS, Text, more, who};
 
 impl Text<'_> {
-    /// The disks for which tasks contended.
+    /// Writes the disks for which tasks contended.
     pub(super) fn sharing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for disk in &self.report.disks {
             match &disk.contention {
@@ -40,11 +40,11 @@ impl Text<'_> {
             "service",
             "alone"
         )?;
-        for task in found.tasks.iter().take(ROWS) {
+        for task in found.tasks.iter().take(MAX_ROWS) {
             task_row(f, task, found)?;
         }
         more(f, found.tasks.len())?;
-        for pair in found.slowed.iter().take(ROWS) {
+        for pair in found.slowed.iter().take(MAX_ROWS) {
             let Slowed { victim, culprit, .. } = pair;
             writeln!(
                 f,
@@ -60,7 +60,7 @@ impl Text<'_> {
     }
 }
 
-/// Time and rate, as they are and without switches.
+/// Summarizes time and rate, measured and without switches.
 pub(crate) fn summary(found: &Contention) -> String {
     let rate = |ns: u64| Size(found.bytes_together as f64 * 1e9 / ns.max(1) as f64);
     let mut said =
@@ -100,7 +100,7 @@ pub(crate) fn summary(found: &Contention) -> String {
     said
 }
 
-/// The part of the tasks' requests' time that was not the device's; none without requests.
+/// Returns the share of the requests' time that was not the device's; `None` without requests.
 fn soft(found: &Contention) -> Option<f64> {
     let (mut response_ns, mut service_ns) = (0.0, 0.0);
     for task in found.tasks.iter().filter(|task| !task.is_kernel) {

@@ -11,10 +11,10 @@ use crate::model::{Pane, Top};
 use crate::row::{ActorRow, FileSystemRow, Found, Other};
 use crate::theme::Theme;
 
-/// Length of what names a bar.
-const LABEL: u16 = 7;
-/// Others that are named in a line.
-const OTHERS: usize = 3;
+/// Width of a bar's label.
+const LABEL_WIDTH: u16 = 7;
+/// Maximum number of others that a line names.
+const MAX_OTHERS: usize = 3;
 
 pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     if area.height < 2 {
@@ -26,9 +26,9 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
         Pane::FileSystems => top
             .file_systems()
             .get(place)
-            .map(|row| (of_file_system(row), file_system(row, area.width, theme))),
+            .map(|row| (file_system_title(row), file_system(row, area.width, theme))),
         Pane::Actors => {
-            top.actors().get(place).map(|row| (of_actor(row), actor(row, area.width, theme)))
+            top.actors().get(place).map(|row| (actor_title(row), actor(row, area.width, theme)))
         }
     }
     .unwrap_or_else(|| (String::new(), vec![Line::raw("nothing is selected")]));
@@ -39,11 +39,11 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(rest, buffer);
 }
 
-fn of_file_system(row: &FileSystemRow) -> String {
+fn file_system_title(row: &FileSystemRow) -> String {
     format!("{} {} {}", row.name(), row.kind, row.dev)
 }
 
-fn of_actor(row: &ActorRow) -> String {
+fn actor_title(row: &ActorRow) -> String {
     let what = match row.thread {
         Some(thread) => format!("{} thread {thread} of process {}", row.comm, row.process),
         None => format!("{} process {}", row.comm, row.process),
@@ -53,13 +53,13 @@ fn of_actor(row: &ActorRow) -> String {
 
 fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    bar("fsync", &row.sync_time, Group::name, width, theme, &mut lines);
-    bar("others", &row.call_time, Group::name, width, theme, &mut lines);
+    add_bar("fsync", &row.sync_time, Group::name, width, theme, &mut lines);
+    add_bar("others", &row.call_time, Group::name, width, theme, &mut lines);
     if lines.is_empty() {
         lines.push(Line::raw("no calls in this interval"));
     }
-    found(row.found.as_ref(), theme, &mut lines);
-    for (victim, culprit, ns_per_s) in row.blame.iter().take(OTHERS) {
+    add_finding(row.found.as_ref(), theme, &mut lines);
+    for (victim, culprit, ns_per_s) in row.blame.iter().take(MAX_OTHERS) {
         lines.push(Line::raw(format!(
             "{victim} waits {}/s for the work of {culprit}",
             Time(*ns_per_s)
@@ -71,46 +71,46 @@ fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'stati
 fn actor(row: &ActorRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let name = match row.thread {
-        Some(_) => of_thread,
+        Some(_) => thread_group_name,
         None => Group::name,
     };
-    bar("calls", &row.time, name, width, theme, &mut lines);
+    add_bar("calls", &row.time, name, width, theme, &mut lines);
     for (what, others) in
         [("waits for the work of", &row.waits_for), ("makes wait", &row.makes_wait)]
     {
         if !others.is_empty() {
-            lines.push(Line::raw(format!("{what} {}", named(others))));
+            lines.push(Line::raw(format!("{what} {}", name_others(others))));
         }
     }
     if lines.is_empty() {
         lines.push(Line::raw("no calls in this interval"));
     }
-    found(row.found.as_ref(), theme, &mut lines);
+    add_finding(row.found.as_ref(), theme, &mut lines);
     lines
 }
 
-fn named(others: &[(Other, f64)]) -> String {
+fn name_others(others: &[(Other, f64)]) -> String {
     let mut names: Vec<String> = others
         .iter()
-        .take(OTHERS)
+        .take(MAX_OTHERS)
         .map(|(other, ns_per_s)| format!("{other} {}/s", Time(*ns_per_s)))
         .collect();
-    if others.len() > OTHERS {
+    if others.len() > MAX_OTHERS {
         names.push("...".to_owned());
     }
     names.join(", ")
 }
 
-/// A group's name where it is not known whose commit was waited for.
-fn of_thread(group: Group) -> &'static str {
+/// Names a group of a thread's time, where the awaited commit's owner is unknown.
+fn thread_group_name(group: Group) -> &'static str {
     match group {
         Group::Commit => "commits",
         other => other.name(),
     }
 }
 
-/// A bar split by groups, and a line that says what they are.
-fn bar(
+/// Draws a bar split by groups, and its legend.
+fn add_bar(
     label: &str,
     time: &Groups,
     name: fn(Group) -> &'static str,
@@ -121,9 +121,9 @@ fn bar(
     if time.sum() == 0 {
         return;
     }
-    let length = f64::from(width.saturating_sub(LABEL + 1));
-    let mut spans = vec![Span::raw(format!("{label:<width$}", width = usize::from(LABEL)))];
-    let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL) - 1))];
+    let length = f64::from(width.saturating_sub(LABEL_WIDTH + 1));
+    let mut spans = vec![Span::raw(format!("{label:<width$}", width = usize::from(LABEL_WIDTH)))];
+    let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL_WIDTH) - 1))];
     let (mut done, mut drawn) = (0.0, 0);
     for group in Group::ALL {
         let share = time.share(group);
@@ -142,7 +142,7 @@ fn bar(
     lines.push(Line::from(legend));
 }
 
-fn found(found: Option<&Found>, theme: Theme, lines: &mut Vec<Line<'static>>) {
+fn add_finding(found: Option<&Found>, theme: Theme, lines: &mut Vec<Line<'static>>) {
     let Some(found) = found else {
         return;
     };

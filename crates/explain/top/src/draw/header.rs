@@ -78,7 +78,7 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     vec![first, both]
 }
 
-/// `1:02:03`, or `2:03` within the first hour.
+/// Formats a time: `1:02:03`, or `2:03` within the first hour.
 fn clock(seconds: f64) -> String {
     let all = seconds.max(0.0) as u64;
     let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);

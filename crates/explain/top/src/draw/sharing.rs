@@ -11,15 +11,15 @@ use crate::list::List;
 use crate::model::Top;
 use crate::sharing::{SHARED, SharedDisk};
 
-/// Disks that are shown at most.
-const DISKS: usize = 4;
+/// Maximum number of shown disks.
+const MAX_DISKS: usize = 4;
 
-/// The lines that it needs: none where nobody contends and no throttle runs.
+/// Returns the number of lines: 0 if nobody contends and no throttle runs.
 pub(super) fn height(interval: Option<&Interval>) -> u16 {
     let Some(interval) = interval else {
         return 0;
     };
-    let disks = interval.shared_disks.len().min(DISKS) as u16;
+    let disks = interval.shared_disks.len().min(MAX_DISKS) as u16;
     match (disks, &interval.machine.throttle) {
         (0, None) => 0,
         (0, Some(_)) => 1,
@@ -33,7 +33,7 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
         return;
     };
     let table = Rect { height: area.height - 1, ..area };
-    let rows: Vec<&SharedDisk> = interval.shared_disks.iter().take(DISKS).collect();
+    let rows: Vec<&SharedDisk> = interval.shared_disks.iter().take(MAX_DISKS).collect();
     Table {
         columns: SHARED,
         rows: &rows,

@@ -1,83 +1,54 @@
 //! The columns of disks that tasks share.
 
-use luc_units::figures::three_digits;
+use luc_units::figures::Time;
 
 use super::SharedDisk;
-use crate::columns::{Column, Value, integer, nothing, number, share, time};
+use crate::columns::{Cell, Column, nothing};
 
-pub(crate) const SHARED: &[Column<SharedDisk>] = &[
-    Column {
-        title: "DISK",
-        about: "a disk for which tasks contended",
-        width: 8,
-        dispensable: 0,
-        text: |row| row.name.clone(),
-        value: |row| Value::Text(row.name.clone()),
-    },
-    Column {
-        title: "BUSY",
-        about: "share of the time in which it served requests",
-        width: 5,
-        dispensable: 0,
-        text: |row| share(Some(row.busy)),
-        value: |row| number(row.busy),
-    },
-    Column {
-        title: "TASKS",
-        about: "processes that used it",
-        width: 5,
-        dispensable: 1,
-        text: |row| row.tasks.to_string(),
-        value: |row| number(row.tasks as f64),
-    },
-    Column {
-        title: "EFFIC",
-        about: "bandwidth over that without switches; -: not known",
-        width: 5,
-        dispensable: 0,
-        text: |row| share(row.efficiency),
-        value: |row| Value::Number(row.efficiency),
-    },
-    Column {
-        title: "SOFT",
-        about: "share of a request's time in which the device was not at it",
-        width: 4,
-        dispensable: 3,
-        text: |row| share(row.soft()),
-        value: |row| Value::Number(row.soft()),
-    },
-    Column {
-        title: "SWITCH",
-        about: "what a request takes longer after another task's",
-        width: 7,
-        dispensable: 2,
-        text: |row| time(row.switch_ns.map(|ns| ns as f64)),
-        value: |row| integer(row.switch_ns),
-    },
-    Column {
-        title: "SW/s",
-        about: "such requests per second",
-        width: 5,
-        dispensable: 4,
-        text: |row| three_digits(row.switches_per_s),
-        value: |row| number(row.switches_per_s),
-    },
-    Column {
-        title: "WAITS MOST",
-        about: "who waited most while the disk served whom, in a second",
-        width: 0,
-        dispensable: 5,
-        text: worst,
-        value: |row| Value::Number(row.slowed.first().map(|(.., ns_per_s)| *ns_per_s)),
-    },
+type DiskColumn = Column<SharedDisk>;
+
+pub(crate) const SHARED: &[DiskColumn] = &[
+    DiskColumn::fixed("DISK", 8, "a disk for which tasks contended", |row| {
+        Cell::Text(row.name.clone())
+    }),
+    DiskColumn::fixed("BUSY", 5, "share of the time in which it served requests", |row| {
+        Cell::Share(Some(row.busy))
+    }),
+    DiskColumn::fixed("TASKS", 5, "processes that used it", |row| Cell::count(row.tasks))
+        .dispensable(1),
+    DiskColumn::fixed("EFFIC", 5, "bandwidth over that without switches; -: not known", |row| {
+        Cell::Share(row.efficiency)
+    }),
+    DiskColumn::fixed(
+        "SOFT",
+        4,
+        "share of a request's time in which the device was not at it",
+        |row| Cell::Share(row.soft()),
+    )
+    .dispensable(3),
+    DiskColumn::fixed("SWITCH", 7, "what a request takes longer after another task's", |row| {
+        Cell::time(row.switch_ns)
+    })
+    .dispensable(2),
+    DiskColumn::fixed("SW/s", 5, "such requests per second", |row| {
+        Cell::Figure(Some(row.switches_per_s))
+    })
+    .dispensable(4),
+    DiskColumn::flexible(
+        "WAITS MOST",
+        "who waited most while the disk served whom, in a second",
+        |row| Cell::Text(worst(row)),
+    )
+    .dispensable(5),
 ];
 
-/// The names are short, so that both have room: numbers are only where the names do not tell them apart.
+/// Names the pair that waited longest. Names are short, so that both have room: numbers appear only where the names do
+/// not tell them apart.
 fn worst(row: &SharedDisk) -> String {
     let Some((victim, culprit, ns_per_s)) = row.slowed.first() else {
         return nothing();
     };
-    let time = time(Some(*ns_per_s));
+    let time = Time(*ns_per_s);
     if victim.comm == culprit.comm || victim.comm.is_empty() || culprit.comm.is_empty() {
         return format!("{time} {victim} for {}", culprit.process);
     }

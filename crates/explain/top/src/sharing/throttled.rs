@@ -8,13 +8,13 @@ use luc_units::figures::Time;
 use luc_units::plain;
 use serde::Serialize;
 
-/// The daemon of `luc throttle` and whom it has frozen.
+/// The daemon of `luc throttle` and the tasks that it has frozen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Throttled {
     pub daemon: u32,
     /// Frozen tasks, longest first.
     pub frozen: Vec<FrozenTask>,
-    /// Freezes since the daemon began.
+    /// Number of freezes since the daemon began.
     pub freezes: u64,
 }
 
@@ -23,14 +23,13 @@ pub struct Throttled {
 pub struct FrozenTask {
     /// Its cgroup, below the root.
     pub cgroup: String,
-    /// Why it was frozen.
     pub why: String,
-    /// For how long so far, in nanoseconds.
+    /// Time that it has been frozen, in nanoseconds.
     pub frozen_ns: u64,
 }
 
 impl Throttled {
-    /// What the daemon has written down; none if none runs, or nobody may read it.
+    /// Reads the daemon's status file; `None` if no daemon runs or the file cannot be read.
     pub(crate) fn read() -> Option<Self> {
         Some(Self::of(&Status::read().ok()??))
     }
@@ -54,7 +53,7 @@ impl Throttled {
     }
 }
 
-/// The one that has been frozen longest, and how many more.
+/// Names the task that has been frozen longest, and counts the others.
 impl fmt::Display for Throttled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((task, more)) = self.frozen.split_first() else {

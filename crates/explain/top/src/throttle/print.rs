@@ -1,21 +1,21 @@
-//! Look after look as lines, for scripts and files.
+//! Prints observation after observation as lines, for scripts and files.
 
 use std::fmt;
-use std::io::{self, Write as _, stdout};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use luc_throttle::watch::{Seen, Watch};
 
 use super::columns::{DISKS, TASKS};
 use super::view::about;
 use crate::batch::table;
-use crate::error::{TopError, failed};
+use crate::error::TopError;
+use crate::print::{Pace, repeat, write};
 
-/// How often the sums are looked at.
-pub(super) const STEP: Duration = Duration::from_millis(100);
+/// Time between two reads of the sums.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shows what was seen as text, with [`fmt::Display`].
+/// Shows an observation as text, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a>(pub &'a Seen);
 
@@ -30,8 +30,8 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// Prints what was seen every `delay`, `count` times or until `ended`, as text or as a line of JSON each. Whether it
-/// printed as many as it was asked for.
+/// Prints an observation every `delay`, as text or as a line of JSON each, until there are `count` of them or `ended` is
+/// set. Returns whether it printed all that were asked for.
 ///
 /// # Errors
 /// [`TopError`]: nothing can be seen any more, or the output cannot be written.
@@ -42,30 +42,15 @@ pub fn print(
     json: bool,
     ended: &AtomicBool,
 ) -> Result<bool, TopError> {
-    let mut due = Instant::now() + delay;
-    let mut printed = 0;
-    while count.is_none_or(|count| printed < count) {
-        while Instant::now() < due {
-            if ended.load(Ordering::Relaxed) {
-                return Ok(count.is_none());
-            }
-            std::thread::sleep(STEP.min(due.saturating_duration_since(Instant::now())));
-            watch.step()?;
-        }
-        due += delay;
-        write(&watch.seen(), json).map_err(failed("the output cannot be written"))?;
-        printed += 1;
-    }
-    Ok(true)
-}
-
-fn write(seen: &Seen, json: bool) -> io::Result<()> {
-    let mut out = stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, seen)?;
-        writeln!(out)?;
-    } else {
-        write!(out, "{}", Text(seen))?;
-    }
-    out.flush()
+    let pace = Pace { delay, step: POLL_INTERVAL, count };
+    repeat(
+        &mut watch,
+        &pace,
+        ended,
+        |watch| Ok(watch.step()?),
+        |watch| {
+            let seen = watch.seen();
+            write(&seen, Text(&seen), json)
+        },
+    )
 }

@@ -6,35 +6,35 @@ use std::time::{Duration, Instant};
 use luc_throttle::watch::Watch;
 use ratatui::Frame;
 
-use super::print::STEP;
+use super::print::POLL_INTERVAL;
 use super::view::View;
 use crate::error::TopError;
-use crate::screen::{self, go_round, has_colours};
+use crate::screen::{self, has_colours, show_view};
 use crate::{Action, Key};
 
-/// Shows the view until a key ends it, or `ended`, and gives the terminal back as it was.
+/// Shows the view until a key ends it or `ended` is set. The terminal is as before when it returns.
 ///
 /// # Errors
 /// [`TopError`]: nothing can be seen any more, or the terminal is none.
 pub fn show(watch: Watch, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
-    let mut shown = Shown {
+    let mut shown = ThrottleTop {
         watch,
         view: View::new(delay_ms, has_colours()),
         stepped: Instant::now(),
         looked: Instant::now(),
     };
-    go_round(&mut shown, STEP, ended)
+    show_view(&mut shown, POLL_INTERVAL, ended)
 }
 
-/// What `luc throttle top` shows.
-struct Shown {
+/// The view of `luc throttle top` and its source.
+struct ThrottleTop {
     watch: Watch,
     view: View,
     stepped: Instant,
     looked: Instant,
 }
 
-impl screen::View for Shown {
+impl screen::View for ThrottleTop {
     fn draw(&mut self, frame: &mut Frame<'_>) {
         self.view.draw(frame);
     }
@@ -44,7 +44,7 @@ impl screen::View for Shown {
     }
 
     fn go_on(&mut self) -> Result<bool, TopError> {
-        if self.stepped.elapsed() >= STEP {
+        if self.stepped.elapsed() >= POLL_INTERVAL {
             self.stepped = Instant::now();
             self.watch.step()?;
         }

@@ -1,4 +1,4 @@
-//! What is drawn of what was seen.
+//! Drawing of observations.
 
 use luc_throttle::watch::{DiskSeen, Seen, State, TaskSeen};
 use ratatui::buffer::Buffer;

@@ -1,21 +1,19 @@
-//! The view's state, its keys and its drawing.
+//! The view's state, keys and drawing.
 
 use luc_throttle::watch::{DiskSeen, Seen, TaskSeen};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph, Widget};
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
 
 use super::columns::{DISKS, TASKS};
-use crate::columns::Column;
-use crate::draw::{Table, centred};
+use crate::draw::{Table, key_line, render_help};
+use crate::help::{columns, keys};
 use crate::list::List;
+use crate::model::DELAYS_MS;
 use crate::theme::Theme;
 use crate::{Action, Key};
-
-/// Time between two looks, ms: the least and the most.
-const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
 
 const KEYS: &[(&str, &str)] = &[
     ("arrows PgUp PgDn Home End", "select a task"),
@@ -26,7 +24,7 @@ const KEYS: &[(&str, &str)] = &[
     ("F10 q Ctrl-C", "quit"),
 ];
 
-/// What is shown. It does no I/O.
+/// State of the view. It does no I/O.
 #[derive(Debug)]
 pub struct View {
     seen: Option<Seen>,
@@ -34,13 +32,13 @@ pub struct View {
     disks: List,
     delay_ms: u64,
     is_paused: bool,
-    /// The first line of the help that is shown, if it is.
+    /// First shown line of the help, if that is shown.
     help: Option<u16>,
     theme: Theme,
 }
 
 impl View {
-    /// A view that shows nothing yet.
+    /// Makes an empty view.
     pub fn new(delay_ms: u64, colours: bool) -> Self {
         let list = |sort| List { sort, ..List::default() };
         Self {
@@ -58,12 +56,12 @@ impl View {
         }
     }
 
-    /// Time between two looks, ms.
+    /// Returns the time between two refreshes, ms.
     pub fn delay_ms(&self) -> u64 {
         self.delay_ms
     }
 
-    /// Shows what was seen, unless it is paused.
+    /// Shows a new observation, unless the view is paused.
     pub fn update(&mut self, seen: Seen) {
         if !self.is_paused {
             self.seen = Some(seen);
@@ -150,9 +148,9 @@ impl View {
         self.tasks.scroll(height, rows.len());
         Table { columns: TASKS, rows: &rows, list: &self.tasks, active: true, theme: self.theme }
             .render(of_tasks, buffer);
-        self.keys(of_keys, buffer);
+        self.key_names().render(of_keys, buffer);
         if let Some(line) = self.help {
-            self.help = Some(help(line, area, buffer));
+            self.help = Some(render_help("luc throttle top", &help(), line, area, buffer));
         }
     }
 
@@ -168,17 +166,14 @@ impl View {
         )
     }
 
-    fn keys(&self, area: Rect, buffer: &mut Buffer) {
+    fn key_names(&self) -> Line<'static> {
         let pause = if self.is_paused { "Go on" } else { "Pause" };
         let keys = [("F1", "Help"), ("Space", pause), ("+-", "Delay"), ("F10", "Quit")];
-        let spans = keys.into_iter().flat_map(|(key, what)| {
-            [Span::raw(key), Span::styled(format!("{what} "), self.theme.key_name())]
-        });
-        Line::from(spans.collect::<Vec<_>>()).render(area, buffer);
+        key_line(&keys, self.theme)
     }
 }
 
-/// Whose doings these are.
+/// Names the daemon, and counts what is not shown.
 pub(super) fn about(seen: &Seen) -> String {
     let mut said = match seen.daemon {
         Some(process) => format!("daemon {process}"),
@@ -190,33 +185,12 @@ pub(super) fn about(seen: &Seen) -> String {
     said
 }
 
-/// Draws the help from a line on; returns the line from which there is something to show.
-fn help(line: u16, area: Rect, buffer: &mut Buffer) -> u16 {
-    let mut lines: Vec<String> =
-        KEYS.iter().map(|(keys, what)| format!("{keys:<26} {what}")).collect();
-    lines.push(String::new());
-    columns("Disks", DISKS, &mut lines);
-    columns("Tasks", TASKS, &mut lines);
-    let area = centred(area, 100, lines.len() as u16 + 2);
-    let last = (lines.len() as u16).saturating_sub(area.height.saturating_sub(2));
-    let line = line.min(last);
-    let title = if last > 0 {
-        " luc throttle top: arrows scroll, any other key goes back "
-    } else {
-        " luc throttle top: any key goes back "
-    };
-    let text: Vec<Line<'_>> = lines.iter().map(|line| Line::raw(line.as_str())).collect();
-    Clear.render(area, buffer);
-    Paragraph::new(text)
-        .block(Block::bordered().title(title))
-        .scroll((line, 0))
-        .render(area, buffer);
-    line
-}
-
-fn columns<R>(title: &str, columns: &[Column<R>], lines: &mut Vec<String>) {
-    lines.push(title.to_owned());
-    for column in columns {
-        lines.push(format!("  {:<8} {}", column.title, column.about));
+/// Returns the lines of the help.
+fn help() -> Vec<String> {
+    let mut lines = keys(KEYS);
+    for (title, about) in [("Disks", columns(8, DISKS)), ("Tasks", columns(8, TASKS))] {
+        lines.push(title.to_owned());
+        lines.extend(about);
     }
+    lines
 }

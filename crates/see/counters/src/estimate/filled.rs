@@ -1,34 +1,33 @@
-//! What an event came to, where it had a counter and where it had none.
+//! Sums of an event over the times with a counter and without one.
 //!
-//! Time without a counter is taken to have gone on as what was seen next to it, before and after: of either side as much
-//! as the gap is long, so that a change of the load costs no more than half a gap. A turn that was cut short counts for
-//! less than a whole one.
+//! Time without a counter is assumed to have gone on as the times next to it, before and after. Of either side as much
+//! is taken as the gap is long, so that a change of the load costs no more than half a gap. A turn that was cut short
+//! counts for less than a whole one.
 
 use crate::recording::Reading;
 
 /// Time with a counter.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Turn {
     value: f64,
     running_ns: f64,
-    /// Wanted, but without a counter, since the one before.
+    /// Time without a counter since the turn before, while the event was wanted.
     gap_ns: f64,
 }
 
-/// Gaps whose standard deviation is a larger share of their mean are not even.
-const EVEN: f64 = 0.25;
+/// Maximum standard deviation of even gaps, relative to their mean.
+const MAX_GAP_VARIATION: f64 = 0.25;
 
-/// The sum over all readings; `None` if turns come at uneven distances. Turns beside long gaps would then count for more
-/// than others, and what the load does in these more than it should.
+/// Sums all readings; `None` if turns come at uneven distances. Turns beside long gaps would then count for more than
+/// others, and the load in them more than it should.
 pub(super) fn total(readings: &[Reading]) -> Option<f64> {
-    let (seen, last_gap_ns) = seen(readings);
+    let (seen, last_gap_ns) = counted_turns(readings);
     if !is_even(&seen) {
         return None;
     }
     let counted: f64 = seen.iter().map(|one| one.value).sum();
     let gaps = seen.iter().map(|one| one.gap_ns).chain([last_gap_ns]);
-    let filled = gaps.enumerate().filter(|(_, gap_ns)| *gap_ns > 0.0);
-    let filled = filled.map(|(at, gap_ns)| {
+    let filled = gaps.enumerate().filter(|(_, gap_ns)| *gap_ns > 0.0).map(|(at, gap_ns)| {
         let before = before(&seen[..at], gap_ns);
         let after = after(&seen[at..], gap_ns);
         let running_ns = before.running_ns + after.running_ns;
@@ -37,18 +36,18 @@ pub(super) fn total(readings: &[Reading]) -> Option<f64> {
     Some(counted + filled.sum::<f64>())
 }
 
-/// Whether the gaps between turns are about the same.
-fn is_even(seen: &[Seen]) -> bool {
+/// Returns whether the gaps between turns are about the same.
+fn is_even(seen: &[Turn]) -> bool {
     let gaps = || seen.iter().skip(1).map(|one| one.gap_ns);
     let gaps = || gaps().filter(|gap_ns| *gap_ns > 0.0);
     let count = gaps().count().max(1) as f64;
     let mean = gaps().sum::<f64>() / count;
     let variance = gaps().map(|gap_ns| (gap_ns - mean).powi(2)).sum::<f64>() / count;
-    variance.sqrt() <= EVEN * mean
+    variance.sqrt() <= MAX_GAP_VARIATION * mean
 }
 
-/// What was seen, in the order of time, and the gap after the last.
-fn seen(readings: &[Reading]) -> (Vec<Seen>, f64) {
+/// Returns the times with a counter, in order, and the gap after the last.
+fn counted_turns(readings: &[Reading]) -> (Vec<Turn>, f64) {
     let wanted: Vec<&Reading> = readings.iter().filter(|one| one.enabled_ns > 0).collect();
     let has_counter = |at: Option<usize>| {
         let reading = at.and_then(|at| wanted.get(at));
@@ -69,7 +68,7 @@ fn seen(readings: &[Reading]) -> (Vec<Seen>, f64) {
             (true, false) => 0.0,
             _ => unseen_ns / 2.0,
         };
-        all.push(Seen {
+        all.push(Turn {
             value: reading.value,
             running_ns: reading.running_ns as f64,
             gap_ns: gap_ns + before_ns,
@@ -79,22 +78,22 @@ fn seen(readings: &[Reading]) -> (Vec<Seen>, f64) {
     (all, gap_ns)
 }
 
-/// The end of what was seen before a gap, as long as the gap.
-fn before(seen: &[Seen], length_ns: f64) -> Seen {
+/// Sums the end of the times before a gap, as long as the gap.
+fn before(seen: &[Turn], length_ns: f64) -> Turn {
     let steps = seen.iter().rev().map(|one| (one, one.gap_ns));
     next_to(steps, length_ns)
 }
 
-/// The begin of what was seen after one.
-fn after(seen: &[Seen], length_ns: f64) -> Seen {
+/// Sums the begin of the times after a gap, as long as the gap.
+fn after(seen: &[Turn], length_ns: f64) -> Turn {
     let gaps = seen.iter().skip(1).map(|one| one.gap_ns);
     let steps = seen.iter().zip(gaps.chain([0.0]));
     next_to(steps, length_ns)
 }
 
-/// Adds up what was seen until it, and the gaps in it, are as long. Each comes with the gap beyond it.
-fn next_to<'s>(steps: impl Iterator<Item = (&'s Seen, f64)>, length_ns: f64) -> Seen {
-    let mut sum = Seen { value: 0.0, running_ns: 0.0, gap_ns: 0.0 };
+/// Sums times until they, and the gaps between them, have this length. Each comes with the gap beyond it.
+fn next_to<'s>(steps: impl Iterator<Item = (&'s Turn, f64)>, length_ns: f64) -> Turn {
+    let mut sum = Turn { value: 0.0, running_ns: 0.0, gap_ns: 0.0 };
     for (one, beyond_ns) in steps {
         let left_ns = length_ns - sum.running_ns - sum.gap_ns;
         if left_ns <= 0.0 {
@@ -112,7 +111,7 @@ fn next_to<'s>(steps: impl Iterator<Item = (&'s Seen, f64)>, length_ns: f64) -> 
 mod tests {
     use super::*;
 
-    /// Readings of 4 ns: what was counted in those with a counter, `None` in others.
+    /// Sums readings of 4 ns: counts in those with a counter, `None` in the others.
     fn total_of(values: &[Option<f64>]) -> f64 {
         let readings: Vec<Reading> = values
             .iter()

@@ -1,24 +1,24 @@
 //! Cuts readings into rotations.
 //!
-//! All are of one length. Were each to end with the turn of the event, long ones would end with late turns, and what
-//! the load does then would count more than it should.
+//! All are of one length. If each ended with the turn of the event, long ones would end with late turns, and the load
+//! at that time would count more than it should.
 
 use std::ops::Range;
 
 use crate::recording::{Reading, Recording};
 
-/// Of its usual share of the time an event must have at least this in a rotation.
-const LEAST_TURN: f64 = 0.5;
-/// Of all rotations at most this share may lack that, where a turn came late; they go with the next one.
-const MOST_LATE: f64 = 0.05;
+/// Minimum share of the time of an event in a rotation, relative to its usual share.
+const MIN_TURN_SHARE: f64 = 0.5;
+/// Maximum share of rotations that may lack it because a turn came late. They are joined with the next one.
+const MAX_LATE_SHARE: f64 = 0.05;
 
-/// The readings of each rotation, in their order and without gaps; one if no event has a turn twice.
+/// Returns the readings of each rotation, in order and without gaps; one rotation if no event has two turns.
 pub(super) fn cut(recording: &Recording, events: &[usize], shares: &[f64]) -> Vec<Range<usize>> {
     let sums = Sums::of(recording, events, shares);
     let count = sums.wanted.len();
     let mut length = 1;
     while length <= count {
-        let most_late = (MOST_LATE * (count / length) as f64) as usize;
+        let most_late = (MAX_LATE_SHARE * (count / length) as f64) as usize;
         let late = sums.blocks(length).filter(|block| !sums.has_turns(block));
         if late.take(most_late + 1).count() <= most_late {
             return sums.merged(length);
@@ -29,12 +29,12 @@ pub(super) fn cut(recording: &Recording, events: &[usize], shares: &[f64]) -> Ve
     vec![all]
 }
 
-/// For how long events were wanted and counted, summed up to each reading.
+/// Times in which events were wanted and counted, summed up to each reading.
 struct Sums<'s> {
-    /// The readings in which any event was wanted.
+    /// Readings in which any event was wanted.
     wanted: Vec<usize>,
     count: usize,
-    /// By event: the sums before each reading, and that of all.
+    /// Sums before each reading, and over all, by event.
     times: Vec<Vec<Reading>>,
     shares: &'s [f64],
 }
@@ -61,7 +61,7 @@ impl<'s> Sums<'s> {
         Self { wanted: (0..count).filter(is_wanted).collect(), count, times, shares }
     }
 
-    /// Blocks of so many readings in which something was wanted, and of what is between them.
+    /// Returns blocks of `length` readings in which an event was wanted, with the readings between them.
     fn blocks(&self, length: usize) -> impl Iterator<Item = Range<usize>> {
         let mut begin = 0;
         self.wanted.chunks_exact(length).map(move |block| {
@@ -77,7 +77,7 @@ impl<'s> Sums<'s> {
             let (before, after) = (sums[block.start], sums[block.end]);
             let enabled_ns = after.enabled_ns - before.enabled_ns;
             let running_ns = after.running_ns - before.running_ns;
-            running_ns > 0 && running_ns as f64 >= LEAST_TURN * share * enabled_ns as f64
+            running_ns > 0 && running_ns as f64 >= MIN_TURN_SHARE * share * enabled_ns as f64
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::tree::Operator;
 
-/// A value, and how it changes with each total.
+/// A value and its slope by each total.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Dual {
     pub(super) value: f64,
@@ -10,12 +10,12 @@ pub(super) struct Dual {
 }
 
 impl Dual {
-    /// A value that depends on none of so many totals.
+    /// Makes a value that depends on none of the totals.
     pub(super) fn constant(value: f64, totals: usize) -> Self {
         Self { value, slopes: vec![0.0; totals] }
     }
 
-    /// The sum of the totals at these places.
+    /// Sums the totals with these indexes.
     pub(super) fn sum_of(places: &[usize], totals: &[f64]) -> Self {
         let mut sum = Self::constant(0.0, totals.len());
         for &place in places {

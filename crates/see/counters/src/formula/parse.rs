@@ -1,12 +1,12 @@
-//! From text to a formula: recursive descent, of bounded depth.
+//! A parser of formulas: recursive descent of bounded depth.
 
 use super::tree::{FormulaError, Function, Node, Operator};
 
-/// Formulas may not be nested deeper, nor be longer, so that hostile ones do not use up the stack.
-const DEEPEST: usize = 100;
-const LONGEST: usize = 4096;
+/// Limits of a formula, so that hostile ones do not use up the stack.
+const MAX_DEPTH: usize = 100;
+const MAX_FORMULA_BYTES: usize = 4096;
 
-/// Operators by how closely they bind, loosest first; those of a line bind alike.
+/// Operators by precedence, lowest first; those of a line are equal.
 const LEVELS: [&[(char, Operator)]; 6] = [
     &[('|', Operator::Or)],
     &[('^', Operator::Xor)],
@@ -27,7 +27,7 @@ const FUNCTIONS: [(&str, Function, usize); 5] = [
 
 pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
-    if text.len() > LONGEST {
+    if text.len() > MAX_FORMULA_BYTES {
         return Err(parser.wrong("it is too long"));
     }
     let node = parser.choice()?;
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
 
 struct Parser<'t> {
     text: &'t str,
-    /// The byte that is read next.
+    /// Index of the next byte.
     at: usize,
     depth: usize,
 }
@@ -58,7 +58,7 @@ impl<'t> Parser<'t> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next character that is no space.
+    /// Returns the next character that is no space.
     fn peek(&mut self) -> Option<char> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
@@ -77,7 +77,7 @@ impl<'t> Parser<'t> {
         if self.take(wanted) { Ok(()) } else { Err(self.wrong(&format!("'{wanted}' is missing"))) }
     }
 
-    /// Takes a word such as `if`, which no name begins with.
+    /// Reads a word such as `if`, with which no name begins.
     fn word(&mut self, wanted: &str) -> bool {
         self.peek();
         let before = self.at;
@@ -91,7 +91,7 @@ impl<'t> Parser<'t> {
     /// `A if C else B`, or what binds closer.
     fn choice(&mut self) -> Result<Node, FormulaError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(self.wrong("it is nested too deeply"));
         }
         let mut node = self.level(0)?;

@@ -1,11 +1,11 @@
-//! What a formula is made of.
+//! The parts of a formula.
 
-/// What is wrong with a formula.
+/// An error in a formula.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}': {what} at character {at}; formulas are written as perf's MetricExpr")]
 pub struct FormulaError {
     pub(super) text: String,
-    /// The character, from 1.
+    /// Number of the character, from 1.
     pub(super) at: usize,
     pub(super) what: String,
 }
@@ -18,7 +18,7 @@ pub(super) enum Node {
     /// `#name`, without the mark.
     Literal(String),
     Binary(Operator, Box<Node>, Box<Node>),
-    /// The condition, what is taken if it is not 0, and what else.
+    /// The condition, the value if it is not 0, and the value otherwise.
     If(Box<[Node; 3]>),
     Call(Function, Vec<Node>),
 }

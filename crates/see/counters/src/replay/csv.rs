@@ -3,22 +3,22 @@
 
 use super::row::{Counted, Row, nanoseconds, reading};
 
-/// Fields that may come before the value: the time, the key of an aggregate, and how many it has.
-const MOST_BEFORE: usize = 3;
-/// Fields that may come between the event and its time: a cgroup or a variance.
-const MOST_BETWEEN: usize = 2;
+/// Maximum number of fields before the value: the time, the key of an aggregate, and its size.
+const MAX_FIELDS_BEFORE: usize = 3;
+/// Maximum number of fields between the event and its time: a cgroup or a variance.
+const MAX_FIELDS_BETWEEN: usize = 2;
 
-/// The separator that was given to `-x`, by the first line.
+/// Returns the separator that was given to `-x`, by the first line.
 pub(super) fn separator(line: &str) -> char {
     let count = |wanted: char| line.chars().filter(|&c| c == wanted).count();
     let all = [',', ';', '|', '\t', '/'];
     all.into_iter().max_by_key(|&c| (count(c), c == ',')).unwrap_or(',')
 }
 
-/// Why a file is not read whose fields cannot be told apart.
+/// Error for a file whose fields cannot be told apart.
 pub(super) const DECIMAL_COMMAS: &str = "its numbers have decimal commas, and commas are between its fields as well: write it anew by `LC_ALL=C perf stat`";
 
-/// What a line says; `None` for lines of metrics and sums.
+/// Parses a line; `None` for lines of metrics and sums.
 pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     let mut fields = fields(line, separator);
     if separator != ',' {
@@ -29,7 +29,7 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     }
     let is_value = |field: &str| field.starts_with('<') || field.parse::<f64>().is_ok();
     let is_word = |field: &str| !is_value(field);
-    let value_at = (0..=MOST_BEFORE.min(fields.len())).find(|&at| {
+    let value_at = (0..=MAX_FIELDS_BEFORE.min(fields.len())).find(|&at| {
         let [Some(value), Some(unit), Some(event)] = [at, at + 1, at + 2].map(|at| fields.get(at))
         else {
             return false;
@@ -59,7 +59,7 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     }))
 }
 
-/// Whether a line ends with a metric, the words after its value, and has no event before it.
+/// Returns whether a line ends with a metric, the words after its value, and has no event before it.
 fn is_metric(fields: &[String]) -> bool {
     let [before @ .., value, name] = fields else {
         return false;
@@ -70,7 +70,7 @@ fn is_metric(fields: &[String]) -> bool {
     before.len() > 3 && words <= 1 && is_number(&value) && !is_number(&name)
 }
 
-/// As the C locale writes a number that has a comma.
+/// Replaces a number's decimal comma by the C locale's point.
 fn with_a_point(field: &mut String) {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((whole, part)) = field.trim_end_matches('%').split_once(',')
@@ -85,7 +85,7 @@ fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     if value == "<not supported>" {
         return Ok(Counted::NotSupported);
     }
-    let times = (0..=MOST_BETWEEN).find_map(|at| {
+    let times = (0..=MAX_FIELDS_BETWEEN).find_map(|at| {
         let running_ns: u64 = rest.get(at)?.parse().ok()?;
         let text = rest.get(at + 1)?;
         let percent: f64 = text.parse().ok()?;
@@ -102,12 +102,15 @@ fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     if value == "<not counted>" {
         return Ok(reading(0.0, 0, percent));
     }
-    let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    let number = number.ok_or_else(|| format!("'{value}' is no count"))?;
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| format!("'{value}' is no count"))?;
     Ok(reading(number, running_ns, percent))
 }
 
-/// The fields of a line. The terms of a PMU's event are separated by commas as well, but stand between slashes.
+/// Splits a line into fields. The terms of a PMU's event also have commas, but between slashes.
 fn fields(line: &str, separator: char) -> Vec<String> {
     let mut fields: Vec<String> = Vec::new();
     let mut is_open = false;

@@ -1,16 +1,16 @@
-//! Processors with several kinds of cores, each with a PMU of its own (`cpu_core/cycles/`, `cpu_atom/cycles/`).
+//! Processors with several kinds of cores, whose PMUs are separate (`cpu_core/cycles/`, `cpu_atom/cycles/`).
 //!
-//! A task is on one kind of core at a time, and its events of the other kinds have no counter meanwhile. perf prints that
-//! as if they had been multiplexed, but there was nothing to count. So an event is wanted for as long as the task was on
-//! cores of its kind: what the kind's events had a counter for at most, and more where all kinds together had fewer than
-//! there was time, as then they were multiplexed as well.
+//! A task is on one kind of core at a time, and its events of the other kinds have no counter meanwhile. perf prints
+//! that as if they had been multiplexed, but there was nothing to count. So an event is wanted for the time that the
+//! task was on cores of its kind. That is the longest time in which an event of the kind had a counter. It is longer if
+//! all kinds together had counters for less than the whole time, because then they were multiplexed as well.
 
 use std::collections::BTreeMap;
 
 use crate::event::Event;
 use crate::recording::Reading;
 
-/// The kinds of cores, as indices of PMUs, by event; `None` for events of no such PMU.
+/// Kinds of cores by event, as indexes of PMUs; `None` for events of other PMUs.
 #[derive(Debug)]
 pub(super) struct Kinds {
     of_event: Vec<Option<usize>>,
@@ -33,7 +33,7 @@ impl Kinds {
         Self { of_event: of_event.collect(), count: pmus.len() }
     }
 
-    /// Has each event of a kind wanted for the time on that kind, in one reading.
+    /// Sets the wanted time of each event in a reading to the time on its kind of core.
     pub(super) fn apply(&self, readings: &mut [Reading]) {
         let mut on_kind_ns = vec![0; self.count];
         let mut wanted_ns = 0;
@@ -63,7 +63,7 @@ impl Kinds {
     }
 }
 
-/// Whether a PMU counts what cores do, where there may be several kinds.
+/// Returns whether a PMU counts events of cores, of which there may be several kinds.
 fn is_of_cores(pmu: &str) -> bool {
     pmu.starts_with("cpu_") || pmu.starts_with("armv") || pmu.starts_with("apple_")
 }
@@ -72,7 +72,7 @@ fn is_of_cores(pmu: &str) -> bool {
 mod tests {
     use super::super::parse;
 
-    /// The sums of what was counted, scaled by what was multiplexed.
+    /// Sums counts, scaled for multiplexing.
     fn sums(text: &str) -> Vec<(String, f64, f64)> {
         let replay = parse(text).expect("read");
         let recording = &replay.recording;

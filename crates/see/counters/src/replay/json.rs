@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::csv::DECIMAL_COMMAS;
 use super::row::{Counted, Row, nanoseconds, reading};
 
-/// What is read of it; the rest is perf's own metrics.
+/// The members that are read; the others are perf's metrics.
 #[derive(Debug, Deserialize)]
 struct Line {
     interval: Option<f64>,
@@ -21,10 +21,9 @@ struct Line {
     percent: Option<f64>,
 }
 
-/// What a line says; `None` for lines of metrics.
+/// Parses a line; `None` for lines of metrics.
 pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
-    let parsed: Result<Line, _> = serde_json::from_str(line);
-    let parsed = parsed.map_err(|error| {
+    let parsed: Line = serde_json::from_str(line).map_err(|error| {
         if has_decimal_commas(line) { DECIMAL_COMMAS.to_owned() } else { error.to_string() }
     })?;
     let (Some(event), Some(value)) = (parsed.event, parsed.value) else {
@@ -53,7 +52,7 @@ pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
     Ok(Some(Row { end_ns, event, unit: parsed.unit, counted }))
 }
 
-/// Whether a value is a number with a comma in it, after which another name would have to follow.
+/// Returns whether a value is a number with a comma, after which another name would have to follow.
 fn has_decimal_commas(line: &str) -> bool {
     line.split(" : ").any(|rest| {
         let (whole, part) = rest.split_once(',').unwrap_or_default();

@@ -1,24 +1,24 @@
-//! A row that perf printed, in whatever form.
+//! A row that perf printed, in any form.
 
 use crate::recording::Reading;
 
-/// One row: an event in a reading.
+/// An event in a reading.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// When the reading ends, ns after the recording began; `None` without `-I`.
+    /// End of the reading, ns after the recording began; `None` without `-I`.
     pub(super) end_ns: Option<u64>,
     pub(super) event: String,
     pub(super) unit: String,
     pub(super) counted: Counted,
 }
 
-/// What a row says of its event.
+/// Count of a row's event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Counted {
     NotSupported,
-    /// It was wanted, but never had a counter.
+    /// The event was wanted, but never had a counter.
     Never,
-    /// It had a counter for a share that perf rounds to 0.00 %.
+    /// The event had a counter for a share that perf rounds to 0.00 %.
     Scarcely {
         /// Scaled by that share.
         value: f64,
@@ -27,7 +27,7 @@ pub(super) enum Counted {
     Reading(Reading),
 }
 
-/// What perf's value, time and percentage come to. An event that was wanted for no time has 100 %.
+/// Makes a count of perf's value, time and percentage. An event that was wanted for no time has 100 %.
 pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
     match (running_ns > 0, percent > 0.0) {
         (true, true) => {}

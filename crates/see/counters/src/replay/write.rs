@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::recording::Recording;
 
-/// Which of perf's forms.
+/// Form of perf's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `perf stat -I -x,`.

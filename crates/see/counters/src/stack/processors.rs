@@ -1,13 +1,13 @@
-//! Tables of events and formulas. Event names are the kernel's (tools/perf/pmu-events); the formulas are written anew
-//! after the definitions that each table names.
+//! Tables of events and formulas. Event names are the kernel's (tools/perf/pmu-events). The formulas follow the
+//! definitions that each table names.
 
 use super::{Processor, Source};
 
-/// All processors whose stack is known.
+/// Processors with a known stack.
 pub const PROCESSORS: [Processor; 3] = [INTEL_ICELAKE, AMD_ZEN4, ARM_NEOVERSE_V1];
 
-/// Five slots a cycle. The hardware splits the slots into four (PERF_METRICS), with a resolution of 1/255. The front
-/// end's latency is split by the cycles of its stalls, the back end by the cycles in which nothing is executed.
+/// Ice Lake has five slots a cycle. The hardware splits the slots into four parts (PERF_METRICS), with a resolution of
+/// 1/255. The front end's latency is split by the cycles of its stalls, the back end by the cycles without execution.
 const INTEL_ICELAKE: Processor = Processor {
     name: "intel-icelake",
     about: "Intel Ice Lake and Ice Lake server: top-down levels 1 to 3, by the definitions of Intel's TMA metrics \

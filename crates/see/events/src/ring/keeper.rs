@@ -1,4 +1,4 @@
-//! The recorder's side of a ring: begins segments, closes them, removes the oldest.
+//! The recorder's side of a ring: it begins and closes segments, and removes the oldest.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -13,19 +13,19 @@ use super::{Name, names};
 use crate::store::{Reader, StoreError, is_free, make};
 use crate::tables::Trace;
 
-/// The file that a recorder locks.
-const LOCK: &str = ".lock";
-/// What the name of a segment has before it that is not complete.
-const OPEN: &str = ".";
-/// The same of one that is being removed.
-const GONE: &str = ".gone-";
+/// File that a recorder locks.
+const LOCK_FILE: &str = ".lock";
+/// Prefix of the name of an incomplete segment.
+const OPEN_PREFIX: &str = ".";
+/// Prefix of the name of a segment that is being removed.
+const REMOVED_PREFIX: &str = ".gone-";
 
-/// What a ring may hold.
+/// Limits of a ring's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A segment is removed when its end is longer ago, nanoseconds.
+    /// Maximum age of a segment's end, nanoseconds.
     pub keep_ns: u64,
-    /// The oldest are removed while all are larger, bytes.
+    /// Maximum size of all segments, bytes. The oldest are removed first.
     pub keep_bytes: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct Open {
     name: Name,
-    /// Where: a hidden directory, which is yet to be made.
+    /// Hidden directory of the segment, which does not exist yet.
     pub path: PathBuf,
 }
 
@@ -42,7 +42,6 @@ pub struct Open {
 struct Closed {
     path: PathBuf,
     bytes: u64,
-    /// CLOCK_MONOTONIC.
     end_ns: u64,
 }
 
@@ -54,13 +53,12 @@ pub struct Keeper {
     /// Unlocked when it is closed, however the process ends.
     _lock: File,
     next: Name,
-    /// The oldest first.
     closed: VecDeque<Closed>,
 }
 
 impl Keeper {
-    /// Makes `directory` a ring, or goes on with the one that it is. `now_ns` is of CLOCK_MONOTONIC. Returns the names of
-    /// segments, too, that a killed recorder had not completed, or that a power cut has damaged: they are gone now.
+    /// Makes `directory` a ring, or continues the ring in it. `now_ns` is of CLOCK_MONOTONIC. Also returns the names of
+    /// removed segments: those that a killed recorder had not completed, or that a power cut has damaged.
     ///
     /// # Errors
     /// [`StoreError::Recording`] while another recorder is at work there; [`StoreError::Exists`] if the directory is a
@@ -72,12 +70,12 @@ impl Keeper {
     ) -> Result<(Self, Vec<Name>), StoreError> {
         make(directory).map_err(StoreError::io(directory, "create it"))?;
         is_free(directory)?;
-        let path = directory.join(LOCK);
+        let path = directory.join(LOCK_FILE);
         let lock = File::options()
             .create(true)
             .truncate(false)
             .write(true)
-            // A link would have a file made elsewhere.
+            // A link would create a file elsewhere.
             .custom_flags(OFlags::NOFOLLOW.bits() as i32)
             .open(&path)
             .map_err(StoreError::io(&path, "open it"))?;
@@ -116,14 +114,14 @@ impl Keeper {
         Ok((keeper, torn))
     }
 
-    /// The place of the next segment.
+    /// Begins the next segment.
     pub fn begin(&mut self) -> Open {
         let name = self.next;
         self.next.number = self.next.number.saturating_add(1);
-        Open { name, path: self.directory.join(format!("{OPEN}{name}")) }
+        Open { name, path: self.directory.join(format!("{OPEN_PREFIX}{name}")) }
     }
 
-    /// Gives a segment that has been written its name. It ended at `end_ns`.
+    /// Gives a complete segment its name. It ended at `end_ns`.
     ///
     /// # Errors
     /// When it cannot be renamed.
@@ -135,7 +133,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Removes the oldest segments while the ring has too much, with `open_bytes` that are being written.
+    /// Removes the oldest segments while the ring is beyond its limits, including `open_bytes` that are being written.
     ///
     /// # Errors
     /// When one cannot be removed.
@@ -152,10 +150,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Removes a segment: first its name, so that nobody sees a part of it.
+    /// Removes a segment. Its name goes first, so that nobody sees a part of it.
     fn remove(&self, path: &Path) -> Result<(), StoreError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let gone = self.directory.join(format!("{GONE}{name}"));
+        let gone = self.directory.join(format!("{REMOVED_PREFIX}{name}"));
         match fs::rename(path, &gone) {
             Ok(()) => {}
             // Somebody else has removed it.
@@ -166,7 +164,7 @@ impl Keeper {
     }
 }
 
-/// Removes what a killed recorder left under hidden names; returns the segments that were not complete.
+/// Removes what a killed recorder left under hidden names. Returns the incomplete segments.
 fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
     let mut torn = Vec::new();
     for entry in fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))? {
@@ -176,8 +174,8 @@ fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
             continue;
         };
         let segment = |before| name.strip_prefix(before)?.parse::<Name>().ok();
-        let open = segment(OPEN);
-        if open.or_else(|| segment(GONE)).is_some() {
+        let open = segment(OPEN_PREFIX);
+        if open.or_else(|| segment(REMOVED_PREFIX)).is_some() {
             let path = entry.path();
             fs::remove_dir_all(&path).map_err(StoreError::io(&path, "remove it"))?;
             torn.extend(open);
@@ -186,7 +184,8 @@ fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
     Ok(torn)
 }
 
-/// When a segment of an earlier recorder ended, on today's CLOCK_MONOTONIC: the machine may have been booted since.
+/// Returns the end of an earlier recorder's segment on the present CLOCK_MONOTONIC: the machine may have been booted
+/// since.
 fn ended_ns(trace: &Trace, now_ns: u64) -> u64 {
     let ended_ns = trace.realtime_offset_ns.saturating_add(trace.end_ns);
     let real_ns = SystemTime::now()
@@ -195,7 +194,7 @@ fn ended_ns(trace: &Trace, now_ns: u64) -> u64 {
     now_ns.saturating_sub(real_ns.saturating_sub(ended_ns))
 }
 
-/// The bytes of the files of a segment.
+/// Sums the sizes of a segment's files.
 fn size_of(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
@@ -210,7 +209,7 @@ fn size_of(directory: &Path) -> io::Result<u64> {
 }
 
 impl Open {
-    /// The bytes of its files so far.
+    /// Sums the sizes of its files so far.
     ///
     /// # Errors
     /// When it cannot be listed.

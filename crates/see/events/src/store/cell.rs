@@ -1,4 +1,4 @@
-//! How a field's type stands in a Parquet column.
+//! Storage of a field's type in a Parquet column.
 
 use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -10,26 +10,26 @@ use crate::codes::{
 };
 use crate::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
-/// A value that its column's type cannot mean, such as a name of no cause.
+/// A value without meaning in its column's type, such as an unknown name of a cause.
 #[derive(Debug)]
 pub struct BadCell;
 
 /// A field's type.
 pub trait Cell: Sized {
-    /// The Parquet type below.
+    /// Parquet type of the column.
     type Physical: Physical;
-    /// What is remembered from value to value while a column is read.
+    /// State that is kept from value to value while a column is read.
     type Known: Default;
-    /// What tells values apart, where a column has few different ones, of which a dictionary is made.
+    /// Key that identifies a value, for a column with few different values, which gets a dictionary.
     const KEY: Option<fn(&Self) -> u64>;
 
-    /// What the column's values mean.
+    /// Returns the meaning of the column's values.
     fn logical_type() -> Option<LogicalType>;
 
-    /// The value as it stands in the column.
+    /// Returns the value as stored in the column.
     fn store(&self) -> <Self::Physical as DataType>::T;
 
-    /// The value that stands in the column.
+    /// Reads the value that is stored in the column.
     fn load(
         value: &<Self::Physical as DataType>::T,
         known: &mut Self::Known,
@@ -38,7 +38,7 @@ pub trait Cell: Sized {
 
 /// A Parquet type that columns of ours have.
 pub trait Physical: DataType + Sized {
-    /// The reader of a column that has this type; `None` if it has another.
+    /// Returns the reader of a column of this type; `None` for another type.
     fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>>;
 
     /// Appends the value in Parquet's plain encoding.
@@ -162,7 +162,7 @@ impl Cell for String {
     }
 }
 
-/// Newtypes stand as what they wrap.
+/// Newtypes are stored as their inner values.
 macro_rules! wrapped {
     ($($name:ident($inner:ty)),+) => {
         $(impl Cell for $name {
@@ -199,7 +199,7 @@ wrapped!(
     RequestFlags(u32)
 );
 
-/// How many names of a column are remembered while it is read.
+/// Number of a column's names that are remembered while it is read.
 const KNOWN_NAMES: usize = 32;
 
 /// Cells by the address and length of their names. Values of one dictionary entry share its memory, so a name is looked
@@ -214,7 +214,7 @@ impl<C: Copy> Default for KnownNames<C> {
 }
 
 impl<C: Copy> KnownNames<C> {
-    /// The cell of this name, which `from_name` finds if it is new.
+    /// Returns the cell of a name. `from_name` finds new ones.
     fn get(
         &mut self,
         name: &ByteArray,
@@ -235,7 +235,7 @@ impl<C: Copy> KnownNames<C> {
     }
 }
 
-/// Enumerations stand as their names.
+/// Enumerations are stored as their names.
 macro_rules! named {
     ($($name:ident),+) => {
         $(impl Cell for $name {
@@ -278,17 +278,17 @@ named!(
 /// A column's name, type and meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The field's name.
+    /// Name of the field.
     pub name: &'static str,
-    /// What the field's documentation says, in one line.
+    /// Documentation of the field in one line.
     pub description: String,
-    /// The Parquet type below.
+    /// Parquet type of the column.
     pub physical_type: Type,
-    /// What its values mean.
+    /// Meaning of its values.
     pub logical_type: Option<LogicalType>,
 }
 
-/// What a column's values are, apart from how Parquet has them.
+/// Kind of a column's values, apart from their storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// Whole numbers of 64 bits, none of them negative.
@@ -304,7 +304,7 @@ pub enum ColumnKind {
 }
 
 impl Column {
-    /// What its values are.
+    /// Returns the kind of its values.
     #[must_use]
     pub fn kind(&self) -> ColumnKind {
         match self.physical_type {
@@ -316,7 +316,7 @@ impl Column {
         }
     }
 
-    /// The column of a field of type `T`, which has these lines of documentation.
+    /// Makes the column of a field of type `T` with its documentation.
     pub fn of<T: Cell>(name: &'static str, documentation: &[&str]) -> Self {
         let lines: Vec<&str> = documentation.iter().map(|line| line.trim()).collect();
         Self {

@@ -17,20 +17,20 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::cell::{Cell, Physical as _};
 
-/// A run of equal indices that is as long as this stands there as a run.
-const LEAST_RUN: usize = 32;
+/// Minimum length of equal indices that are stored as a run.
+const MIN_RUN_LENGTH: usize = 32;
 /// Bits are packed in groups of this many indices.
 const GROUP: usize = 8;
-/// The first size of the table of values, a power of two.
-const FIRST_SLOTS: usize = 256;
+/// Initial size of the table of values, a power of two.
+const INITIAL_SLOTS: usize = 256;
 
 /// A column chunk in the making.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     entries: Entries,
-    /// The values, each once, in Parquet's plain encoding.
+    /// Distinct values in Parquet's plain encoding.
     plain: Vec<u8>,
-    /// Of each row.
+    /// Index of each row's value.
     indices: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl Chunk {
         Self { indices: Vec::with_capacity(rows), ..Self::default() }
     }
 
-    /// Takes the next row's value; `key` tells it apart from others.
+    /// Adds the next row's value, identified by `key`.
     #[inline]
     pub(crate) fn add<C: Cell>(&mut self, value: &C, key: u64) {
         let (index, is_new) = self.entries.find(key);
@@ -49,7 +49,7 @@ impl Chunk {
         self.indices.push(index);
     }
 
-    /// The bytes of the chunk, and what the footer says of it.
+    /// Returns the bytes of the chunk, and its description for the footer.
     pub(crate) fn finish(self, column: ColumnDescPtr) -> ParquetResult<(Bytes, ColumnCloseResult)> {
         let Self { entries, plain, indices } = self;
         encode(&entries, plain, &indices, column)
@@ -107,18 +107,18 @@ fn encode(
     Ok((Bytes::from(bytes), close))
 }
 
-/// Values by what tells them apart, in the order in which they came: a hash table with open addressing.
+/// Values by key, in the order of their first rows: a hash table with open addressing.
 #[derive(Debug, Default)]
 struct Entries {
     keys: Vec<u64>,
     /// Index in `keys`, plus 1; 0: free. A power of two of them, at most half in use.
     slots: Vec<u32>,
-    /// The value that was found last: many columns repeat it.
+    /// The last value: many columns repeat it.
     last: Option<(u64, u32)>,
 }
 
 impl Entries {
-    /// The index of a value, and whether it is new.
+    /// Returns the index of a value, and whether it is new.
     #[inline]
     fn find(&mut self, key: u64) -> (u32, bool) {
         if let Some((last, index)) = self.last
@@ -147,7 +147,7 @@ impl Entries {
         }
     }
 
-    /// Where the value is, or is to be.
+    /// Returns the slot of a value, or the free slot for it.
     fn slot_of(&self, key: u64) -> usize {
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         let mask = self.slots.len() - 1;
@@ -162,7 +162,7 @@ impl Entries {
     }
 
     fn grow(&mut self) {
-        let slots = (4 * self.slots.len()).max(FIRST_SLOTS);
+        let slots = (4 * self.slots.len()).max(INITIAL_SLOTS);
         self.slots = vec![0; slots];
         for index in 0..self.keys.len() {
             let slot = self.slot_of(self.keys[index]);
@@ -180,9 +180,8 @@ fn hybrid(indices: &[u32], bound: usize) -> Vec<u8> {
     let mut next = 0;
     while next < indices.len() {
         let value = indices[next];
-        let run = indices[next..].iter().take_while(|&&other| other == value);
-        let run = run.count();
-        if run >= LEAST_RUN {
+        let run = indices[next..].iter().take_while(|&&other| other == value).count();
+        if run >= MIN_RUN_LENGTH {
             pack(&indices[packed_from..next], width, &mut out);
             number((run as u64) << 1, &mut out);
             out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
@@ -232,7 +231,7 @@ fn number(mut value: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// The indices of a page, read as the format says.
+    /// Reads the indices of a page by the format.
     fn read(bytes: &[u8], count: usize) -> Vec<u32> {
         let width = u32::from(bytes[0]);
         let mut at = 1;

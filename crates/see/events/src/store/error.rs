@@ -1,4 +1,4 @@
-//! What can go wrong with a trace, and what to do about it.
+//! Errors of traces, with the next step.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 /// A trace that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// An error of the system.
     #[error("{path}: cannot {what}: {reason}; check the path, its permissions and the space left", path = .path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
         /// The system's reason.
         reason: io::Error,
@@ -41,7 +41,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where, in bytes from its beginning.
+        /// Offset in bytes from its beginning.
         offset: u64,
         /// What is wrong.
         reason: String,

@@ -21,28 +21,26 @@ use super::kind::{TableKind, is_of_differences};
 pub trait Row: Clone + Default + Sized + 'static {
     /// The table's name.
     const TABLE: &'static str;
-    /// The column by which it is sorted.
+    /// Column by which it is sorted.
     const TIME: &'static str;
-    /// What a row is, in lines.
+    /// Documentation of a row, in lines.
     const DOCUMENTATION: &'static [&'static str];
 
-    /// When the row was complete, in nanoseconds: the key by which the table is sorted.
+    /// Returns the time when the row was complete, in nanoseconds: the key by which the table is sorted.
     fn time_ns(&self) -> u64;
 
-    /// The table's columns, in the order of the fields.
+    /// Returns the table's columns, in the order of the fields.
     fn columns() -> Vec<Column>;
 
     /// Writes the rows column by column.
     ///
     /// # Errors
-    ///
     /// When the Parquet library refuses.
     fn encode(rows: &[Self], out: &mut GroupEncoder<'_, '_>) -> Result<(), ParquetError>;
 
     /// Fills the rows column by column.
     ///
     /// # Errors
-    ///
     /// When the columns cannot be decoded.
     fn decode(input: &mut GroupDecoder, rows: &mut [Self]) -> Result<(), ParquetError>;
 }
@@ -50,7 +48,7 @@ pub trait Row: Clone + Default + Sized + 'static {
 /// Rows that are decoded at a time: few enough to stay in the processor's cache.
 const BATCH_ROWS: usize = 2048;
 
-/// The table of rows of type `T`.
+/// Returns the table of rows of type `T`.
 pub(crate) fn kind<T: Row>() -> TableKind {
     TableKind { name: T::TABLE, time: T::TIME, columns: T::columns }
 }
@@ -79,7 +77,6 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
     /// Writes the next column: a cell of each row.
     ///
     /// # Errors
-    ///
     /// When the table's schema and its rows disagree.
     pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
         let descriptor = self.next_descriptor()?;
@@ -123,7 +120,7 @@ fn too_many_columns() -> ParquetError {
     ParquetError::General("more columns than in the schema".to_owned())
 }
 
-/// A row group's bytes, as they stand at `offset` in their file.
+/// Bytes of a row group, at `offset` in their file.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupBytes {
     pub(crate) offset: u64,
@@ -165,7 +162,7 @@ impl ChunkReader for GroupBytes {
 
 /// Gives back a group's rows, a batch at a time.
 pub struct GroupDecoder {
-    /// A reader per column; none for those that are left out.
+    /// A reader per column; `None` for omitted columns.
     columns: Vec<Option<ColumnReader>>,
     rows_left: usize,
     next_column: usize,
@@ -178,7 +175,7 @@ impl fmt::Debug for GroupDecoder {
 }
 
 impl GroupDecoder {
-    /// The rows of the group that `metadata` describes, of a table with these columns, without those of some names.
+    /// Opens the group that `metadata` describes, of a table with these columns. Columns of some names are left out.
     pub(crate) fn new(
         found: &[Column],
         bytes: GroupBytes,
@@ -215,7 +212,6 @@ impl GroupDecoder {
     /// shows in columns that are left out: these must have their default values.
     ///
     /// # Errors
-    ///
     /// When the columns cannot be decoded.
     pub(crate) fn next_batch<T: Row>(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
         let count = self.rows_left.min(BATCH_ROWS);
@@ -229,7 +225,6 @@ impl GroupDecoder {
     /// Reads the next column: a cell into each row. A column that is left out keeps its default.
     ///
     /// # Errors
-    ///
     /// When the column cannot be decoded, is too short, or has a value without a meaning.
     pub fn column<T, C: Cell>(
         &mut self,
@@ -249,8 +244,8 @@ impl GroupDecoder {
         Ok(())
     }
 
-    /// The next `count` values of the next column; none of one that is left out. Apart from `column`, so that it is
-    /// compiled once for a Parquet type and not for each field.
+    /// Reads the next `count` values of the next column; `None` if it is left out. It is separate from `column`, so
+    /// that it is compiled once for a Parquet type and not for each field.
     fn read<P: Physical>(&mut self, count: usize) -> ParquetResult<Option<Vec<P::T>>> {
         let index = self.next_column;
         self.next_column += 1;
@@ -260,14 +255,14 @@ impl GroupDecoder {
         }
     }
 
-    /// The error of the column that was read last.
+    /// Returns the error for a value without meaning in the last read column.
     fn without_meaning(&self) -> ParquetError {
         let index = self.next_column - 1;
         ParquetError::General(format!("column {index} has a value without a meaning"))
     }
 }
 
-/// The next `count` values of a column, which has this index.
+/// Reads the next `count` values of the column with this index.
 fn read<P: Physical>(
     column: &mut ColumnReader,
     index: usize,

@@ -1,4 +1,4 @@
-//! A table apart from the type of its rows, and what Parquet is told of it.
+//! A table without the type of its rows, and its Parquet properties.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use super::has_column_since;
 /// Columns of offsets in streams: a dictionary of their many values would be as long as the column.
 const OFFSETS: [&str; 2] = ["first_byte", "ack"];
 
-/// Whether a column stands there as the differences of its values.
+/// Returns whether a column is stored as the differences of its values.
 pub(crate) fn is_of_differences(column: &str) -> bool {
     column.ends_with("_ns") || OFFSETS.contains(&column)
 }
 
-/// A table, whatever the type of its rows. Code that needs no more than this is compiled once and not for each table.
+/// A table with rows of any type. Code that needs no more than this is compiled once and not for each table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableKind {
     /// The table's name.
     pub(crate) name: &'static str,
-    /// The column by which it is sorted.
+    /// Column by which it is sorted.
     pub(crate) time: &'static str,
-    /// Its columns, in the order of the fields.
+    /// Columns in the order of the fields.
     pub(crate) columns: fn() -> Vec<Column>,
 }
 
 impl TableKind {
-    /// The columns that the table has in files of a schema version.
+    /// Returns the table's columns in files of a schema version.
     pub(crate) fn columns_in(&self, version: u32) -> Vec<Column> {
         let mut columns = (self.columns)();
         columns.retain(|column| version >= has_column_since(self.name, column.name));
         columns
     }
 
-    /// The Parquet schema of the table.
+    /// Returns the Parquet schema of the table.
     pub(crate) fn schema(&self) -> ParquetResult<TypePtr> {
         let fields = (self.columns)()
             .into_iter()
@@ -52,8 +52,9 @@ impl TableKind {
         Ok(Arc::new(Type::group_type_builder(self.name).with_fields(fields).build()?))
     }
 
-    /// How the table is encoded: times and offsets as differences, which shrink to a few bits; the rest, which repeats,
-    /// by dictionary. No general compression on top: it would cost the recorder more than it saves.
+    /// Returns the encoding of the table. Times and offsets are stored as differences, which shrink to a few bits. The
+    /// other columns repeat, and use dictionaries. There is no general compression on top: it would cost the recorder
+    /// more than it saves.
     pub(crate) fn properties(&self) -> WriterProperties {
         let mut builder = WriterProperties::builder()
             .set_created_by(concat!("luc ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -14,8 +14,8 @@ use super::kind::TableKind;
 use super::names::{self, Part};
 use super::segment::{Group, HEAD_BYTES, Segment, head, key_values};
 
-/// Copies the row groups of `parts` of table `kind`, which follow each other, into one file, removes them, and returns
-/// that file and its length.
+/// Merges `parts` of table `kind`, which follow each other, into one file. Copies their row groups, removes them, and
+/// returns the new file and its length.
 pub(crate) fn merge(
     kind: TableKind,
     directory: &Path,

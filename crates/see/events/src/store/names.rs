@@ -1,4 +1,4 @@
-//! File names: which segments a file holds, and which files make up a table.
+//! File names: the segments in a file, and the files of a table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ pub(crate) struct Part {
     pub(crate) first: u32,
     /// Number of its last segment.
     pub(crate) last: u32,
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: PathBuf,
 }
 
-/// The path of the file with segments `first` to `last` of table `table`.
+/// Returns the path of the file with segments `first` to `last` of a table.
 pub(crate) fn path(table: &str, directory: &Path, first: u32, last: u32) -> PathBuf {
     directory.join(format!("{table}-{first:06}-{last:06}.parquet"))
 }
 
-/// The hidden path under which a file is written until it is complete.
+/// Returns the hidden path under which a file is written until it is complete.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.tmp"))
 }
 
-/// The segments of a file of this name, if it is one of table `table`.
+/// Returns the segments of a file by its name, if it is one of this table.
 fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
     let numbers = name.strip_prefix(table)?.strip_prefix('-')?.strip_suffix(".parquet")?;
     let (first, last) = numbers.split_once('-')?;
@@ -36,7 +36,7 @@ fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
     (first >= 1 && first <= last).then_some((first, last))
 }
 
-/// Whether a file of this name, as it is written, can be one of a table's.
+/// Returns whether a file of exactly this name can be one of a table.
 pub(crate) fn is_of_table(name: &str) -> bool {
     struct Look<'a>(&'a str, bool);
     impl TableVisitor for Look<'_> {
@@ -52,7 +52,7 @@ pub(crate) fn is_of_table(name: &str) -> bool {
     look.1
 }
 
-/// The files that make up table `table`, in order, without those that a merged file replaces.
+/// Returns the files of a table in order, without those that a merged file replaces.
 pub(crate) fn parts(table: &'static str, directory: &Path) -> Result<Vec<Part>, StoreError> {
     let list = StoreError::io;
     let mut found = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn parts(table: &'static str, directory: &Path) -> Result<Vec<Part>, 
     })
 }
 
-/// Drops what a wider file covers; the error is the first segment that no file has.
+/// Drops the files that a wider one covers. The error is the first segment that no file has.
 fn choose(mut found: Vec<Part>) -> Result<Vec<Part>, u32> {
     found.sort_by_key(|part| (part.first, std::cmp::Reverse(part.last)));
     let mut chosen: Vec<Part> = Vec::new();
@@ -92,25 +92,25 @@ fn choose(mut found: Vec<Part>) -> Result<Vec<Part>, u32> {
 mod tests {
     use super::*;
 
-    fn found(ranges: &[(u32, u32)]) -> Vec<Part> {
+    fn parts_of(ranges: &[(u32, u32)]) -> Vec<Part> {
         ranges.iter().map(|&(first, last)| Part { first, last, path: PathBuf::new() }).collect()
     }
 
-    fn chosen(ranges: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, u32> {
-        choose(found(ranges))
+    fn choose_ranges(ranges: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, u32> {
+        choose(parts_of(ranges))
             .map(|parts| parts.iter().map(|part| (part.first, part.last)).collect())
     }
 
     #[test]
     fn a_merged_file_replaces_its_parts() {
-        assert_eq!(chosen(&[(3, 3), (1, 1), (1, 2), (2, 2)]), Ok(vec![(1, 2), (3, 3)]));
+        assert_eq!(choose_ranges(&[(3, 3), (1, 1), (1, 2), (2, 2)]), Ok(vec![(1, 2), (3, 3)]));
     }
 
     #[test]
     fn a_gap_is_noticed() {
-        assert_eq!(chosen(&[(1, 1), (3, 4)]), Err(2));
-        assert_eq!(chosen(&[(2, 2)]), Err(1));
-        assert_eq!(chosen(&[(1, 3), (2, 5)]), Err(4));
+        assert_eq!(choose_ranges(&[(1, 1), (3, 4)]), Err(2));
+        assert_eq!(choose_ranges(&[(2, 2)]), Err(1));
+        assert_eq!(choose_ranges(&[(1, 3), (2, 5)]), Err(4));
     }
 
     #[test]

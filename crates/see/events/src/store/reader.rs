@@ -28,7 +28,6 @@ impl Reader {
     /// opened is read.
     ///
     /// # Errors
-    ///
     /// When there is no trace, or its description is damaged or of another version.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let none = |reason| StoreError::NoTrace { path: directory.to_path_buf(), reason };
@@ -41,35 +40,33 @@ impl Reader {
         Ok(Self { directories, trace })
     }
 
-    /// Traces that follow each other as one, which says `trace` of itself.
+    /// Opens consecutive traces as one, which `trace` describes.
     pub(crate) fn of_parts(directories: Vec<PathBuf>, trace: Trace) -> Self {
         Self { directories, trace }
     }
 
-    /// Whether a part of it has been removed, as the recorder of a ring does with its oldest segments.
+    /// Returns whether a part of it has been removed, as the recorder of a ring does with its oldest segments.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.directories.iter().any(|directory| !directory.exists())
     }
 
-    /// What the trace is about.
+    /// Returns the description of the trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The rows of one table in the order of their times; a table without files has none.
+    /// Returns the rows of a table in the order of their times; a table without files has none.
     ///
     /// # Errors
-    ///
     /// When a file cannot be opened, its footer is damaged, or one is missing.
     pub fn rows<T: Row>(&self) -> Result<Rows<T>, StoreError> {
         Rows::open(&self.directories, &[])
     }
 
-    /// The same without the columns of these names, which costs less: their fields have default values.
+    /// Returns the rows of a table without some columns, which costs less: their fields have default values.
     ///
     /// # Errors
-    ///
     /// When a file cannot be opened, its footer is damaged, or one is missing.
     pub fn rows_without<T: Row>(
         &self,
@@ -78,11 +75,10 @@ impl Reader {
         Rows::open(&self.directories, columns)
     }
 
-    /// The files of one table, whose checksums are all checked: for engines that read Parquet themselves. What each has
-    /// is in the order of the times; the files' times may overlap.
+    /// Returns the files of a table after checking all checksums, for engines that read Parquet themselves. Rows of a file
+    /// are in the order of their times; the files' times may overlap.
     ///
     /// # Errors
-    ///
     /// When a file cannot be read, is damaged, or is missing.
     pub fn files<T: Row>(&self) -> Result<Vec<TableFile>, StoreError> {
         let of_directories = self.directories.iter();
@@ -95,11 +91,11 @@ impl Reader {
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// How many rows it has.
+    /// Number of rows in the file.
     pub rows: u64,
     /// The schema version that it was written in.
     pub version: u32,
@@ -122,20 +118,21 @@ fn files(kind: TableKind, directory: &Path) -> Result<Vec<TableFile>, StoreError
     parts.into_iter().map(file).collect()
 }
 
-/// The rows of one table in the order of their times, given one by one, or lent: [`Rows::advance`] goes to the next row
-/// and [`Rows::current`] is that row. Reads one row group at a time, or as many as overlap. After an error it ends.
+/// Rows of a table in the order of their times. They are given one by one, or lent: [`Rows::advance`] goes to the next
+/// row and [`Rows::current`] is that row. One row group is read at a time, or as many as overlap. The rows end after an
+/// error.
 pub struct Rows<T> {
     waiting: Waiting,
-    /// Groups being read.
+    /// Groups that are being read.
     active: Vec<Cursor<T>>,
-    /// The group in `active` whose next row is the current one; none before the first row and after the last.
+    /// Group in `active` whose next row is the current one; `None` before the first row and after the last.
     current: Option<usize>,
-    /// The batch of a group that was read to its end: the next group reads into its memory.
+    /// Batch of a finished group: the next group reads into its memory.
     spare: Vec<T>,
     rows_in_all: u64,
 }
 
-/// A group being read, and its next rows: those of `batch` from `next` on.
+/// A group that is being read. Its next rows are those of `batch` from `next` on.
 struct Cursor<T> {
     source: Source,
     batch: Vec<T>,
@@ -166,7 +163,7 @@ impl<T: Row> Rows<T> {
         })
     }
 
-    /// How many rows the table has.
+    /// Returns the number of rows in the table.
     pub fn rows_in_all(&self) -> u64 {
         self.rows_in_all
     }
@@ -183,7 +180,7 @@ impl<T: Row> Rows<T> {
         Ok(())
     }
 
-    /// The row at which it is; none before the first [`Rows::advance`], and at the end.
+    /// Returns the current row; `None` before the first [`Rows::advance`], and at the end.
     pub fn current(&self) -> Option<&T> {
         self.active[self.current?].head()
     }
@@ -191,7 +188,6 @@ impl<T: Row> Rows<T> {
     /// Goes to the next row.
     ///
     /// # Errors
-    ///
     /// When a row group cannot be read or is damaged.
     #[inline]
     pub fn advance(&mut self) -> Result<(), StoreError> {
@@ -250,7 +246,8 @@ impl<T: Row> Rows<T> {
         }
     }
 
-    /// The time of the earliest of the groups' next rows, and the index of its group; of equal times the first's.
+    /// Returns the time of the earliest of the groups' next rows, and the index of its group; the first one among equal
+    /// times.
     fn earliest(&self) -> Option<(u64, usize)> {
         let mut earliest: Option<(u64, usize)> = None;
         for (index, cursor) in self.active.iter().enumerate() {
@@ -294,7 +291,7 @@ impl<T: Row> Iterator for Rows<T> {
 /// Row groups of a table that are not yet begun.
 struct Waiting {
     kind: TableKind,
-    /// By their first time, last first.
+    /// Sorted by their first time, last first.
     groups: Vec<(Rc<RefCell<Segment>>, usize, Group)>,
     left_out: &'static [&'static str],
 }
@@ -324,18 +321,18 @@ impl Waiting {
         Ok(Self { kind, groups: waiting, left_out })
     }
 
-    /// How many rows the groups have.
+    /// Returns the number of rows in the groups.
     fn rows(&self) -> u64 {
         self.groups.iter().map(|(_, _, group)| group.rows).sum()
     }
 
-    /// The time of the next group's first row; none if no group is left.
+    /// Returns the time of the next group's first row; `None` if no group is left.
     #[inline]
     fn next_ns(&self) -> Option<u64> {
         self.groups.last().map(|(_, _, group)| group.first_ns)
     }
 
-    /// Begins the next group; none if no group is left.
+    /// Begins the next group; `None` if no group is left.
     fn begin(&mut self) -> Result<Option<Source>, StoreError> {
         let Some((segment, index, group)) = self.groups.pop() else {
             return Ok(None);
@@ -350,7 +347,7 @@ impl Waiting {
     }
 }
 
-/// A group's columns, and where they stand.
+/// A group's columns and their place in the file.
 struct Source {
     path: PathBuf,
     offset: u64,
@@ -358,7 +355,7 @@ struct Source {
 }
 
 impl Source {
-    /// Decodes rows of whatever type; an error says where.
+    /// Decodes rows of any type. An error has the place.
     fn decode(
         &mut self,
         rows: &mut dyn FnMut(&mut GroupDecoder) -> ParquetResult<()>,
@@ -368,7 +365,7 @@ impl Source {
     }
 }
 
-/// Has contained panics say nothing: the error says it.
+/// Silences contained panics: the error reports them.
 static QUIET_HOOK: Once = Once::new();
 
 thread_local! {

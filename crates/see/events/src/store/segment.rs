@@ -1,4 +1,4 @@
-//! One file: its head, its row groups with their checksums, its footer.
+//! A file: its head, its row groups with their checksums, its footer.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -17,13 +17,13 @@ use super::{OLDEST_VERSION, SCHEMA_VERSION, StoreError};
 
 /// Parquet's magic number.
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
-/// Ours, behind it.
+/// LUC's magic number, behind Parquet's.
 const MAGIC: &[u8; 4] = b"LUC1";
-/// Length of what stands between Parquet's magic number and the first row group.
+/// Length of the head, between Parquet's magic number and the first row group.
 pub(crate) const HEAD_BYTES: usize = 20;
-/// Where the row groups begin.
+/// Offset of the first row group.
 const GROUPS_OFFSET: u64 = (PARQUET_MAGIC.len() + HEAD_BYTES) as u64;
-/// The footer's length and the magic number at the end of a Parquet file.
+/// Length of the end of a Parquet file: the footer's length and the magic number.
 const TAIL_BYTES: usize = 8;
 
 /// Most row groups are smaller than this.
@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// The key-value metadata of a file of table `kind` with these groups.
+/// Returns the key-value metadata of a file of a table with these groups.
 pub(crate) fn key_values(kind: TableKind, groups: &[Group]) -> [KeyValue; 3] {
     let groups: Vec<String> = groups.iter().map(|group| group.to_text()).collect();
     [
@@ -75,7 +75,7 @@ pub(crate) fn key_values(kind: TableKind, groups: &[Group]) -> [KeyValue; 3] {
     ]
 }
 
-/// What a row group's description says of its rows.
+/// Number and times of a row group's rows, by its description.
 struct Extent {
     rows: u64,
     first_ns: u64,
@@ -125,7 +125,7 @@ fn encode_columns(
     Ok(bytes)
 }
 
-/// The head of a file whose `footer` (all that follows the row groups) begins at `footer_offset`.
+/// Makes the head of a file whose `footer` (all that follows the row groups) begins at `footer_offset`.
 pub(crate) fn head(footer_offset: u64, footer: &[u8]) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..4].copy_from_slice(MAGIC);
@@ -186,13 +186,13 @@ impl Segment {
         Ok(Self { path: path.to_path_buf(), file, metadata, groups, version })
     }
 
-    /// How long the file is.
+    /// Returns the length of the file.
     pub(crate) fn length(&self) -> Result<u64, StoreError> {
         let about = self.file.metadata();
         Ok(about.map_err(StoreError::io(&self.path, "read its length"))?.len())
     }
 
-    /// The bytes of row group `index`, its checksum checked.
+    /// Returns the bytes of row group `index` after checking its checksum.
     pub(crate) fn group_bytes(&mut self, index: usize) -> Result<GroupBytes, StoreError> {
         let group = self.groups[index];
         let bytes = read_range(&mut self.file, group.offset, group.length)

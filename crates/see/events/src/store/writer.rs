@@ -1,4 +1,4 @@
-//! Writing a trace.
+//! The writer of a trace.
 
 use std::fmt;
 use std::fs::{self, DirBuilder};
@@ -20,15 +20,15 @@ use crate::tables::{
     ThreadStart, Token, Trace, Wait,
 };
 
-/// How many small files a table may have before they are merged.
+/// Number of a table's small files that are merged.
 const MERGE_FILES: usize = 32;
 /// A file of this length is not merged again.
 const FINAL_BYTES: u64 = 64 << 20;
 
-/// Writes a trace into a directory of its own.
+/// Writes a trace into a new directory.
 ///
-/// Rows may come in any order that is roughly that of their times: rows within a segment are sorted, and
-/// the reader puts rows of neighbouring segments in order.
+/// Rows may come in roughly the order of their times. Rows within a segment are sorted, and the reader puts rows of
+/// neighbouring segments in order.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,
@@ -40,7 +40,6 @@ impl Writer {
     /// Creates `directory` if needed and writes down what the trace is about (`trace.end_ns` should be 0).
     ///
     /// # Errors
-    ///
     /// When the directory cannot be made or written to, or has a trace already.
     pub fn create(directory: &Path, trace: Trace) -> Result<Self, StoreError> {
         make(directory).map_err(StoreError::io(directory, "create it"))?;
@@ -59,25 +58,22 @@ impl Writer {
     /// have come, or with the first [`tick`](Self::tick) after [`FLUSH_INTERVAL`].
     ///
     /// # Errors
-    ///
     /// When a segment was full and could not be written; its rows are then lost.
     pub fn add(&mut self, event: impl Into<Event>) -> Result<(), StoreError> {
         self.tables.add(&self.directory, event.into())
     }
 
-    /// As [`add`](Self::add), of a table with many rows: for these an [`Event`], which has room for any, is a detour.
+    /// Adds a row of a table with many rows, without the detour of an [`Event`], which has room for any row.
     ///
     /// # Errors
-    ///
     /// As [`add`](Self::add).
     pub fn add_message(&mut self, row: Message) -> Result<(), StoreError> {
         self.tables.message.add(&self.directory, row)
     }
 
-    /// The same.
+    /// Adds a row of a table with many rows, as [`add_message`](Self::add_message) does.
     ///
     /// # Errors
-    ///
     /// As [`add`](Self::add).
     pub fn add_wait(&mut self, row: Wait) -> Result<(), StoreError> {
         self.tables.wait.add(&self.directory, row)
@@ -86,7 +82,6 @@ impl Writer {
     /// Writes out what has been in memory for [`FLUSH_INTERVAL`]. To be called a few times a second.
     ///
     /// # Errors
-    ///
     /// When a segment cannot be written; its rows are then lost.
     pub fn tick(&mut self) -> Result<(), StoreError> {
         if self.last_flush.elapsed() >= FLUSH_INTERVAL {
@@ -98,7 +93,6 @@ impl Writer {
     /// Writes out all rows in memory.
     ///
     /// # Errors
-    ///
     /// When a segment cannot be written; its rows are then lost.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.last_flush = Instant::now();
@@ -108,7 +102,6 @@ impl Writer {
     /// Writes out all rows and the trace's final description, and merges each table's small files.
     ///
     /// # Errors
-    ///
     /// When a segment cannot be written or merged; a trace that could not be merged is complete nevertheless.
     pub fn finish(mut self, trace: Trace) -> Result<(), StoreError> {
         self.add(trace)?;
@@ -130,7 +123,7 @@ pub(crate) fn is_free(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes the directory. What root records is of all users' programs: nobody else may look into it.
+/// Makes the directory. A trace of root is about all users' programs, so nobody else may read it.
 pub(crate) fn make(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     if rustix::process::geteuid().is_root() {
@@ -188,8 +181,8 @@ impl<T: Row> Table<T> {
     }
 }
 
-/// Sorts rows by time; those of equal times keep their order. To sort their numbers and then to move each row once costs
-/// less than to move rows while they are sorted.
+/// Sorts rows by time; rows of equal times keep their order. Sorting their numbers and then moving each row once costs
+/// less than moving rows while sorting.
 fn sort<T: Row>(rows: &mut Vec<T>) {
     const PLACE_BITS: u32 = SEGMENT_ROWS.ilog2();
     if rows.is_sorted_by_key(Row::time_ns) {
@@ -212,7 +205,7 @@ fn sort<T: Row>(rows: &mut Vec<T>) {
 
 /// A table's files so far.
 struct Files {
-    /// The number of the next segment.
+    /// Number of the next segment.
     next: u32,
     /// Files that may still be merged, in order.
     small: Vec<Part>,

@@ -5,52 +5,51 @@ use crate::codes::{Direction, RequestFlags, RequestKind};
 use crate::{Cgroup, Dev, Inode, Pid, Tgid};
 
 table! {
-    /// One block request. Complete at `complete_ns`.
+    /// A block request. Complete at `complete_ns`.
     pub struct Request in "request" by complete_ns {
-        /// The disk (not the partition).
+        /// Disk of the request (not the partition).
         pub dev: Dev,
-        /// Its first sector, of 512 bytes.
+        /// First sector, of 512 bytes.
         pub sector: u64,
-        /// Its length.
+        /// Length of the request.
         pub bytes: u64,
-        /// What it does.
+        /// Operation of the request.
         pub kind: RequestKind,
-        /// Its flags.
+        /// Flags of the request.
         pub flags: RequestFlags,
-        /// When it was queued; 0: not seen.
+        /// Time when it was queued; 0 if not seen.
         pub insert_ns: u64,
-        /// When it was given to the driver.
+        /// Time when it was given to the driver.
         pub issue_ns: u64,
-        /// When the device had completed it.
+        /// Time when the device had completed it.
         pub complete_ns: u64,
-        /// The thread that queued it.
+        /// Thread that queued it.
         pub issuer: Pid,
-        /// That thread's process.
+        /// Process of that thread.
         pub issuer_process: Tgid,
-        /// 0, or the error as a positive number.
+        /// Error as a positive number; 0 without one.
         pub errno: u32,
     }
 }
 
 table! {
-    /// Data made dirty or written, summed over 10 ms per key (device, inode, thread, direction).
-    /// Complete at `at_ns`.
+    /// Data dirtied or written, summed over 10 ms per key (device, inode, thread, direction). Complete at `at_ns`.
     pub struct Data in "data" by at_ns {
-        /// The end of the interval that is summed over.
+        /// End of the interval that is summed over.
         pub at_ns: u64,
-        /// The file system.
+        /// File system of the data.
         pub dev: Dev,
-        /// The file.
+        /// Inode of the file.
         pub inode: Inode,
-        /// The thread that dirtied or wrote it.
+        /// Thread that dirtied or wrote it.
         pub thread: Pid,
-        /// Its process.
+        /// Process of the thread.
         pub process: Tgid,
-        /// Its cgroup.
+        /// Cgroup of the thread.
         pub cgroup: Cgroup,
-        /// How much.
+        /// Number of bytes dirtied or written.
         pub bytes: u64,
-        /// Which way.
+        /// Whether the data was dirtied, or the way in which it was written.
         pub direction: Direction,
     }
 }

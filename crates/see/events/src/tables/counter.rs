@@ -1,36 +1,37 @@
-//! What the processor's counters counted.
+//! Counts of the processor's counters.
 
 use super::table;
 use crate::codes::CounterMode;
 use crate::{Cgroup, Pid, Tgid};
 
 table! {
-    /// What a counter counted while a recorded thread ran, with `luc record --counters`: of each event a row when the
-    /// thread leaves its processor and the last one is 50 ms old, when it sends or receives a message and the last one
-    /// is 0.1 ms old, and when it or the recording ends. One that does not leave its processor has a row each 50 ms.
+    /// Counts of an event while a recorded thread ran, with `luc record --counters`. There is a row for each event when
+    /// the thread leaves its processor and the last row is 50 ms old, when the thread sends or receives a message and
+    /// the last row is 0.1 ms old, and when the thread or the recording ends. A thread that does not leave its
+    /// processor has a row every 50 ms.
     ///
-    /// Where a processor has fewer counters than there are events, these take turns: `value` is what was counted in
+    /// If a processor has fewer counters than there are events, the events take turns. `value` is then the count in
     /// `running_ns` of `enabled_ns`, not scaled.
     pub struct Counter in "counter" by at_ns {
-        /// When the counters were read.
+        /// Time when the counters were read.
         pub at_ns: u64,
-        /// From when on the row counts: the thread's row before, or when it first ran.
+        /// Begin of the count: the thread's row before, or its first time on a processor.
         pub since_ns: u64,
-        /// The thread.
+        /// Thread that was counted.
         pub thread: Pid,
-        /// Its process.
+        /// Process of the thread.
         pub process: Tgid,
-        /// Its cgroup.
+        /// Cgroup of the thread.
         pub cgroup: Cgroup,
-        /// The event, as `perf list` names it, in lower case.
+        /// Event, as `perf list` names it, in lower case.
         pub event: String,
-        /// In which mode of the processor it was counted.
+        /// Mode of the processor in which it was counted.
         pub mode: CounterMode,
-        /// What was counted; of events of time nanoseconds.
+        /// Count; nanoseconds for events of time.
         pub value: u64,
-        /// For how long the thread was on a processor meanwhile.
+        /// Time that the thread was on a processor.
         pub enabled_ns: u64,
-        /// For how long of that the event had a counter.
+        /// Part of that time in which the event had a counter.
         pub running_ns: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! What frames a trace: where it is from, what was mounted, what was lost, stacks and summaries.
+//! The frame of a trace: its origin, mounted file systems, losses, stacks and summaries.
 
 use super::table;
 use crate::codes::Summarized;
@@ -7,23 +7,23 @@ use crate::{Cause, Cgroup, Dev, StackId, Tgid};
 table! {
     /// A file system that was mounted when it was first seen.
     pub struct FileSystem in "file_system" by at_ns {
-        /// When it was seen.
+        /// Time when it was seen.
         pub at_ns: u64,
-        /// Its `st_dev`.
+        /// `st_dev` of the file system.
         pub dev: Dev,
-        /// The whole disk that it is on, as block requests name it; 0:0: none or several.
+        /// Whole disk that it is on, as block requests name it; 0:0 for none or several.
         pub disk: Dev,
-        /// Its type: ext4, xfs, btrfs, ...
+        /// Type: ext4, xfs, btrfs, ...
         pub kind: String,
-        /// Where it is mounted.
+        /// Mount point of the file system.
         pub mount_point: String,
-        /// Its mount options and super options, separated by commas.
+        /// Mount options and super options, separated by commas.
         pub options: String,
-        /// The device of its journal; its own if internal, 0:0 if it has none.
+        /// Device of the journal: the file system's own if internal, 0:0 without a journal.
         pub journal_dev: Dev,
-        /// The journal's size in blocks; 0: no journal or not known.
+        /// Size of the journal in blocks; 0 if there is none or it is unknown.
         pub journal_blocks: u64,
-        /// The size of a block.
+        /// Size of a block.
         pub block_bytes: u32,
         /// Whether ext4's fast_commit is on.
         pub fast_commit: bool,
@@ -33,9 +33,9 @@ table! {
 table! {
     /// A kernel stack.
     pub struct Stack in "stack" by at_ns {
-        /// When it was first seen.
+        /// Time when it was first seen.
         pub at_ns: u64,
-        /// Its number in this trace, from 1.
+        /// Number in this trace, from 1.
         pub id: StackId,
         /// Symbol names, leaf first, separated by semicolons.
         pub symbols: String,
@@ -43,7 +43,7 @@ table! {
 }
 
 impl Stack {
-    /// The symbol names, leaf first.
+    /// Returns the symbol names, leaf first.
     pub fn frames(&self) -> impl Iterator<Item = &str> {
         self.symbols.split(';').filter(|symbol| !symbol.is_empty())
     }
@@ -52,67 +52,67 @@ impl Stack {
 table! {
     /// Events that the recorder could not keep.
     pub struct Lost in "lost" by at_ns {
-        /// When the loss was noticed.
+        /// Time when the loss was noticed.
         pub at_ns: u64,
-        /// How many since the last such row.
+        /// Number of losses since the last row of this kind.
         pub count: u64,
-        /// Which: the table's name, or `map` and what was full.
+        /// Place of the loss: the name of a table, or `map` and the map that was full.
         pub place: String,
     }
 }
 
 table! {
-    /// Counts of the summary mode over one interval: one row per key and power of two of duration.
+    /// Counts of the summary mode over an interval: a row per key and power of two of duration.
     pub struct Summary in "summary" by at_ns {
-        /// The end of the interval.
+        /// End of the interval.
         pub at_ns: u64,
-        /// Its length.
+        /// Length of the interval.
         pub interval_ns: u64,
-        /// The file system or disk, if known.
+        /// File system or disk, if known.
         pub dev: Dev,
-        /// The process; for commits and requests 0.
+        /// Process; 0 for commits and requests.
         pub process: Tgid,
-        /// Its cgroup.
+        /// Cgroup of the process.
         pub cgroup: Cgroup,
-        /// What is counted.
+        /// Counted kind of event.
         pub what: Summarized,
-        /// For waits: why.
+        /// Cause of the waits.
         pub cause: Cause,
         /// Durations of at least 2^n and less than 2^(n+1) ns; 0 also holds 0 ns.
         pub log2_ns: u32,
-        /// How many.
+        /// Number of events.
         pub count: u64,
-        /// Their sum.
+        /// Sum of the durations.
         pub total_ns: u64,
     }
 }
 
 table! {
-    /// The trace itself: one row when recording begins (`end_ns` 0) and one when it ends; the last counts.
+    /// The trace itself: a row when recording begins (`end_ns` 0) and one when it ends. The last row counts.
     pub struct Trace in "trace" by at_ns {
-        /// When the row was written.
+        /// Time when the row was written.
         pub at_ns: u64,
-        /// The version of this vocabulary.
+        /// Version of this vocabulary.
         pub schema_version: u32,
-        /// The host's name.
+        /// Name of the host.
         pub host: String,
-        /// The kernel's release, as in `uname -r`.
+        /// Release of the kernel, as in `uname -r`.
         pub kernel: String,
-        /// Processors online.
+        /// Number of processors online.
         pub processors: u32,
         /// CLOCK_BOOTTIME minus CLOCK_MONOTONIC at the start.
         pub boottime_offset_ns: u64,
         /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start.
         pub realtime_offset_ns: u64,
-        /// The command that was recorded; empty: none was given.
+        /// Recorded command; empty without one.
         pub command: String,
-        /// Filters in words; empty: none.
+        /// Filters in words; empty without any.
         pub filters: String,
-        /// `events` or `summary`.
+        /// Mode of the recorder: `events` or `summary`.
         pub mode: String,
-        /// When recording began.
+        /// Start of the recording.
         pub start_ns: u64,
-        /// When it ended; 0: it has not, or the recorder was killed.
+        /// End of the recording; 0 until then, or if the recorder was killed.
         pub end_ns: u64,
     }
 }

@@ -5,105 +5,104 @@ use crate::codes::{CommitKind, SyncKind};
 use crate::{Cgroup, Dev, Inode, Pid, Tgid, Transaction};
 
 table! {
-    /// One fsync-like call. Complete at `exit_ns`.
+    /// An fsync or a similar call. Complete at `exit_ns`.
     pub struct Sync in "sync" by exit_ns {
-        /// The calling thread.
+        /// Thread that made the call.
         pub thread: Pid,
-        /// Its process.
+        /// Process of the thread.
         pub process: Tgid,
-        /// Its cgroup.
+        /// Cgroup of the thread.
         pub cgroup: Cgroup,
-        /// The file's file system.
+        /// File system of the file.
         pub dev: Dev,
-        /// The file.
+        /// Inode of the file.
         pub inode: Inode,
-        /// The call.
+        /// Kind of the call.
         pub kind: SyncKind,
-        /// When the system call began.
+        /// Begin of the system call.
         pub enter_ns: u64,
-        /// When it ended.
+        /// End of the system call.
         pub exit_ns: u64,
-        /// When the file system's own part began (`ext4_sync_file_enter`); 0: never seen.
+        /// Begin of the file system's own part (`ext4_sync_file_enter`); 0 if not seen.
         pub file_system_enter_ns: u64,
-        /// When it ended (`ext4_sync_file_exit`); 0: never seen.
+        /// End of that part (`ext4_sync_file_exit`); 0 if not seen.
         pub file_system_exit_ns: u64,
-        /// The transaction that the file needed at the beginning (`i_sync_tid`, for fdatasync
-        /// `i_datasync_tid`).
+        /// Transaction that the file needed at the beginning (`i_sync_tid`, for fdatasync `i_datasync_tid`).
         pub wanted_enter: Transaction,
-        /// The same at the end: delayed allocation inside the call can move it.
+        /// Transaction that the file needed at the end: delayed allocation inside the call can change it.
         pub wanted_exit: Transaction,
-        /// 0, or the error as a positive number.
+        /// Error as a positive number; 0 without one.
         pub errno: u32,
-        /// The processor on which the call began.
+        /// Processor on which the call began.
         pub cpu_enter: u32,
     }
 }
 
 table! {
-    /// One commit of a jbd2 journal, or one ext4 fast commit. Complete at `end_ns`.
+    /// A commit of a jbd2 journal, or an ext4 fast commit. Complete at `end_ns`.
     ///
-    /// A full commit's phases follow each other: *locking* waits for running handles, *flushing*
-    /// submits the data of ordered mode, *logging* waits for that data and writes the metadata and the commit record.
+    /// A full commit's phases follow each other: *locking* waits for running handles, *flushing* submits the data of
+    /// ordered mode, *logging* waits for that data and writes the metadata and the commit record.
     pub struct Commit in "commit" by end_ns {
-        /// The file system.
+        /// File system of the journal.
         pub dev: Dev,
-        /// The transaction.
+        /// Transaction that was committed.
         pub transaction: Transaction,
-        /// When the first request for it was seen; 0: none was.
+        /// Time of the first request for it; 0 if none was seen.
         pub asked_ns: u64,
-        /// The thread that made that request.
+        /// Thread that made that request.
         pub asked_by: Pid,
-        /// Its process.
+        /// Process of the thread.
         pub asked_by_process: Tgid,
-        /// When it began (`jbd2_start_commit`, `ext4_fc_commit_start`).
+        /// Begin of the commit (`jbd2_start_commit`, `ext4_fc_commit_start`).
         pub start_ns: u64,
-        /// When it began to lock the transaction (`jbd2_commit_locking`); 0 in a fast commit.
+        /// Begin of locking the transaction (`jbd2_commit_locking`); 0 in a fast commit.
         pub locking_ns: u64,
-        /// When it began to write data (`jbd2_commit_flushing`); 0 in a fast commit.
+        /// Begin of writing data (`jbd2_commit_flushing`); 0 in a fast commit.
         pub flushing_ns: u64,
-        /// When it began to write the log (`jbd2_commit_logging`); 0 in a fast commit.
+        /// Begin of writing the log (`jbd2_commit_logging`); 0 in a fast commit.
         pub logging_ns: u64,
-        /// When it ended (`jbd2_end_commit`, `ext4_fc_commit_stop`).
+        /// End of the commit (`jbd2_end_commit`, `ext4_fc_commit_stop`).
         pub end_ns: u64,
-        /// Full or fast.
+        /// Kind of the commit: full or fast.
         pub kind: CommitKind,
-        /// Handles that were in it (`jbd2_run_stats`).
+        /// Number of handles in it (`jbd2_run_stats`).
         pub handles: u32,
-        /// Metadata blocks reserved in it.
+        /// Number of metadata blocks reserved in it.
         pub blocks: u32,
-        /// Blocks written to the journal for it.
+        /// Number of blocks written to the journal for it.
         pub blocks_logged: u32,
-        /// Checkpointed buffers dropped with it (`jbd2_checkpoint_stats`).
+        /// Number of checkpointed buffers dropped with it (`jbd2_checkpoint_stats`).
         pub dropped: u32,
     }
 }
 
 table! {
-    /// What one thread did with handles of one kind in one transaction. Complete at `at_ns`.
+    /// A thread's handles of one kind in a transaction. Complete at `at_ns`.
     pub struct Handle in "handle" by at_ns {
-        /// When the last of these handles stopped.
+        /// Time when the last of these handles stopped.
         pub at_ns: u64,
-        /// The file system.
+        /// File system of the journal.
         pub dev: Dev,
-        /// The transaction.
+        /// Transaction of the handles.
         pub transaction: Transaction,
-        /// The thread.
+        /// Thread that had the handles.
         pub thread: Pid,
-        /// Its process.
+        /// Process of the thread.
         pub process: Tgid,
-        /// Its cgroup.
+        /// Cgroup of the thread.
         pub cgroup: Cgroup,
-        /// The handles' type (`EXT4_HT_*`).
+        /// Type of the handles (`EXT4_HT_*`).
         pub kind: u32,
-        /// The source line that started the last of them.
+        /// Source line that started the last of them.
         pub line: u32,
-        /// How many handles.
+        /// Number of handles.
         pub count: u32,
-        /// Metadata blocks that they reserved.
+        /// Number of metadata blocks that they reserved.
         pub requested: u32,
-        /// Metadata blocks that they made dirty.
+        /// Number of metadata blocks that they dirtied.
         pub dirtied: u32,
-        /// How long they were open in all.
+        /// Time that they were open in all.
         pub total_ns: u64,
     }
 }

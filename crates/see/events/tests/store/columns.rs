@@ -17,7 +17,8 @@ use proptest::prelude::*;
 
 use super::common::{description, read, wait_row};
 
-/// One row of each table with a distinct value in each column. It is as long as the schema has columns, and a flat list.
+/// Makes a row of each table with a distinct value in each column. It is as long as the schema has columns, and a flat
+/// list.
 fn one_of_each() -> Vec<Event> {
     let (thread, process, cgroup) = (Pid(11), Tgid(12), Cgroup(u64::MAX));
     let (dev, inode, transaction) = (Dev::new(259, 7), Inode(1 << 40), Transaction(u32::MAX));
@@ -302,7 +303,7 @@ fn one_of_each() -> Vec<Event> {
     ]
 }
 
-/// All rows of all tables in a directory.
+/// Rows of all tables in a directory.
 struct Found<'a> {
     directory: &'a Path,
     rows: Vec<Event>,

@@ -42,13 +42,13 @@ pub(crate) fn wait_row(on_ns: u64) -> Wait {
     }
 }
 
-/// All rows of a table.
+/// Reads all rows of a table.
 pub(crate) fn read<T: Row>(directory: &Path) -> Vec<T> {
     let reader = Reader::open(directory).unwrap();
     reader.rows::<T>().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// The names of a table's files.
+/// Returns the names of a table's files.
 pub(crate) fn part_files(directory: &Path, table: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()

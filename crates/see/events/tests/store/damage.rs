@@ -64,7 +64,7 @@ fn a_bit_flipped_anywhere_is_an_error() {
     }
 }
 
-/// The file with another schema version, of one digit, and right checksums.
+/// Returns the file with another schema version, of one digit, and correct checksums.
 fn with_version(whole: &[u8], digit: u8) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let footer = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
@@ -92,7 +92,7 @@ fn other_versions_are_refused() {
     }
 }
 
-/// What a recorder of version 4 has written, whose waits have no processor.
+/// File by a recorder of version 4, whose waits have no processor.
 const VERSION_4: &[u8] = include_bytes!("version-4/wait-000001-000001.parquet");
 
 #[test]

@@ -1,4 +1,4 @@
-//! The directory of a trace: when it is made, whose it is, and what is said where it is none.
+//! The directory of a trace: its creation, its owner, and the error if there is none.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,5 +1,4 @@
-//! The trace store: what was written is read back, also after the recorder was killed or a file was
-//! damaged.
+//! The trace store: rows are read back as written, also after the recorder was killed or a file was damaged.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The page that describes the tables is that of this version.
+//! The page that describes the tables is current.
 
 use std::fmt::Write;
 use std::path::Path;

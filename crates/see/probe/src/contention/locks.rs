@@ -1,4 +1,4 @@
-//! What is known of file locks that somebody waits for.
+//! File locks that processes wait for.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -6,7 +6,7 @@ use luc_events::Dev;
 
 use super::shared::LockMemory;
 
-/// What was heard of file locks, anybody's. Both only grow.
+/// Counts of file locks of all processes. Both only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockNews {
     /// Waits that began: who sleeps until a lock is free is shown by `/proc/locks`.
@@ -20,26 +20,26 @@ pub struct LockNews {
 /// It is read while it may be written: a hint, to be confirmed by `/proc/locks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedLock {
-    /// The cgroup's number; 0: not known.
+    /// Number of the cgroup; 0 if unknown.
     pub cgroup: u64,
-    /// The process that was refused last.
+    /// Process that was refused last.
     pub process: u32,
-    /// The device of the file system.
+    /// Device of the file system.
     pub dev: Dev,
     pub inode: u64,
-    /// The first byte of the lock.
+    /// First byte of the lock.
     pub first_byte: u64,
-    /// The last one; more than a file has: to its end.
+    /// Last byte of the lock. A value beyond any file means its end.
     pub last_byte: u64,
-    /// Whether it is a lock of flock, and not of fcntl.
+    /// Whether it is a lock of flock instead of fcntl.
     pub is_flock: bool,
-    /// How often it was refused in a row.
+    /// Number of refusals in a row.
     pub refusals: u32,
-    /// How often the cgroup took it after all.
+    /// Number of times that the cgroup took it after refusals.
     pub takings: u32,
-    /// How often another cgroup took it while this one was refused it.
+    /// Number of times that another cgroup took it while this one was refused.
     pub takings_by_others: u32,
-    /// When it was refused last, ns of CLOCK_MONOTONIC.
+    /// Time of the last refusal, ns of CLOCK_MONOTONIC.
     pub last_ns: u64,
 }
 

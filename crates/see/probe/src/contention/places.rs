@@ -1,10 +1,10 @@
-//! Which places among the tasks are taken, and by whom.
+//! Places of tasks: free ones, and those of subjects.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::shared::MAX_TASKS;
 
-/// What is watched as a task.
+/// A cgroup or thread that is watched as a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     /// A cgroup, by its id.
@@ -13,7 +13,7 @@ pub(super) enum Subject {
     Thread(u32),
 }
 
-/// The places. A free one is used again as late as can be, since requests of its former task may be on their way.
+/// Places of tasks. A free place is reused as late as possible, because requests of its former task may be outstanding.
 #[derive(Debug)]
 pub(super) struct Places {
     free: VecDeque<u32>,
@@ -30,7 +30,7 @@ impl Places {
         }
     }
 
-    /// The place of a subject that has one.
+    /// Returns the place of a subject, if it has one.
     pub(super) fn of(&self, subject: Subject) -> Option<u32> {
         self.taken.get(&subject).copied()
     }
@@ -51,7 +51,7 @@ impl Places {
         Some(subject)
     }
 
-    /// How many subjects have a place, and how many of them are threads.
+    /// Returns the number of subjects with a place, and of threads among them.
     pub(super) fn counts(&self) -> (u32, u32) {
         let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread(_));
         let threads = self.taken.keys().filter(is_thread).count();

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use libbpf_rs::{Link, MapCore, MapHandle, Object, ObjectBuilder};
 
 use crate::capability::Types;
-use crate::load::misses_of;
+use crate::load::{misses_of, no_map};
 use crate::{ProbeError, messages};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/contention.bpf.o"));
@@ -23,9 +23,9 @@ const fn hook(tracepoint: &'static str, arguments: u32) -> Hook {
 
 /// Nothing works without these.
 const ALWAYS: &[Hook] = &[hook("block_rq_issue", 1), hook("block_rq_complete", 3)];
-/// Who submits a request, and its end once more: since Linux 6.3.
+/// Submitter of a request, and its end once more: since Linux 6.3.
 const ENDS: &[Hook] = &[hook("block_io_start", 1), hook("block_io_done", 1)];
-/// Stand in for them.
+/// Replacements for these on older kernels.
 const NO_ENDS: &[Hook] = &[
     hook("block_getrq", 1),
     hook("block_rq_insert", 1),
@@ -33,28 +33,28 @@ const NO_ENDS: &[Hook] = &[
 ];
 /// Requests that come back, or are merged.
 const RETURN: &[Hook] = &[hook("block_rq_requeue", 1), hook("block_rq_merge", 1)];
-/// Who dirties data: since Linux 5.18, and before.
+/// Dirtying of data: since Linux 5.18, and before.
 const DIRTY_FOLIO: &[Hook] = &[hook("writeback_dirty_folio", 2)];
 const DIRTY_PAGE: &[Hook] = &[hook("writeback_dirty_page", 2)];
-/// Whose data a flusher writes.
+/// Owner of the data that a flusher writes.
 const FLUSHER: &[Hook] =
     &[hook("writeback_single_inode_start", 1), hook("writeback_single_inode", 0)];
-/// Who waits for a file lock, or is refused one.
+/// Waits for file locks, and refusals.
 const LOCKS: &[Hook] =
     &[hook("posix_lock_inode", 3), hook("flock_lock_inode", 3), hook("break_lease_block", 0)];
 const EXT4_SYNC: &[Hook] = &[hook("ext4_sync_file_enter", 1), hook("ext4_sync_file_exit", 0)];
 /// fsyncs on all file systems: on the kernel function `vfs_fsync_range`.
 const ANY_SYNC: [&str; 3] = ["fsync_enter", "fsync_exit", "fsync_exit_2"];
 
-/// The loaded and attached programs.
+/// Loaded and attached programs.
 #[derive(Debug)]
 pub(super) struct Programs {
     /// Before the object: dropped first.
     _links: Vec<Link>,
     object: Object,
-    /// Whether waits for file locks are seen.
+    /// Whether waits for file locks are visible.
     pub(super) sees_locks: bool,
-    /// What cannot be seen here, one line each.
+    /// Events that cannot be seen here, one line each.
     pub(super) missing: Vec<String>,
 }
 
@@ -76,8 +76,8 @@ impl Programs {
                 }
                 // Not every kernel has fentry, and not everyone may use it: that shows when it is loaded or attached.
                 Err(error) => {
-                    let name = messages::refused_program();
-                    let name = name.or_else(|| chosen.any_sync().map(str::to_owned));
+                    let name = messages::refused_program()
+                        .or_else(|| chosen.any_sync().map(str::to_owned));
                     let is_needed =
                         |name: &String| ALWAYS.iter().any(|hook| hook.program == name.as_str());
                     let known = name
@@ -89,26 +89,26 @@ impl Programs {
         }
     }
 
-    /// How many events programs have missed, because they were active already on that processor.
+    /// Returns the number of events that programs missed because they were already active on that processor.
     pub(super) fn missed(&self) -> u64 {
         let loaded = self.object.progs_mut().filter(|program| program.autoload());
         // What cannot be asked has been seen to miss nothing.
         loaded.map(|program| misses_of(&program).unwrap_or_default()).sum()
     }
 
-    /// The map of this name.
+    /// Returns the map of this name.
     pub(super) fn map(&self, name: &'static str) -> Result<MapHandle, ProbeError> {
         let refused = || ProbeError::refused(format!("map {name}"));
-        let map = self.object.maps().find(|map| map.name() == OsStr::new(name));
-        let map = map.ok_or_else(|| ProbeError::Refused {
-            what: format!("map {name}"),
-            reason: "it is not in the programs".to_owned(),
-        })?;
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name))
+            .ok_or_else(|| no_map(name))?;
         MapHandle::try_from(&map).map_err(refused())
     }
 }
 
-/// The programs to load.
+/// Programs to load.
 struct Chosen {
     names: Vec<&'static str>,
     sees_locks: bool,
@@ -116,7 +116,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// What this kernel has and has not refused. Programs that need one another come together or not at all.
+    /// Chooses the programs that this kernel has and has not refused. Programs that need one another are chosen
+    /// together or not at all.
     fn of(types: &Types, refused: &[String]) -> Result<Self, ProbeError> {
         let is_refused = |program: &str| refused.iter().any(|name| name == program);
         let has = |hooks: &[Hook]| {

@@ -1,6 +1,6 @@
 //! The memory shared with the programs: the mirror of `bpf/contention.h`, and its mapping.
 //!
-//! The test `layouts_agree` lets a C compiler compare both.
+//! The test `layouts_agree` compares both with a C compiler.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -12,7 +12,7 @@ pub const MAX_DISKS: usize = 16;
 /// Tasks that can be watched at a time.
 pub const MAX_TASKS: usize = 1024;
 /// Disks and devices above them.
-pub(super) const DEVS: usize = 32;
+pub(super) const MAX_DEVS: usize = 32;
 /// File locks whose refusals are remembered.
 pub(super) const LOCKS: usize = 64;
 
@@ -21,7 +21,7 @@ pub(super) const NOTIFY_SUBMIT: u32 = 1;
 pub(super) const NOTIFY_DONE: u32 = 2;
 pub(super) const NOTIFY_LOCK: u32 = 4;
 
-/// What could not be kept, in the order of the counters.
+/// Number of counters of events that could not be counted.
 pub(super) const UNKEPT_PLACES: usize = 4;
 
 /// Defines the mirror of a C structure, and what the test compares.
@@ -57,7 +57,7 @@ mirror! {
         disk: AtomicU32,
     }
 
-    /// What user space says of a task's place.
+    /// Settings of a task's place by user space.
     struct TaskControl = "task_control" {
         generation: AtomicU32,
         notify: AtomicU32,
@@ -119,7 +119,7 @@ mirror! {
         tasks_watched: AtomicU32,
         threads_watched: AtomicU32,
         dev_count: AtomicU32,
-        devs: [WatchedDev; DEVS],
+        devs: [WatchedDev; MAX_DEVS],
         tasks: [TaskControl; MAX_TASKS],
         unkept: [AtomicU64; UNKEPT_PLACES],
         lock_waits: AtomicU64,
@@ -132,7 +132,7 @@ mirror! {
         sums: [[TaskMemory; MAX_TASKS]; MAX_DISKS],
     }
 
-    /// What the ring buffer carries.
+    /// Record of the ring buffer.
     struct Sent = "notification" {
         at_ns: u64,
         task: u32,
@@ -143,7 +143,7 @@ mirror! {
 }
 
 impl Sent {
-    /// The notification that these bytes are; `None` if there are too few.
+    /// Reads a notification; `None` if there are too few bytes.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < size_of::<Self>() {
             return None;
@@ -212,7 +212,7 @@ mod tests {
         let numbers = [
             ("LUC_DISKS", MAX_DISKS),
             ("LUC_TASKS", MAX_TASKS),
-            ("LUC_DEVS", DEVS),
+            ("LUC_DEVS", MAX_DEVS),
             ("LUC_LOCKS", LOCKS),
             ("UNKEPT_PLACES", UNKEPT_PLACES),
             ("NOTIFY_SUBMIT", NOTIFY_SUBMIT as usize),

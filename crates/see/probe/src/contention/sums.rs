@@ -1,10 +1,11 @@
-//! What is read out of the shared memory.
+//! Sums that are read from the shared memory.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use luc_host::clock::now_ns;
+
 use super::shared::{DiskMemory, TaskMemory};
-use crate::clock::now_ns;
 
 /// A task's use of one disk since it has been watched. Each member is exact, but they are read one after the other:
 /// a request may be in some already and not yet in others.
@@ -14,37 +15,38 @@ pub struct TaskSums {
     pub bytes_read: u64,
     /// Bytes written by them.
     pub bytes_written: u64,
-    /// Completed requests, also those without data, such as discards.
+    /// Completed requests, including those without data, such as discards.
     pub requests: u64,
-    /// Those of them that begin at the sector where the request that the disk was given before ended.
+    /// Completed requests that began where the disk's previous request ended.
     pub sequential: u64,
-    /// How long its completed requests waited from their submission until the driver was given them, ns.
+    /// Time of its completed requests from submission to the driver, ns.
     pub queue_ns: u64,
-    /// How long the disk was at them, ns: to their completion, from when the driver was given them, or from the
-    /// completion before if that is later.
+    /// Device time of its completed requests, ns: from the driver, or from the previous completion if that is later, to
+    /// the completion.
     pub device_ns: u64,
-    /// Its requests that are not completed, and its calls of fsync and the like that have not returned.
+    /// Number of its uncompleted requests, and of its running calls of fsync and the like.
     pub outstanding: u32,
-    /// When it last submitted a request or entered an fsync, ns of CLOCK_MONOTONIC; 0: never.
+    /// Time when it last submitted a request or entered an fsync, ns of CLOCK_MONOTONIC; 0 if never.
     pub last_submit_ns: u64,
-    /// When the last of its requests was completed, ns of CLOCK_MONOTONIC; 0: never.
+    /// Time when the last of its requests was completed, ns of CLOCK_MONOTONIC; 0 if never.
     pub last_complete_ns: u64,
-    /// Completed requests that begin where the task's own request before ended, whatever others did meanwhile.
+    /// Completed requests that began where the task's own previous request ended, with or without requests of others
+    /// between them.
     pub continued: u64,
-    /// Those of `sequential` that were reads; it begins anew after 2^32.
+    /// Reads among `sequential`; it wraps at 2^32.
     pub sequential_reads: u32,
-    /// Where on the disk the request that it was issued last ends, sectors of 512 bytes.
+    /// End of its last issued request on the disk, in sectors of 512 bytes.
     pub next_sector: u64,
     pub sequential_bytes: u64,
-    /// How long the disk was at them, ns.
+    /// Device time of these, ns.
     pub sequential_ns: u64,
-    /// Time from the completion before to that of each of them, ns: with the gaps in which a disk reads ahead.
+    /// Time from the previous completion to that of each of them, ns: it includes the gaps in which a disk reads ahead.
     pub sequential_apart_ns: u64,
     /// Completed requests that were no reads.
     pub writes: u64,
-    /// How long the disk was at them, ns.
+    /// Device time of these, ns.
     pub write_ns: u64,
-    /// How long it had something outstanding, ns, until now; 0 where that changes all the time.
+    /// Time in which it had something outstanding, ns, until now; 0 if it changed during all attempts to read it.
     pub active_ns: u64,
 }
 
@@ -102,23 +104,23 @@ pub(super) fn clear(memory: &TaskMemory) {
 /// Everybody's use of a disk since it has been watched. As with [`TaskSums`], members are read one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskSums {
-    /// How long the driver had at least one request, ns, until now.
+    /// Time in which the driver had at least one request, ns, until now.
     pub busy_ns: u64,
     /// Bytes read and written by completed requests.
     pub bytes: u64,
     pub requests: u64,
     /// Requests that the driver has now.
     pub in_flight: u32,
-    /// When the last request was completed, ns of CLOCK_MONOTONIC; 0: never.
+    /// Time when the last request was completed, ns of CLOCK_MONOTONIC; 0 if never.
     pub last_complete_ns: u64,
-    /// The part of `bytes` that is no watched task's.
+    /// Part of `bytes` that no watched task owns.
     pub unowned_bytes: u64,
-    /// How long the disk was at requests that are no watched task's, ns.
+    /// Device time of requests that no watched task owns, ns.
     pub unowned_device_ns: u64,
 }
 
-/// How often the time that something was busy is read while it changes.
-const TRIES: usize = 32;
+/// Maximum number of attempts to read a busy time that changes.
+const MAX_ATTEMPTS: usize = 32;
 
 impl DiskSums {
     /// Reads them; `busy_ns` is `None` if it changed all the time.
@@ -137,17 +139,16 @@ impl DiskSums {
     }
 }
 
-/// How long it has been busy until now, ns; `None` if that changed all the time.
+/// Returns the busy time until now, ns; `None` if it changed during all attempts.
 fn busy_now(sum: &AtomicU64) -> Option<u64> {
-    (0..TRIES).find_map(|_| busy_until(sum.load(Relaxed), now_ns()))
+    (0..MAX_ATTEMPTS).find_map(|_| busy_until(sum.load(Relaxed), now_ns()))
 }
 
-/// How long the disk has been busy until `now_ns`, by the sum of its times of becoming idle less those of becoming
-/// busy.
+/// Computes the busy time until `now_ns` from the sum of the times of becoming idle, minus those of becoming busy.
 ///
-/// While it is busy one more time was taken off than added. That makes the sum negative, as no disk was busy for
-/// longer than the clock has run. Two processors may add in the wrong order; what cannot be is `None`, and is right
-/// nanoseconds later.
+/// While the disk is busy, one more time was subtracted than added. That makes the sum negative, because no disk was
+/// busy for longer than the clock has run. Two processors may add in the wrong order. An impossible sum gives `None`,
+/// and is right nanoseconds later.
 fn busy_until(sum: u64, now_ns: u64) -> Option<u64> {
     let is_busy = sum.cast_signed() < 0;
     let busy_ns = if is_busy { sum.wrapping_add(now_ns) } else { sum };
@@ -187,7 +188,7 @@ mod tests {
             }
         }
 
-        /// One processor ends a busy stretch while another begins the next, and adds first.
+        /// A processor ends a busy stretch while another begins the next, and adds first.
         #[test]
         fn what_is_half_written_is_not_taken(
             start in 1_u64..1 << 50, busy in 1_u64..1 << 40, before in 0_u64..1 << 40,

@@ -8,15 +8,15 @@ use super::named::Named;
 use crate::ProbeError;
 use crate::record::COUNTERS;
 
-/// Events that are to be counted: names of `perf list`, with the modifier `u` or `k` or without, separated by commas.
-/// Those in braces have counters at the same time.
+/// Events to count: names of `perf list`, with or without the modifier `u` or `k`, separated by commas. Those in braces
+/// have counters at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterList {
     groups: Vec<Vec<Event>>,
 }
 
 impl CounterList {
-    /// The events, in groups; one that stands alone is a group of one.
+    /// Returns the events in groups; a single event is a group of one.
     pub(crate) fn groups(&self) -> &[Vec<Event>] {
         &self.groups
     }
@@ -69,7 +69,8 @@ fn event(word: &str) -> Result<Event, String> {
     Ok(event)
 }
 
-/// The parts between commas, but for commas of an event (`cpu/event=0x3c,umask=0x1/`) and, with `groups`, of a group.
+/// Splits a text at commas, except those inside an event (`cpu/event=0x3c,umask=0x1/`) and, with `groups`, inside a
+/// group.
 fn split(text: &str, groups: bool) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let (mut begin, mut in_slashes, mut in_group) = (0, false, false);

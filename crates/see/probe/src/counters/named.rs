@@ -1,4 +1,4 @@
-//! What the kernel calls an event.
+//! The kernel's names of events.
 
 use luc_counters::{Event, Mode, stack};
 use perf_event::Builder;
@@ -13,9 +13,9 @@ pub(super) enum Named {
     Software(Software),
     Cache(Cache),
     Raw(Raw),
-    /// Of a PMU in `/sys/bus/event_source/devices`.
+    /// An event of a PMU in `/sys/bus/event_source/devices`.
     OfPmu(Dynamic),
-    /// Of a processor, and there is none that counts.
+    /// A hardware event, while no processor counts.
     Absent,
 }
 
@@ -72,14 +72,13 @@ const CACHE_CALLS: [(&str, CacheOp, CacheResult); 6] = [
     ("prefetch-misses", CacheOp::PREFETCH, CacheResult::MISS),
 ];
 
-/// The PMU whose events need not be said to be its own.
+/// The PMU whose events need no prefix.
 const PROCESSOR: &str = "cpu";
 
 impl Named {
-    /// The event of this name; its mode does not matter.
+    /// Finds the event of this name; its mode does not matter.
     ///
     /// # Errors
-    ///
     /// When there is none: a text that says so.
     pub(super) fn of(event: &Event) -> Result<Self, String> {
         let name = event.name.as_str();
@@ -109,12 +108,12 @@ impl Named {
         }
     }
 
-    /// Whether the processor counts it.
+    /// Returns whether the processor counts it.
     pub(super) fn is_hardware(&self) -> bool {
         !matches!(self, Self::Software(_) | Self::OfPmu(_))
     }
 
-    /// What opens it on a processor, for whatever runs there in this mode; `None`: nothing does.
+    /// Returns the builder of its counter on a processor, for all threads in this mode; `None` if it cannot be opened.
     pub(super) fn builder(&self, mode: Mode, processor: usize) -> Option<Builder<'static>> {
         let mut builder = match self {
             Self::Hardware(kind) => Builder::new(*kind),
@@ -139,7 +138,7 @@ fn has_pmu(name: &str) -> bool {
     std::path::Path::new("/sys/bus/event_source/devices").join(name).exists()
 }
 
-/// Whether the stack of a known processor has an event of this name.
+/// Returns whether the stack of a known processor has an event of this name.
 fn is_of_some_processor(name: &str) -> bool {
     stack::PROCESSORS
         .iter()

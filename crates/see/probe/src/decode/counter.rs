@@ -1,4 +1,4 @@
-//! What a thread's events have counted.
+//! Counts of a thread's events.
 
 use luc_counters::{Event, Mode};
 use luc_events::codes::CounterMode;
@@ -27,12 +27,12 @@ impl Counted {
     }
 }
 
-/// A row of each event for which the thread's time is known.
+/// Makes a row of each event for which the thread's time is known.
 pub(crate) fn counters(bytes: &[u8], counted: &[Counted]) -> Vec<Counter> {
     let Some(head) = record::Counts::read(bytes) else {
         return Vec::new();
     };
-    record::each::<record::Count>(&bytes[size_of::<record::Counts>()..])
+    record::read_rows::<record::Count>(&bytes[size_of::<record::Counts>()..])
         .zip(counted)
         .filter(|(count, _)| count.enabled_ns > 0)
         .map(|(count, counted)| Counter {

@@ -55,7 +55,7 @@ pub(crate) fn local(raw: &record::Local) -> Connection {
     }
 }
 
-/// The name of a unix socket: a path, which may end with a zero byte, or an abstract name, which begins with one.
+/// Reads the name of a unix socket: a path, which may end with a zero byte, or an abstract name, which begins with one.
 fn bound_name(bytes: &[u8], length: u16) -> String {
     let bytes = &bytes[..usize::from(length).min(bytes.len())];
     match bytes {
@@ -67,7 +67,7 @@ fn bound_name(bytes: &[u8], length: u16) -> String {
     }
 }
 
-/// What carries an address, and its text.
+/// Returns the family of an address, and its text.
 pub(crate) fn address(bytes: [u8; 16]) -> (Family, String) {
     let address = Ipv6Addr::from(bytes);
     match address.to_ipv4_mapped() {

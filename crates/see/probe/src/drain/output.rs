@@ -4,7 +4,7 @@ use libbpf_rs::Map;
 use luc_events::tables::{Message, Row as _, Wait};
 use luc_events::{Cause, Event, StackId};
 
-use crate::record::{self, Plain as _, kind};
+use crate::record::{self, Plain, kind};
 use crate::stacks::Stacks;
 use crate::starts::Starts;
 use crate::{Outcome, ProbeError, Sink, asleep, decode};
@@ -13,17 +13,17 @@ use crate::{Outcome, ProbeError, Sink, asleep, decode};
 pub(super) struct Output {
     pub(super) sink: Box<dyn Sink>,
     pub(super) stacks: Stacks,
-    /// If what threads run is wanted.
+    /// Set if the functions of threads are wanted.
     pub(super) starts: Option<Starts>,
-    /// Records of threads for it.
+    /// Records of new threads, for `starts`.
     pub(super) new_tasks: Vec<record::Task>,
-    /// The threads of processes whose locks somebody waits for, while records are being taken.
+    /// Threads of processes with awaited locks, while records are being taken.
     pub(super) numbers: asleep::Numbers,
     pub(super) outcome: Outcome,
-    /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
-    /// costs more than most of the rest.
+    /// Table and number of the last rows, which are not counted in the outcome yet: finding a table's place there for
+    /// each row costs more than most other work.
     pub(super) alike: (&'static str, u64),
-    /// The events that are counted, in the order of records.
+    /// Counted events, in the order of records.
     pub(super) counted: Vec<decode::Counted>,
     pub(super) failed: Option<ProbeError>,
 }
@@ -50,7 +50,7 @@ impl Output {
         }
     }
 
-    /// As [`record`](Self::record), in the manner of libbpf: a negative number ends the reading.
+    /// Sends a record as [`record`](Self::record) does, with a result for libbpf: a negative number ends the reading.
     pub(super) fn record_or_fail(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> i32 {
         match self.record(stacks, bytes) {
             Ok(()) => 0,
@@ -61,20 +61,16 @@ impl Output {
         }
     }
 
-    /// Sends the rows of a record; what is too short or of no known kind was not sent by our programs.
+    /// Sends the rows of a record. A record that is too short or of an unknown kind is not from these programs.
     pub(super) fn record(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> Result<(), ProbeError> {
         let Some(kind) = bytes.first_chunk().map(|first| u32::from_ne_bytes(*first)) else {
             return Ok(());
         };
         match kind {
-            kind::SYNC => self.send_if(record::Sync::read(bytes).map(|raw| decode::sync(&raw))),
-            kind::COMMIT => {
-                self.send_if(record::Commit::read(bytes).map(|raw| decode::commit(&raw)))
-            }
-            kind::CALL => self.send_if(record::Call::read(bytes).map(|raw| decode::call(&raw))),
-            kind::REQUEST => {
-                self.send_if(record::Request::read(bytes).map(|raw| decode::request(&raw)))
-            }
+            kind::SYNC => self.send_as(bytes, decode::sync),
+            kind::COMMIT => self.send_as(bytes, decode::commit),
+            kind::CALL => self.send_as(bytes, decode::call),
+            kind::REQUEST => self.send_as(bytes, decode::request),
             kind::TASK => match record::Task::read(bytes) {
                 Some(raw) => {
                     self.send(decode::task(&raw))?;
@@ -85,19 +81,15 @@ impl Output {
                 }
                 None => Ok(()),
             },
-            kind::CONNECTION => {
-                self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
-            }
-            kind::LOCAL => self.send_if(record::Local::read(bytes).map(|raw| decode::local(&raw))),
-            kind::MESSAGE => record::each(bytes).try_for_each(|raw: record::Message| {
+            kind::CONNECTION => self.send_as(bytes, decode::connection),
+            kind::LOCAL => self.send_as(bytes, decode::local),
+            kind::MESSAGE => record::read_rows(bytes).try_for_each(|raw: record::Message| {
                 self.count(Message::TABLE);
                 self.sink.take_message(decode::message(&raw))
             }),
-            kind::TOKEN => self.send_if(record::Token::read(bytes).map(|raw| decode::token(&raw))),
-            kind::PACKET => {
-                self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
-            }
-            kind::WAIT => record::each(bytes).try_for_each(|raw: record::Wait| {
+            kind::TOKEN => self.send_as(bytes, decode::token),
+            kind::PACKET => self.send_as(bytes, decode::packet),
+            kind::WAIT => record::read_rows(bytes).try_for_each(|raw: record::Wait| {
                 let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
                 self.count(Wait::TABLE);
                 self.sink.take_wait(decode::wait(&raw, stack, cause))
@@ -126,7 +118,8 @@ impl Output {
         }
     }
 
-    /// Sends what the threads of the last records run. Apart from these: to read files takes a while.
+    /// Sends the functions of the last records' threads. This is separate from the records because reading files takes
+    /// a while.
     pub(super) fn send_starts(&mut self) -> Result<(), ProbeError> {
         let Some(starts) = &mut self.starts else {
             return Ok(());
@@ -136,11 +129,16 @@ impl Output {
         rows.into_iter().try_for_each(|row| self.send(row))
     }
 
-    fn send_if(&mut self, row: Option<impl Into<Event>>) -> Result<(), ProbeError> {
-        row.map_or(Ok(()), |row| self.send(row))
+    /// Sends a record as a row, if it is complete.
+    fn send_as<R: Plain, E: Into<Event>>(
+        &mut self,
+        bytes: &[u8],
+        decode: impl FnOnce(&R) -> E,
+    ) -> Result<(), ProbeError> {
+        R::read(bytes).map_or(Ok(()), |raw| self.send(decode(&raw)))
     }
 
-    /// The stack and the cause of a wait; sends the stack's row if it is new.
+    /// Returns the stack and the cause of a wait. Sends the stack's row if it is new.
     pub(super) fn resolve(
         &mut self,
         map: &Map<'_>,

@@ -12,7 +12,7 @@ use crate::ProbeError;
 use crate::tracepoints::table_of;
 
 impl Programs {
-    /// How many events programs have missed since they were loaded, by the table whose rows are incomplete.
+    /// Returns the number of events that programs have missed since they were loaded, by the incomplete table.
     pub(crate) fn missed(&self) -> Result<BTreeMap<&'static str, u64>, ProbeError> {
         let mut missed = BTreeMap::new();
         for program in self.object.progs_mut() {
@@ -24,7 +24,7 @@ impl Programs {
     }
 }
 
-/// How often the kernel has skipped a program that was active already.
+/// Returns the number of times that the kernel skipped a program because it was already active.
 pub(crate) fn misses_of(program: &impl AsFd) -> Result<u64, ProbeError> {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut bytes = size_of_val(&info) as u32;

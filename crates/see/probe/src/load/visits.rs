@@ -8,21 +8,21 @@ use libbpf_rs::{Iter, MapCore, MapFlags, ProgramInput};
 use luc_units::OnPath as _;
 
 use super::{
-    ASLEEP_END, BETWEEN_VISITS, COUNT_RUNNING, END, END_VISIT, FILES, FILES_END, HAND_OVER,
-    MESSAGES, NETWORK_BEGIN, PIPE_END, PLACE_END, Programs, VISITS, WAITS, WITHOUT_STATE,
+    ASLEEP_END, COUNT_RUNNING, END_PROGRAM, END_VISIT, FILES, FILES_END, HAND_OVER, MAX_VISITS,
+    MESSAGES, NETWORK_BEGIN, PIPE_END, PLACE_END, Programs, VISIT_INTERVAL, WAITS, WITHOUT_STATE,
 };
 use crate::ProbeError;
 use crate::record::{self, BATCH, BatchHead, LOST_PLACES, Plain};
 use crate::unpreempted::Unpreempted;
 
 impl Programs {
-    /// Says what is there: the sums and times of threads, the connections, who sleeps. `consume` takes the records of each
-    /// of these before the next come: all at once may be more than the ring buffer has room for.
+    /// Visits the present state: sums and times of threads, connections, sleeping threads. `consume` takes the records
+    /// of each kind before the next come: all at once may not fit into the ring buffer.
     pub(crate) fn visit_all(
         &self,
         mut consume: impl FnMut() -> Result<(), ProbeError>,
     ) -> Result<(), ProbeError> {
-        self.visit(END)?;
+        self.visit(END_PROGRAM)?;
         consume()?;
         if self.network {
             self.run_once(PIPE_END)?;
@@ -49,14 +49,14 @@ impl Programs {
         Ok(())
     }
 
-    /// Has each processor hand over the rows that it has gathered.
+    /// Makes each processor hand over its gathered rows.
     pub(crate) fn hand_over(&self) {
         if self.network {
             self.run_on_each_processor(HAND_OVER);
         }
     }
 
-    /// Has each processor read its counters for the thread that runs there.
+    /// Makes each processor read its counters for the running thread.
     pub(crate) fn count_running(&self) {
         if self.counts {
             self.run_on_each_processor(COUNT_RUNNING);
@@ -88,8 +88,8 @@ impl Programs {
         }
     }
 
-    /// The rows that processors still have, as records; to be asked when the programs run no more.
-    pub(crate) fn held(&self) -> Result<Vec<Vec<u8>>, ProbeError> {
+    /// Returns the rows that processors still have, as records. Call it when the programs no longer run.
+    pub(crate) fn held_batches(&self) -> Result<Vec<Vec<u8>>, ProbeError> {
         let mut records = Vec::new();
         if !self.network {
             return Ok(records);
@@ -107,8 +107,8 @@ impl Programs {
         Ok(records)
     }
 
-    /// The processors' batches of this name, when no program is in the middle of one any more: from Linux 7.0 on one may
-    /// have been preempted there.
+    /// Returns the processors' batches of this name, as soon as no program is writing one. From Linux 7.0 on a program
+    /// may be preempted there.
     fn resting(&self, name: &'static str) -> Result<Vec<Vec<u8>>, ProbeError> {
         let mut looks = 0;
         loop {
@@ -120,10 +120,10 @@ impl Programs {
             let is_busy =
                 |batch: &Vec<u8>| BatchHead::read(batch).is_some_and(|head| head.busy != 0);
             looks += 1;
-            if looks > VISITS || !batches.iter().any(is_busy) {
+            if looks > MAX_VISITS || !batches.iter().any(is_busy) {
                 return Ok(batches);
             }
-            thread::sleep(BETWEEN_VISITS);
+            thread::sleep(VISIT_INTERVAL);
         }
     }
 

@@ -1,16 +1,16 @@
-//! What threads have counted.
+//! Counts of threads.
 
 use super::Plain;
 
 plain! {
-    /// What an event has counted.
+    /// Count of an event.
     struct Count = "count" {
         value: u64,
         enabled_ns: u64,
         running_ns: u64,
     }
 
-    /// What stands before the [`Count`]s of a thread.
+    /// Head of the [`Count`]s of a thread.
     struct Counts = "record_counts" {
         kind: u32,
         thread: u32,

@@ -1,9 +1,9 @@
-//! The layouts of what the network carried.
+//! Layouts of the network's records.
 
 use super::{COMM, LATENCIES, NAME, Plain};
 
 plain! {
-    /// Both ends of a connection.
+    /// Addresses of a connection's ends.
     struct Ends = "ends" {
         namespace: u32,
         local_port: u16,
@@ -12,7 +12,7 @@ plain! {
         remote: [u8; 16],
     }
 
-    /// One end of a connection, when it is first seen or when it has ended.
+    /// An end of a connection, when it is first seen or when it has ended.
     struct Connection = "record_connection" {
         kind: u32,
         connection: u32,
@@ -30,7 +30,7 @@ plain! {
         ends: Ends,
     }
 
-    /// One end of a connection within the host, likewise.
+    /// An end of a connection within the host, when it is first seen or when it has ended.
     struct Local = "record_local" {
         kind: u32,
         connection: u32,
@@ -65,7 +65,7 @@ plain! {
         reserved: u32,
     }
 
-    /// One send or receive.
+    /// A send or a receive.
     struct Message = "record_message" {
         kind: u32,
         connection: u32,
@@ -78,7 +78,7 @@ plain! {
         reserved: u32,
     }
 
-    /// One packet that was kept.
+    /// A packet that was kept.
     struct Packet = "record_packet" {
         kind: u32,
         connection: u32,
@@ -89,7 +89,7 @@ plain! {
         flow: u32,
     }
 
-    /// Whose exchanges are summed.
+    /// Key of summed exchanges: service and peer.
     struct ExchangeKey = "exchange_key" {
         cgroup: u64,
         namespace: u32,

@@ -1,4 +1,4 @@
-//! What there is while recording goes on: the rows with which a recording begins that begins now.
+//! The present state during a recording: the rows with which a recording would begin now.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,31 +10,31 @@ use luc_events::{ConnectionId, Dev, Event, Pid, Tgid};
 /// A thread: its id is used again.
 type Thread = (Pid, u64);
 
-/// What has ended without a word is forgotten when this many rows of programs and threads' functions have come since.
-const NEW_ROWS: usize = 4096;
+/// Number of new rows of programs and threads' functions after which those of ended threads are dropped.
+const MAX_NEW_ROWS: usize = 4096;
 
-/// Of each thing the last row.
+/// The last row of each thread, connection and the like.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    /// When all that there is was last gone through.
+    /// Begin of the last visit of the present state.
     visited_ns: u64,
-    /// Whether that goes on.
+    /// Whether that visit is going on.
     is_visiting: bool,
     tasks: BTreeMap<Thread, Task>,
     starts: HashMap<Thread, ThreadStart>,
     programs: BTreeMap<Tgid, Program>,
-    /// How many of these two kinds have come since those that have ended were forgotten.
+    /// Number of rows of these two kinds since ended ones were dropped.
     new_rows: usize,
     connections: BTreeMap<ConnectionId, Connection>,
     asleep: BTreeMap<Pid, Asleep>,
     file_systems: HashMap<Dev, FileSystem>,
-    /// Rows refer to them by number, also those of waits that are yet to end.
+    /// Rows refer to stacks by number, including those of waits that have not ended yet.
     stacks: Vec<Stack>,
     clock: Option<ClockSample>,
 }
 
 impl Standing {
-    /// Looks at a row; whether it says what there is.
+    /// Takes in a row. Returns whether it is part of the state.
     pub(super) fn see(&mut self, event: &Event) -> bool {
         match event {
             Event::Task(row) => {
@@ -75,7 +75,7 @@ impl Standing {
         true
     }
 
-    /// From here on all threads and connections that there are have a row once more.
+    /// Begins a visit: all present threads and connections have a row again from now on.
     pub(super) fn visit_begins(&mut self, at_ns: u64) {
         self.visited_ns = at_ns;
         self.is_visiting = true;
@@ -85,12 +85,12 @@ impl Standing {
     /// A thread or process may have ended before the row of its function or program comes.
     fn count(&mut self) {
         self.new_rows += 1;
-        if self.new_rows >= NEW_ROWS {
+        if self.new_rows >= MAX_NEW_ROWS {
             self.forget_ended();
         }
     }
 
-    /// Forgets functions and programs of threads and processes that are not there.
+    /// Drops functions and programs of ended threads and processes.
     fn forget_ended(&mut self) {
         self.new_rows = 0;
         let tasks = &self.tasks;
@@ -99,7 +99,8 @@ impl Standing {
         self.programs.retain(|process, _| processes.contains(process));
     }
 
-    /// The rows for a segment that begins at `start_ns`, after a visit; forgets what that has not found.
+    /// Returns the rows for a segment that begins at `start_ns`, after a visit. Drops everything that the visit has not
+    /// found.
     pub(super) fn rows(&mut self, start_ns: u64) -> impl Iterator<Item = Event> + '_ {
         self.is_visiting = false;
         let visited_ns = self.visited_ns;
@@ -109,21 +110,17 @@ impl Standing {
         // These are as old as the recorder. Others have been looked at just now.
         let at_ns = start_ns;
         let starts = self.starts.values().cloned();
-        let starts = starts.map(move |row| ThreadStart { at_ns, ..row }.into());
         let programs = self.programs.values().cloned();
-        let programs = programs.map(move |row| Program { at_ns, ..row }.into());
         let file_systems = self.file_systems.values().cloned();
-        let file_systems = file_systems.map(move |row| FileSystem { at_ns, ..row }.into());
         let stacks = self.stacks.iter().cloned();
-        let stacks = stacks.map(move |row| Stack { at_ns, ..row }.into());
         let tasks = self.tasks.values().cloned().map(Event::from);
         tasks
-            .chain(starts)
-            .chain(programs)
+            .chain(starts.map(move |row| ThreadStart { at_ns, ..row }.into()))
+            .chain(programs.map(move |row| Program { at_ns, ..row }.into()))
             .chain(self.connections.values().cloned().map(Event::from))
             .chain(self.asleep.values().cloned().map(Event::from))
-            .chain(file_systems)
-            .chain(stacks)
+            .chain(file_systems.map(move |row| FileSystem { at_ns, ..row }.into()))
+            .chain(stacks.map(move |row| Stack { at_ns, ..row }.into()))
             .chain(self.clock.iter().cloned().map(Event::from))
     }
 }
@@ -229,12 +226,12 @@ mod tests {
         let mut standing = Standing::default();
         let lasting = [task(10, 3, 0), start(10), program(1)];
         assert!(lasting.iter().all(|row| standing.see(row)));
-        for thread in (20..).take(3 * NEW_ROWS) {
+        for thread in (20..).take(3 * MAX_NEW_ROWS) {
             // What it runs is read after it has ended.
             let short = [task(thread, 3, 0), task(thread, 4, 4), start(thread)];
             assert!(short.iter().all(|row| standing.see(row)));
             standing.see(&program(thread));
-            assert!(standing.starts.len() + standing.programs.len() <= NEW_ROWS + 2);
+            assert!(standing.starts.len() + standing.programs.len() <= MAX_NEW_ROWS + 2);
         }
         standing.visit_begins(100);
         standing.see(&task(10, 101, 0));

@@ -1,12 +1,12 @@
-//! The same tests on distributions' kernels: Linux 6.1 has no `block_io_start`, and fentry is allowed in guests.
-//! Skipped, with the reason, where QEMU or a kernel is missing.
+//! The tests of contention on distributions' kernels: Linux 6.1 has no `block_io_start`, and fentry is allowed in
+//! guests. Skipped, with the reason, if QEMU or a kernel is missing.
 
 use std::env;
 use std::time::Duration;
 
 use luc_vm::Vm;
 
-/// The other tests, all of which must run.
+/// Script that runs the other tests, all of which must run.
 const SCRIPT: &str = r#"
 modprobe ext4 && modprobe loop || exit 1
 mkdir -p /tmp && mount -t tmpfs none /tmp || exit 1

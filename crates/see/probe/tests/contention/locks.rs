@@ -14,7 +14,7 @@ use super::place::Place;
 
 const TRY: FlockOperation = FlockOperation::NonBlockingLockExclusive;
 
-/// Those of this file.
+/// Returns the refused locks of this file.
 fn refused(place: &Place, file: &File) -> Vec<RefusedLock> {
     let inode = file.metadata().expect("about it").ino();
     let mut locks = place.contention.refused_locks(0);

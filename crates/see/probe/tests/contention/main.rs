@@ -1,4 +1,4 @@
-//! The use of a loop device by watched cgroups and threads, against what they did. Skipped without root, loop
+//! The use of a loop device by watched cgroups and threads, compared with their real work. Skipped without root, loop
 //! devices, cgroup v2 or BPF.
 
 mod guests;

@@ -18,7 +18,7 @@ use rustix::mount::{
     fsopen,
 };
 
-/// What a program prints, which has to succeed.
+/// Runs a program, which must succeed. Returns its output.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -33,7 +33,7 @@ pub(crate) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
 }
 
-/// The path of what this process has open, for other programs.
+/// Returns the path of an open file of this process, for other programs.
 fn path_of(open: impl AsFd) -> PathBuf {
     let number = open.as_fd().as_raw_fd();
     PathBuf::from(format!("/proc/{}/fd/{number}", process::id()))
@@ -48,12 +48,12 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// On a file without a name.
+    /// Makes a disk on a file without a name.
     fn new(size_mib: u64) -> Self {
         Self::on(&tempfile::tempfile().expect("a file"), size_mib)
     }
 
-    /// On an empty file.
+    /// Makes a disk on an empty file.
     pub(crate) fn on(file: &File, size_mib: u64) -> Self {
         file.set_len(size_mib << 20).expect("sized");
         let attached = Meanwhile::loop_device(&path_of(file), "");
@@ -96,8 +96,8 @@ pub(crate) const BLOCK: u64 = 64 << 10;
 
 /// A mounted file system.
 ///
-/// It is mounted nowhere, so that nothing has to be unmounted: `umount` fails while anybody has a file of it or the
-/// device of a loop in it open, as a child does for a moment between fork and exec.
+/// It has no mount point, so that nothing has to be unmounted. `umount` would fail while any process has a file of it, or
+/// the device of a loop in it, open, as a child does between fork and exec.
 #[derive(Debug)]
 pub(crate) struct Mount {
     pub(crate) path: PathBuf,
@@ -109,7 +109,7 @@ impl Mount {
         self.path.join(name).display().to_string()
     }
 
-    /// Has the kernel's flusher write what is dirty.
+    /// Makes the kernel's flusher write dirty data.
     pub(crate) fn flush(&self) {
         let folder = File::open(&self.path).expect("opened");
         rustix::fs::syncfs(&folder).expect("synced");
@@ -152,7 +152,7 @@ impl Cgroup {
         assert!(status.success(), "dd {words:?}: {status}");
     }
 
-    /// `dd` in it, which begins when it is told to.
+    /// Starts `dd` in it, which waits for a line before it begins.
     fn start(&self, words: &[&str]) -> (Child, File) {
         let script = "echo $$ >\"$1\" && shift && read -r _ && exec dd bs=64k status=none \"$@\"";
         let mut child = Command::new("sh")
@@ -167,7 +167,7 @@ impl Cgroup {
     }
 }
 
-/// Where tests are possible.
+/// A place for the tests: disk, cgroups, programs.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) contention: Contention,
@@ -177,7 +177,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// `None`, said aloud, where they are not.
+    /// Makes a place; `None` with a message if tests are impossible.
     pub(crate) fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {
             luc_testkit::skipped!("no root or no loop devices");
@@ -207,12 +207,12 @@ impl Place {
         Cgroup::new(&self.cgroups)
     }
 
-    /// What a task did, once nothing of it is under way.
+    /// Returns a task's sums, once it has nothing outstanding.
     pub(crate) fn done(&self, task: TaskSlot) -> TaskSums {
         self.done_on(task, self.slot)
     }
 
-    /// The same, on another disk than the place's.
+    /// Returns a task's sums on another disk, once it has nothing outstanding there.
     pub(crate) fn done_on(&self, task: TaskSlot, disk: DiskSlot) -> TaskSums {
         for _ in 0..5000 {
             let sums = self.contention.task(task, disk);
@@ -224,7 +224,7 @@ impl Place {
         panic!("{:?}", self.contention.task(task, disk));
     }
 
-    /// Whether there are notifications, at the latest after 10 s.
+    /// Returns whether notifications arrive within 10 s.
     pub(crate) fn is_notified(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let fd = self.contention.notifications();

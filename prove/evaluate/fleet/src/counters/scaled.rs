@@ -1,8 +1,8 @@
 //! Totals of events that took turns, beside the truth.
 
-use luc_counters::model::{Load, Noise, Order, Phases, Pmu};
 use luc_counters::{Event, Mode, Reading, Recording, total};
 use luc_stats::random;
+use luc_testkit::pmu::{Load, Noise, Order, Phases, Pmu};
 use rand::RngExt as _;
 use serde::Serialize;
 

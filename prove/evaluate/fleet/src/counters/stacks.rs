@@ -1,10 +1,10 @@
 //! Where the model's cycles go, by counters that took turns, beside where they went.
 
-use luc_counters::model::{Load, Phases, Pmu};
 use luc_counters::replay::{self, Style};
 use luc_counters::stack::{Closure, Figure, Processor, Source, Stack};
 use luc_counters::{Event, Mode, Recording};
 use luc_stats::random;
+use luc_testkit::pmu::{Load, Phases, Pmu};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use luc_events::tables::{Asleep, BriefWait, Lost, Wait};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
-use rustix::time::{ClockId, clock_gettime};
+use luc_host::clock::now_ns;
 use serde::Serialize;
 
 use super::rows;
@@ -168,11 +168,6 @@ fn pgbench(servers: &Servers) -> Vec<String> {
     let words =
         format!("{program} -h 127.0.0.1 -p {port} -U {USER} -n -c {CLIENTS} -T 600 -S postgres");
     words.split(' ').map(str::to_owned).collect()
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
 }
 
 /// The scheduler's counts of all threads of programs, but the recorder's: the recorder leaves itself and the kernel's

@@ -1,4 +1,4 @@
-//! The journal of the model: callers come, a commit begins, it ends, callers return.
+//! The model's journal: callers come, a commit begins and ends, callers return.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use luc_events::{Cause, Cgroup, Inode, Pid, Tgid, Transaction};
 
 use super::{Actor, CALL_CPU_NS, INTERVAL_NS, RUN_QUEUE_NS, Waiter, World, bytes_in};
 
-/// From a commit's end until its callers are woken.
+/// Time from a commit's end until its callers are woken.
 const WAKE_NS: u64 = 5_000;
-/// From a request for a commit until it begins.
+/// Time from a request for a commit until it begins.
 const START_NS: u64 = 30_000;
 
 impl World {
@@ -34,7 +34,7 @@ impl World {
         self.request(now_ns);
     }
 
-    /// The gate opens: all call fsync now.
+    /// Opens the gate: all callers call fsync now.
     fn release(&mut self, now_ns: u64) {
         for waiter in std::mem::take(&mut self.gathered) {
             // In the gate the thread waits for a futex, before its own fsync.

@@ -1,45 +1,42 @@
-//! A model of a PMU, whose truth is exact: loads with phases, n counters, N events in groups that take turns.
+//! A simulated PMU whose truth is known: loads with phases, and events in groups that take turns on its counters.
 //!
-//! It is as the kernel's own multiplexing (`perf_rotate_context` in kernel/events/core.c): at each tick of
+//! It multiplexes as the kernel does (`perf_rotate_context` in kernel/events/core.c): at each tick of
 //! `perf_event_mux_interval_ms` (4 ms) the first group that has counters goes to the end of the list, and groups get
 //! counters from the beginning of the list until one does not fit.
 
 mod load;
 
+use luc_counters::{Reading, Recording};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::recording::{Reading, Recording};
-
 pub use load::{Load, Noise, Phases};
 
-/// The model's time goes in steps of this, ns: 1 ms.
+/// Length of a simulated step, ns.
 pub const STEP_NS: u64 = 1_000_000;
 
-/// In which order groups take turns.
+/// The order in which groups take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// As the kernel: always the same.
+    /// The kernel's: always the same.
     Kernel,
-    /// Anew at random for each round, which no kernel does.
+    /// A random order for each round, which no kernel has.
     Shuffled,
 }
 
-/// A PMU and what is counted with it.
+/// A PMU and the events that it counts.
 #[derive(Debug, Clone)]
 pub struct Pmu {
-    /// How many counters it has.
     pub counters: usize,
-    /// Events that get their counters together or not at all, by their places in the load.
+    /// Events that get their counters together or not at all, by their indexes in the load.
     pub groups: Vec<Vec<usize>>,
-    /// After how many steps the next group has its turn.
+    /// Length of a turn.
     pub steps_per_turn: usize,
-    /// The order of turns.
     pub order: Order,
 }
 
 impl Pmu {
-    /// A PMU with the events of a load in groups of `size`, whose turns are 4 steps long, as the kernel's are 4 ms.
+    /// Puts the events of a load into groups of `size`. Turns last 4 steps, as the kernel's last 4 ms.
     #[must_use]
     pub fn new(counters: usize, load: &Load, size: usize) -> Self {
         let all: Vec<usize> = (0..load.events().len()).collect();
@@ -51,7 +48,7 @@ impl Pmu {
         }
     }
 
-    /// Counts a load, from a random group on, with a reading each `steps_per_reading` steps.
+    /// Counts a load, beginning with a random group. There is a reading every `steps_per_reading` steps.
     #[must_use]
     pub fn record(
         &self,
@@ -82,12 +79,12 @@ impl Pmu {
     }
 }
 
-/// Whose turn it is.
+/// The groups that have counters now.
 struct Turns<'p> {
     pmu: &'p Pmu,
     /// The groups in the order in which they get counters.
     list: Vec<usize>,
-    /// How many turns the round still has.
+    /// Turns left in this round.
     left: usize,
 }
 
@@ -116,7 +113,7 @@ impl<'p> Turns<'p> {
         }
     }
 
-    /// The events that have counters.
+    /// Returns the events that have counters.
     fn counted(&self) -> impl Iterator<Item = &usize> {
         let mut free = self.pmu.counters;
         let groups = self.list.iter().map(|&group| &self.pmu.groups[group]);
@@ -131,10 +128,10 @@ impl<'p> Turns<'p> {
 
 #[cfg(test)]
 mod tests {
+    use luc_counters::{Event, Mode};
     use luc_stats::random;
 
     use super::*;
-    use crate::event::{Event, Mode};
 
     fn load(events: usize, steps: usize) -> Load {
         let events = (0..events).map(|at| Event::new(&format!("e{at}"), Mode::Total));

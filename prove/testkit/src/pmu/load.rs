@@ -1,12 +1,11 @@
-//! A load: how often each event happens in each step.
+//! A load: the number of times that each event happens in each step.
 
+use luc_counters::Event;
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-use crate::event::Event;
-
-/// How often events happen, step by step; exact.
+/// Exact counts of events, step by step.
 #[derive(Debug, Clone)]
 pub struct Load {
     events: Vec<Event>,
@@ -14,50 +13,42 @@ pub struct Load {
     counts: Vec<Vec<u64>>,
 }
 
-/// When a load changes.
+/// Changes of a load's kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phases {
-    /// It never does.
+    /// One kind all the time.
     None,
-    /// For times that are exponential with this mean, in steps, it is of one kind after the other, at random.
-    Random {
-        /// The mean time of one kind, in steps.
-        mean_steps: f64,
-        /// How many kinds there are.
-        kinds: usize,
-    },
-    /// It changes between two kinds, with this period in steps.
-    Periodic {
-        /// The period, in steps.
-        steps: usize,
-    },
+    /// Random kinds, each for an exponentially distributed number of steps.
+    Random { mean_steps: f64, kinds: usize },
+    /// Two kinds in turn.
+    Periodic { steps: usize },
 }
 
-/// How a load scatters within a phase.
+/// Variation of a load within a phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// The coefficient of variation of a step's counts.
+    /// Coefficient of variation of a step's counts.
     pub variation: f64,
-    /// The share of the steps in which an event happens at all; its rate is higher there by as much.
+    /// Share of the steps in which an event happens at all. Its rate there is higher by as much.
     pub busy_share: f64,
 }
 
 impl Load {
-    /// A load of these events, without steps.
+    /// Makes a load of these events without steps.
     #[must_use]
     pub fn new(events: Vec<Event>) -> Self {
         let counts = vec![Vec::new(); events.len()];
         Self { events, counts }
     }
 
-    /// Adds a step: how often each event, by its place, happens.
+    /// Adds a step. `count` returns the count of an event by its index.
     pub fn add(&mut self, mut count: impl FnMut(usize) -> u64) {
         for (event, counts) in self.counts.iter_mut().enumerate() {
             counts.push(count(event));
         }
     }
 
-    /// A load of so many steps, whose events happen at `rates(kind, event)` for each step of a kind.
+    /// Makes a load of `steps` steps. `rates` is the mean count of an event in a step of a kind: `rates(kind, event)`.
     #[must_use]
     pub fn phased(
         events: Vec<Event>,
@@ -85,26 +76,24 @@ impl Load {
         load
     }
 
-    /// What happens.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// How many steps it has.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.counts.first().map_or(0, Vec::len)
     }
 
-    /// How often an event happens in a step; never beyond the load.
+    /// Returns an event's count in a step; 0 beyond the load.
     #[must_use]
     pub fn count(&self, event: usize, step: usize) -> u64 {
         let counts = self.counts.get(event);
         counts.and_then(|counts| counts.get(step)).copied().unwrap_or(0)
     }
 
-    /// How often an event happens in all.
+    /// Returns an event's count in all steps.
     #[must_use]
     pub fn truth(&self, event: usize) -> u64 {
         self.counts.get(event).map_or(0, |counts| counts.iter().sum())
@@ -112,7 +101,7 @@ impl Load {
 }
 
 impl Phases {
-    /// The kind of each step.
+    /// Draws the kind of each step.
     pub fn by_step(self, steps: usize, random: &mut ChaCha8Rng) -> Vec<usize> {
         match self {
             Self::None => vec![0; steps],
@@ -137,8 +126,9 @@ impl Phases {
 
 #[cfg(test)]
 mod tests {
+    use luc_counters::Mode;
+
     use super::*;
-    use crate::event::Mode;
 
     #[test]
     fn rates_are_kept_whatever_the_noise() {

@@ -1,0 +1,23 @@
+//! Why nothing was exported.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::error::FleetError;
+
+/// Why nothing was exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// What traces cannot be put together for.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error("{path}: it is there already; name a directory that is not", path = .0.display())]
+    Exists(PathBuf),
+    #[error("{path}: {reason}; check the space left and who may write there", path = .path.display())]
+    Output { path: PathBuf, reason: io::Error },
+    #[error("interrupted")]
+    Interrupted,
+    /// SQL cannot name such a file.
+    #[error("{path:?}: the path is no UTF-8, which SQL scripts need; rename it")]
+    Path { path: PathBuf },
+}
