@@ -11,7 +11,6 @@ pub(crate) mod disk;
 pub(crate) mod explain;
 pub(crate) mod faults;
 pub(crate) mod fleet;
-mod json_file;
 pub(crate) mod kernel;
 #[cfg(feature = "top")]
 mod live;

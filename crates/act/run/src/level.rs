@@ -1,6 +1,6 @@
 //! One run at its level: the gate in the programs, the module in the kernel, or both.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use luc_gate::Policy;
 use luc_gate::Settings as GateSettings;
 use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
-use luc_launch::{Around, Command, Outcome, Reach, Start};
+use luc_launch::{Around, Command, Outcome, Reach, Start, Watch};
 use luc_module::level::{EffectiveLevel, JournalUse, Plan, Session};
 use luc_module::{Device, Error, Key, Machine, Settings, touch};
 use luc_units::figures::Time;
@@ -89,65 +89,85 @@ pub fn requested(
     Ok(settings)
 }
 
-/// Runs the command once, as planned; the gate gets to it by `reach`. `luc` is the program that watches over lent
-/// settings; `started` is told the command's process as soon as there is one.
-///
-/// # Errors
-/// [`RunError::Launch`]; the command has not been started then.
-pub fn run(
-    luc: &Path,
-    machine: &Machine,
-    plan: Plan,
-    command: &Command,
-    settings: &GateSettings,
-    reach: Reach,
-    started: Option<Start<'_>>,
-) -> Result<RunOutcome, RunError> {
-    let mut settings = *settings;
-    if plan.level == EffectiveLevel::Kernel {
-        settings.policy = Policy::Off;
+/// A command, and all that is decided about its run.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    /// The program `luc`, which watches over lent settings.
+    pub luc: PathBuf,
+    pub machine: Machine,
+    pub plan: Plan,
+    pub command: Command,
+    pub settings: GateSettings,
+    pub reach: Reach,
+}
+
+impl PlannedRun {
+    /// The same run without the gate and the module, to compare with. `None` if the module batches and may not be
+    /// stopped.
+    #[must_use]
+    pub fn without(&self) -> Option<Self> {
+        let plan = self.plan.without()?;
+        let settings = GateSettings { policy: Policy::Off, ..self.settings };
+        Some(Self { plan, settings, ..self.clone() })
     }
-    let level = plan.level;
-    let count_only = plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
-    if !plan.is_watching() {
-        let around = Around { reach, count_only, started, watch: None };
-        return Ok(RunOutcome {
-            gate: luc_launch::run(command, &settings, around)?,
-            level,
-            kernel: Vec::new(),
+
+    /// Runs the command once. `started` is told the command's process as soon as there is one.
+    ///
+    /// # Errors
+    /// [`RunError::Launch`]; the command has not been started then.
+    pub fn run(&self, started: Option<Start<'_>>) -> Result<RunOutcome, RunError> {
+        let mut settings = self.settings;
+        if self.plan.level == EffectiveLevel::Kernel {
+            settings.policy = Policy::Off;
+        }
+        let (gate, (uses, failures)) = if self.plan.is_watching() {
+            self.launch_and_watch(&settings, started)?
+        } else {
+            let around = self.around(started, None);
+            (luc_launch::run(&self.command, &settings, around)?, (Vec::new(), Vec::new()))
+        };
+        Ok(RunOutcome {
+            gate,
+            level: self.plan.level,
+            kernel: uses.into_iter().map(KernelUse::new).collect(),
             passing_by: None,
             unrecorded: None,
-            failures: Vec::new(),
-        });
+            failures: failures.iter().map(ToString::to_string).collect(),
+        })
     }
-    let watcher = |holder: &str| {
-        let mut watcher = Process::new(luc);
-        watcher.args(["kernel", "watch", holder]);
-        watcher
-    };
-    let mut session = Session::new(machine, plan, &watcher);
-    let mut looked = Instant::now();
-    let mut watch = |process: u32, figures: Option<&RunFigures>| {
-        for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
-            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-            session.uses(Device { major, minor });
-        }
-        if looked.elapsed() >= OPEN_FILES_INTERVAL {
-            touch::sample(process).into_iter().for_each(|device| session.uses(device));
-            looked = Instant::now();
-        }
-    };
-    let around = Around { reach, count_only, started, watch: Some(&mut watch) };
-    let gate = luc_launch::run(command, &settings, around)?;
-    let (uses, failures) = session.end();
-    Ok(RunOutcome {
-        gate,
-        level,
-        kernel: uses.into_iter().map(KernelUse::new).collect(),
-        passing_by: None,
-        unrecorded: None,
-        failures: failures.iter().map(ToString::to_string).collect(),
-    })
+
+    /// Runs the command, and lends the module's settings to the journals that it uses.
+    fn launch_and_watch(
+        &self,
+        settings: &GateSettings,
+        started: Option<Start<'_>>,
+    ) -> Result<(Outcome, (Vec<JournalUse>, Vec<Error>)), RunError> {
+        let watcher = |holder: &str| {
+            let mut watcher = Process::new(&self.luc);
+            watcher.args(["kernel", "watch", holder]);
+            watcher
+        };
+        let mut session = Session::new(&self.machine, self.plan.clone(), &watcher);
+        let mut looked = Instant::now();
+        let mut watch = |process: u32, figures: Option<&RunFigures>| {
+            for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
+                let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+                session.uses(Device { major, minor });
+            }
+            if looked.elapsed() >= OPEN_FILES_INTERVAL {
+                touch::sample(process).into_iter().for_each(|device| session.uses(device));
+                looked = Instant::now();
+            }
+        };
+        let around = self.around(started, Some(&mut watch));
+        let gate = luc_launch::run(&self.command, settings, around)?;
+        Ok((gate, session.end()))
+    }
+
+    fn around<'a>(&self, started: Option<Start<'a>>, watch: Option<Watch<'a>>) -> Around<'a> {
+        let count_only = self.plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
+        Around { reach: self.reach, count_only, started, watch }
+    }
 }
 
 impl KernelUse {

@@ -1,8 +1,7 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
 //!
 //! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
-//! what would steer a terminal. [`OnPath`] makes errors of files, [`mistake()`] one line of a mistake on a command line.
-//! [`output`](mod@output) prints where nobody may read.
+//! what would steer a terminal. [`OnPath`] makes errors of files. [`output`](mod@output) prints where nobody may read.
 //!
 //! ```
 //! use luc_units::figures::Time;
@@ -14,12 +13,10 @@
 //! ```
 
 pub mod figures;
-mod mistake;
 mod on_path;
 pub mod output;
 mod plain;
 
-pub use mistake::mistake;
 pub use on_path::{Failed, OnPath};
 pub use plain::{is_steering, plain};
 

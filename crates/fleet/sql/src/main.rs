@@ -16,8 +16,6 @@ use std::panic;
 use std::process::ExitCode;
 
 use arguments::{Cli, Command, Sql};
-use clap::Parser as _;
-use clap::error::ErrorKind;
 use luc_fleet_sql::output::Format;
 use luc_fleet_sql::{Directory, Options, Session, SqlError, listing};
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,9 +27,9 @@ const LITTLE_MEMORY_BYTES: u64 = 1 << 30;
 const STACK_BYTES: usize = 1 << 27;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli: Cli = match luc_cli::parse() {
         Ok(cli) => cli,
-        Err(error) => return refused(&error),
+        Err(refusal) => return refusal.report(),
     };
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,19 +43,6 @@ fn main() -> ExitCode {
                 SqlError::Interrupted => ExitCode::from(130),
                 _ => ExitCode::from(2),
             }
-        }
-    }
-}
-
-/// Help and the version as clap prints them; a mistake in one line.
-fn refused(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => {
-            eprintln!("{}", luc_units::mistake("luc-fleet-sql", error));
-            ExitCode::from(2)
         }
     }
 }

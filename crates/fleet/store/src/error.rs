@@ -66,7 +66,7 @@ pub enum StoredError {
     Temporary(io::Error),
     /// The answer cannot be written.
     #[error("the output cannot be written: {0}; check the space left")]
-    Output(io::Error),
+    Output(#[source] io::Error),
     /// A tar stream is no text.
     #[error("a tar stream is no text: send it to a file or to another program")]
     Terminal,

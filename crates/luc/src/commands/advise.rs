@@ -1,6 +1,5 @@
 //! `luc advise`.
 
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -157,7 +156,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         let text = prepared.text();
         let text =
             text.with_context(|| format!("{}: not in Filebench's language", args.workload))?;
-        write!(stdout(), "{text}")?;
+        print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
     luc_host::interrupt::install()?;
@@ -187,12 +186,12 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let report = report.map_err(luc_advise::AdviseError::from)?;
     let answer = Answer::of(&prepared, &report);
     if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&answer)?)?;
+        luc_cli::print_json(&answer)?;
     } else if args.csv {
-        write!(stdout(), "{}", answer.csv())?;
+        print!("{}", answer.csv());
     } else {
-        write!(stdout(), "{answer}")?;
-        writeln!(stdout(), "results: {}", out.display())?;
+        print!("{answer}");
+        println!("results: {}", out.display());
     }
     if answer.interrupted {
         eprintln!("luc: interrupted; the same command goes on from here");

@@ -1,6 +1,5 @@
 //! `luc demo`: what luc does, shown in a minute.
 
-use std::io::{Write as _, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -69,8 +68,11 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut tell = |step: Step| {
         let title = title(&step);
         // A reader that has seen enough does not end the demo.
-        let _ =
-            if is_json { writeln!(stderr(), "{title}") } else { writeln!(stdout(), "\n{title}\n") };
+        if is_json {
+            eprintln!("{title}");
+        } else {
+            println!("\n{title}\n");
+        }
     };
     let report = match luc_demo::run(&luc, crate::VERSION, &place, &mut tell) {
         Err(error @ DemoError::Interrupted) => {
@@ -81,16 +83,14 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Err(DemoError::Step { status, .. }) => return Ok(ExitCode::from(status)),
         report => report?,
     };
-    let mut out = stdout().lock();
     if is_json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        luc_cli::print_json(&report)?;
     } else {
-        writeln!(out, "\n{}", summary(&report))?;
+        println!("\n{}", summary(&report));
         if without_disk {
-            writeln!(
-                out,
+            println!(
                 "As root, luc demo adds an emulated disk with a 6 ms flush, and power cuts on it"
-            )?;
+            );
         }
     }
     let is_clean = report.cuts().is_none_or(|cuts| cuts.lost + cuts.torn == 0);

@@ -1,6 +1,5 @@
 //! `luc disk`: emulated disks.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -226,8 +225,11 @@ struct Output {
 impl Output {
     /// Prints `value` as JSON, or as the text that `text` makes of it.
     fn show<T: Serialize>(&self, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
-        let shown = if self.json { serde_json::to_string_pretty(value)? } else { text(value) };
-        writeln!(std::io::stdout(), "{shown}")?;
+        if self.json {
+            luc_cli::print_json(value)?;
+        } else {
+            println!("{}", text(value));
+        }
         Ok(())
     }
 }

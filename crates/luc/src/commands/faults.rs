@@ -3,7 +3,7 @@
 mod text;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::io::{IsTerminal as _, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -151,9 +151,9 @@ fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
     bar.0.finish_and_clear();
     let report = report?;
     if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+        luc_cli::print_json(&report)?;
     } else {
-        text::of_trials(&report)?;
+        text::of_trials(&report);
     }
     Ok(match &report {
         report if !report.is_clean() => ExitCode::from(1),
@@ -184,9 +184,9 @@ fn command(args: &Args) -> anyhow::Result<ExitCode> {
         report => report?,
     };
     if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+        luc_cli::print_json(&report)?;
     } else {
-        text::of_command(&report)?;
+        text::of_command(&report);
     }
     Ok(ExitCode::from(u8::from(!report.is_clean())))
 }

@@ -1,7 +1,7 @@
 //! `luc powercut`.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::io::{IsTerminal as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -101,10 +101,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let report = report?;
     if json {
-        let text = serde_json::to_string_pretty(&report)?;
-        writeln!(stdout(), "{text}")?;
+        luc_cli::print_json(&report)?;
     } else {
-        text(&report)?;
+        text(&report);
     }
     Ok(match &report {
         report if !report.is_clean() => ExitCode::from(1),
@@ -185,8 +184,7 @@ fn bar(rounds: u64) -> ProgressBar {
     bar
 }
 
-fn text(report: &Report) -> std::io::Result<()> {
-    let mut out = stdout().lock();
+fn text(report: &Report) {
     let who = match (&report.command, report.clients) {
         (Some(words), _) => format!("'{}'", words.join(" ")),
         (None, clients) => format!("{} clients", clients.unwrap_or(0)),
@@ -197,13 +195,11 @@ fn text(report: &Report) -> std::io::Result<()> {
     };
     let unsafe_mark = if report.unsafe_no_fsync { ", UNSAFE: fsync skipped" } else { "" };
     let early = if report.interrupted { " (interrupted)" } else { "" };
-    writeln!(
-        out,
+    println!(
         "{} power cuts{early}: {}, {who}{gate}{unsafe_mark}, seed {}",
         report.rounds, report.fs, report.seed
-    )?;
-    writeln!(
-        out,
+    );
+    println!(
         "acknowledged {}, lost {}, torn {}; not mountable {}, {} unclean {}",
         report.acknowledged,
         report.lost,
@@ -211,10 +207,9 @@ fn text(report: &Report) -> std::io::Result<()> {
         report.not_mountable,
         report.checker.as_deref().unwrap_or("(no checker)"),
         report.fsck_unclean
-    )?;
+    );
     for round in &report.bad_rounds {
-        writeln!(
-            out,
+        println!(
             "seed {}: of {} acknowledged {} lost, {} torn{}{}; repeat with --rounds 1 --seed {}",
             round.seed,
             round.acknowledged,
@@ -223,10 +218,9 @@ fn text(report: &Report) -> std::io::Result<()> {
             if round.not_mountable { ", not mountable" } else { "" },
             if round.fsck_unclean { ", unclean" } else { "" },
             round.seed
-        )?;
+        );
         for example in &round.examples {
-            writeln!(out, "  {example}")?;
+            println!("  {example}");
         }
     }
-    Ok(())
 }

@@ -96,7 +96,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let head = &report.head;
     if args.json {
-        show::json(&report)?;
+        luc_cli::print_json(&report)?;
         return Ok(status(head.interrupted));
     }
     let quirks = if report.compat { " with Filebench's quirks" } else { "" };
@@ -115,7 +115,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.read_mib_per_second,
         report.written_mib_per_second
     );
-    show::text(&[&first, &rates], &report.operations)?;
+    show::text(&[&first, &rates], &report.operations);
     for drawn in &report.drawn {
         let Drawn { operation, count, mean, deviation } = drawn;
         println!("{operation}: {count} draws, mean {mean:.3}, standard deviation {deviation:.3}");

@@ -82,7 +82,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         advice?
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&advice)?);
+        luc_cli::print_json(&advice)?;
     } else {
         print!("{}", show::Text(&advice));
     }

@@ -125,7 +125,7 @@ pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         anyhow::bail!("no luc throttle daemon runs here: start one by `luc throttle daemon`");
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        luc_cli::print_json(&status)?;
     } else {
         print(&status);
     }

@@ -84,7 +84,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         .write()
         .with_context(|| format!("{DIRECTORY} cannot be written: what was learned is lost"))?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&learned)?);
+        luc_cli::print_json(&learned)?;
     } else {
         print(&learned);
         println!("     kept in {}", path.display());

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use luc_cli::JsonFile;
 use luc_throttle::engine::EngineOptions;
 use luc_throttle::run::{Class, RunOptions, Task};
 use luc_throttle::{BATCH_FLOOR, PolicyChoice};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use crate::commands::INTERRUPTED;
-use crate::commands::json_file::JsonFile;
 
 /// Run commands together so that they do not ruin each other's disk
 ///

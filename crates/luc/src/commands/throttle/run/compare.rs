@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use luc_cli::JsonFile;
 use luc_throttle::compare::{CompareOptions, Comparison, Row, Trial, compare, count_runs};
 use luc_throttle::run::{RunOptions, Task, run};
 use luc_throttle::{PolicyChoice, ThrottleError};
@@ -12,7 +13,6 @@ use luc_units::figures::Time;
 use super::Args;
 use super::show::Idle;
 use crate::commands::INTERRUPTED;
-use crate::commands::json_file::JsonFile;
 
 pub(super) fn main(
     args: &Args,
