@@ -18,7 +18,7 @@ pub enum Shell {
     Fish,
 }
 
-/// The script by which a shell completes a program's commands and options. It is made in memory, as clap's generator
+/// The script by which a shell completes a program's commands and options. It is made in memory, because clap's generator
 /// panics when a pipe's reader has gone.
 #[must_use]
 pub fn script(mut command: Command, shell: Shell) -> Vec<u8> {
@@ -44,7 +44,7 @@ pub fn print_script(command: Command, shell: Shell) -> io::Result<()> {
 /// Prints a program's manual page; with `dir`, writes one page for each subcommand into it, and makes it if it is missing.
 ///
 /// # Errors
-/// What cannot be written, with the folder's name and the next step.
+/// The folder or standard output cannot be written to; the text names the folder and the next step.
 pub fn write_pages(command: Command, dir: Option<&Path>) -> io::Result<()> {
     if let Some(dir) = dir {
         return write_into(command, dir).map_err(|error| {

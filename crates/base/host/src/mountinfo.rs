@@ -43,7 +43,7 @@ pub fn mounts_of(process: u32) -> io::Result<Vec<Mount>> {
     Ok(parse(&std::fs::read(format!("/proc/{process}/mountinfo"))?))
 }
 
-/// The mounts of a mountinfo file; lines of another form are passed over.
+/// Parses a mountinfo file; lines of another form are passed over.
 #[must_use]
 pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
