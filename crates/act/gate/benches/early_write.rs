@@ -54,7 +54,7 @@ fn medians_us(directory: &Path, threads: usize, bytes: usize) -> [f64; 2] {
     })
 }
 
-/// What one thread's early writes took, by FIEMAP and by `sync_file_range`.
+/// Times of one thread's early writes, by FIEMAP and by `sync_file_range`.
 fn times(directory: &Path, bytes: usize, together: &Barrier) -> [Vec<Duration>; 2] {
     let mut file = tempfile::tempfile_in(directory).expect("a file in the directory");
     let record = vec![1; bytes];

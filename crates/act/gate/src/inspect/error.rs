@@ -1,11 +1,11 @@
-//! What can go wrong while inspecting, each in one line: the input, the reason, the next step.
+//! Errors of inspection, each in one line: the input, the reason, the next step.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a program or a file system could not be inspected.
+/// Reasons why a program or a file system could not be inspected.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InspectError {
@@ -14,7 +14,7 @@ pub enum InspectError {
     NotFound {
         /// The command as given.
         command: String,
-        /// Where it was looked for: `in PATH (/bin:/usr/bin)` or `at this path`.
+        /// Place of the search: `in PATH (/bin:/usr/bin)` or `at this path`.
         searched: String,
     },
     /// The file is there but may not be executed by this user.
@@ -32,7 +32,7 @@ pub enum InspectError {
     )]
     NoInterpreter {
         script: PathBuf,
-        /// What its `#!` line names.
+        /// Interpreter in its `#!` line.
         interpreter: String,
     },
     /// Scripts that interpret scripts, deeper than the kernel follows.
@@ -40,12 +40,12 @@ pub enum InspectError {
         "{0}: more than 4 interpreters stand behind it, which Linux refuses; correct its first line"
     )]
     TooDeep(PathBuf),
-    /// A path whose file system cannot be told.
+    /// A path whose file system is not known.
     #[error("{path}: {source}; check that it exists and that you may read it")]
     Io {
         /// The file or folder that could not be read.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The device holds no mounted file system here.
@@ -61,7 +61,7 @@ pub enum InspectError {
 }
 
 impl InspectError {
-    /// For `map_err` on a path.
+    /// Makes the error of a path, for `map_err`.
     pub(super) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |source| Self::Io { path: path.to_path_buf(), source }
     }
