@@ -1,4 +1,4 @@
-//! Why a process is not attached.
+//! Reasons why a process is not attached.
 
 use std::io;
 
@@ -51,11 +51,7 @@ pub enum AttachError {
     #[error(
         "process {process}: the filter was refused ({errno}): start it anew by `luc run --reach notify`"
     )]
-    Refused {
-        process: i32,
-        /// What the kernel said.
-        errno: Errno,
-    },
+    Refused { process: i32, errno: Errno },
 }
 
 impl AttachError {
