@@ -1,4 +1,4 @@
-//! What can go wrong, each in one line: the input, the reason, the next step.
+//! Errors, each in one line: the input, the reason, the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::INTERFACE;
 
-/// Why something about the module cannot be done.
+/// Reason why something about the module cannot be done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,7 +45,7 @@ pub enum Error {
     )]
     Unsigned {
         path: PathBuf,
-        /// What requires a signature.
+        /// Reason why the kernel requires a signature.
         why: String,
         version: &'static str,
     },
@@ -66,9 +66,9 @@ pub enum Error {
     #[error("the headers of kernel {version} are missing ({} is not there): run `{install}`", .looked.display())]
     NoHeaders {
         version: String,
-        /// Where they should be.
+        /// Path at which they should be.
         looked: PathBuf,
-        /// How to install them.
+        /// Command that installs them.
         install: String,
     },
     /// A user without a folder to build in.
@@ -81,7 +81,7 @@ pub enum Error {
     )]
     Unsafe {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Objection to it.
         reason: String,
     },
     /// A tool is missing.
@@ -89,7 +89,7 @@ pub enum Error {
     NoTool {
         tool: &'static str,
         source: io::Error,
-        /// How to install it.
+        /// Command that installs it.
         install: String,
     },
     /// The compiler or the kernel's build failed.
@@ -98,21 +98,21 @@ pub enum Error {
         version: String,
         /// The first error, or the last line.
         reason: String,
-        /// What the build printed.
+        /// Output of the build.
         log: PathBuf,
     },
     /// A file that should be a module.
     #[error("{} is no kernel module ({reason}): build it again with `luc kernel build`", .path.display())]
     NotAModule {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Objection to it.
         reason: String,
     },
     /// Built for another kernel.
     #[error("{} was built for kernel {built_for}, but {running} is running: run `luc kernel build`", .path.display())]
     WrongKernel {
         path: PathBuf,
-        /// From its version magic.
+        /// Release in its version magic.
         built_for: String,
         /// The release that runs.
         running: String,
@@ -143,9 +143,9 @@ pub enum Error {
     /// A setting that does not exist.
     #[error("there is no setting '{given}'{}: the settings are {}", did_you_mean(.nearest), .known)]
     NoSuchSetting {
-        /// As the user gave it.
+        /// The user's word.
         given: String,
-        /// The one that looks most like it.
+        /// Setting that looks most like it.
         nearest: Option<&'static str>,
         known: String,
     },
@@ -156,7 +156,7 @@ pub enum Error {
     #[error("{key}={value}: give {expected}")]
     BadValue {
         key: &'static str,
-        /// As the user gave it.
+        /// The user's word.
         value: String,
         expected: String,
     },
@@ -165,9 +165,9 @@ pub enum Error {
         "{place}: {source}; give a mount point, a path below it, a device, or a journal of `luc kernel status`"
     )]
     NoSuchPlace {
-        /// As the user gave it.
+        /// The user's word.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A place without a journal that the module knows.
@@ -175,7 +175,7 @@ pub enum Error {
         "{place} (device {device}) has no ext4 journal that luc.ko knows: `luc kernel status` lists those it does"
     )]
     NoJournalThere {
-        /// As the user gave it.
+        /// The user's word.
         place: String,
         device: String,
     },
@@ -187,7 +187,7 @@ pub enum Error {
         journal: String,
         key: &'static str,
         value: String,
-        /// What the module said.
+        /// The module's error.
         source: io::Error,
     },
     /// Something still uses the module.
@@ -195,7 +195,7 @@ pub enum Error {
         "luc.ko is still in use after {waited_s} s: {holders}; end these, or wait longer with --timeout"
     )]
     InUse {
-        /// How long it was waited for, in seconds.
+        /// Time waited, in seconds.
         waited_s: u64,
         holders: String,
     },
@@ -205,7 +205,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the user may not do it, as the system says.
+    /// Whether the system denied it to the user.
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self, Self::Io(failed) if failed.source.kind() == io::ErrorKind::PermissionDenied)
     }
