@@ -1,4 +1,4 @@
-//! Why a service is not enabled, disabled or looked at. Each text is one line.
+//! Reasons why a service is not enabled, disabled or looked at. Each text is one line.
 
 use std::io;
 use std::path::PathBuf;
@@ -42,9 +42,9 @@ pub enum ServiceError {
     #[error("{name} is neither in {beside} nor in {installed}: install luc as a whole")]
     Missing {
         name: &'static str,
-        /// Beside the running program.
+        /// Path beside the running program.
         beside: PathBuf,
-        /// Where an installed luc has it.
+        /// Path in an installed luc.
         installed: PathBuf,
     },
     /// A path that a unit file cannot express.
@@ -68,7 +68,7 @@ pub enum ServiceError {
     Files(#[from] FilesError),
     #[error("{path} cannot be {what}: {source}")]
     File {
-        /// What was being done, as `written`.
+        /// Participle of the failed operation, such as `written`.
         what: &'static str,
         path: PathBuf,
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Why there is no profile. Each text is one line.
+//! Reasons why there is no profile. Each text is one line.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::profile::{FLAG, NOTIFY, ProfileError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// A file that no profile is made of.
+    /// A file from which no profile can be made.
     #[error("{path}: {reason}")]
     Profile { path: PathBuf, reason: ProfileError },
     /// No file was named, and none is where runtimes have theirs.
@@ -18,11 +18,11 @@ pub enum ContainerError {
          of its sources"
     )]
     NoProfile(String),
-    /// Not a profile by its size alone.
+    /// A file that is too large for a profile.
     #[error("{path}: it is longer than {most} bytes: name a profile of seccomp")]
     Long {
         path: PathBuf,
-        /// How long it may be.
+        /// Maximum size.
         most: u64,
     },
     /// The kernel restarts held calls at signals.
@@ -33,16 +33,16 @@ pub enum ContainerError {
     Kernel,
     #[error("{0} is not in the PATH: install it, or name another runtime by --runtime")]
     NoRuntime(String),
-    /// It does not say what luc asks.
+    /// A runtime that does not answer.
     #[error("{program} does not answer `{words}` ({reason}): name its runtime by --runtime")]
     Silent {
         program: PathBuf,
-        /// What it was asked.
+        /// Words that it was called with.
         words: &'static str,
-        /// Why there is no answer.
+        /// Reason why there is no answer.
         reason: String,
     },
-    /// It would refuse the profile, or worse, ignore a part of it.
+    /// A runtime that would refuse the profile or, worse, ignore a part of it.
     #[error(
         "{runtime} does not know {what}, without which {why}: it takes crun 1.5, or a runc of 2026 with libseccomp 2.6"
     )]
@@ -50,12 +50,12 @@ pub enum ContainerError {
         /// The runtime, with its version.
         runtime: String,
         what: &'static str,
-        /// What that would mean.
+        /// Consequence.
         why: &'static str,
     },
     #[error("{path} cannot be {what}: {source}")]
     File {
-        /// What was being done, as `written`.
+        /// Participle of the failed operation, such as `written`.
         what: &'static str,
         path: PathBuf,
         source: io::Error,
