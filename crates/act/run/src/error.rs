@@ -1,9 +1,9 @@
-//! Why a command was not run, or a comparison not made.
+//! Reasons why a command was not run, or a comparison not made.
 
 use luc_launch::{Ending, LaunchError};
 use luc_probe::ProbeError;
 
-/// Why a command was not run, or not explained. The text is one line.
+/// Reason why a command was not run, or not explained. The text is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// It could not be started.

@@ -29,9 +29,9 @@ pub struct RunOutcome {
     level: EffectiveLevel,
     /// The module's figures on each journal that the command used.
     kernel: Vec<KernelUse>,
-    /// What the recorder saw pass by, and not reach, the gate; `None` if the run was not recorded.
+    /// Synchronizations that did not reach the gate, by the recorder; `None` if the run was not recorded.
     pub passing_by: Option<PassingBy>,
-    /// Why it was not, if it was to be.
+    /// Reason why it was not recorded, if it was to be.
     #[serde(skip)]
     pub unrecorded: Option<String>,
     /// Settings of the module that could not be lent or restored, a line each.
@@ -39,10 +39,10 @@ pub struct RunOutcome {
     pub failures: Vec<String>,
 }
 
-/// Synchronizations by their ways, all but the first of which pass by the gate.
+/// Synchronizations by their ways. All ways but the first pass by the gate.
 #[derive(Debug, Serialize)]
 pub struct PassingBy {
-    /// Time after the command's start from which on they were counted.
+    /// Time after the command's start at which the count began.
     pub since_s: f64,
     #[serde(flatten)]
     pub ways: Ways,
@@ -55,7 +55,7 @@ struct KernelUse {
     used: JournalUse,
 }
 
-/// What the module shall do: the gate's options as its settings.
+/// Turns the gate's options into the module's settings.
 ///
 /// # Errors
 /// A value that the module does not take.
@@ -196,7 +196,7 @@ impl std::fmt::Display for RunOutcome {
                 Some(others) => writeln!(
                     f,
                     "luc: {others} pass by, as luc run gets to fsync, fdatasync and msync alone{}",
-                    since(*since_s)
+                    format_since(*since_s)
                 ),
                 None => Ok(()),
             },
@@ -209,8 +209,8 @@ impl std::fmt::Display for RunOutcome {
     }
 }
 
-/// From when on something was seen, where that was not the start.
-fn since(since_s: f64) -> String {
+/// The beginning of an observation, if it was not the start.
+fn format_since(since_s: f64) -> String {
     if since_s > 0.0 { format!(" (seen from {since_s:.2} s on)") } else { String::new() }
 }
 
@@ -231,16 +231,18 @@ impl std::fmt::Display for KernelUse {
             "{} fsyncs in {} commits{}",
             stats.fsyncs,
             stats.commits,
-            each(used.fsyncs_per_commit, |n| format!(", {n:.1} for each that an fsync asked for")),
+            format_if_known(used.fsyncs_per_commit, |n| format!(
+                ", {n:.1} for each that an fsync asked for"
+            )),
         )?;
         writeln!(
             f,
             "     kernel: {} commits held{}; {} of {} writes delayed{}; {} copies, {} KiB{}",
             stats.holds,
-            each(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
+            format_if_known(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
             stats.writes_delayed,
             stats.writes,
-            each(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
+            format_if_known(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
             stats.copies,
             stats.copy_bytes / 1024,
             if stats.copies_failed > 0 {
@@ -252,7 +254,7 @@ impl std::fmt::Display for KernelUse {
     }
 }
 
-fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
+fn format_if_known(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
     number.map_or_else(String::new, text)
 }
 
