@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Subcommand;
 use luc_disk::{
     BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, Mkfs,
@@ -13,7 +12,7 @@ use luc_host::interrupt;
 use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 use serde::Serialize;
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, own_path};
 
 /// Make emulated disks: block devices with modelled latency, injected faults and power cuts
 #[derive(Debug, clap::Args)]
@@ -302,7 +301,7 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
         mkfs: args.mkfs.map(|fs| Mkfs { fs, options: args.mkfs_options.unwrap_or_default() }),
         mount: args.mount.map(|dir| Mount { dir, options: args.mount_options.unwrap_or_default() }),
     };
-    let binary = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let binary = own_path()?;
     let guard = interrupt::Guard::install()?;
     let info = match luc_disk::create(&spec, &binary) {
         Err(error @ Error::Interrupted) => {

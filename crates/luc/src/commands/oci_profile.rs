@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use luc_service::containers::file::{self, Made};
+use luc_service::containers::file::{self, MadeProfile};
 
 /// Make a seccomp profile that brings the fsyncs of containers into common journal commits
 ///
@@ -60,7 +60,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(made: &Made, path: &Path) -> String {
+fn text(made: &MadeProfile, path: &Path) -> String {
     let mut text = String::new();
     // Writes to a String cannot fail.
     let _ = writeln!(

@@ -5,15 +5,14 @@ use std::io::{IsTerminal as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::ModelSpec;
 use luc_powercut::{Powercut, Report};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 use luc_workload::workers::ClientKind;
 
-use super::INTERRUPTED;
 use super::run::reach::Reach;
+use super::{INTERRUPTED, own_path};
 
 /// Check that acknowledged fsyncs survive power cuts of an emulated disk
 ///
@@ -113,7 +112,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn plan(args: Args) -> anyhow::Result<Powercut> {
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let luc = own_path()?;
     let model = model(&args)?;
     let wrap = match args.policy.as_deref() {
         None | Some("off") => Vec::new(),

@@ -74,7 +74,7 @@ fn run(request: RunRequest) -> anyhow::Result<ExitCode> {
     Ok(write_json(json, &Explained { outcome, why }, status))
 }
 
-/// Says what would happen to a program; the error says why it would not be reached.
+/// Prints the way in which a program would be reached. The error says why it would not be.
 fn check(
     request: &RunRequest,
     machine: &Machine,
@@ -89,7 +89,7 @@ fn check(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A run and, if it was recorded, why it was as fast as it was.
+/// A run and, if it was recorded, the split of its calls' time.
 #[derive(serde::Serialize)]
 struct Explained {
     #[serde(flatten)]
@@ -109,7 +109,7 @@ fn say_failures(outcome: &RunOutcome) {
     }
 }
 
-/// Writes the report of a command that ended with `status`. That it cannot be written costs no other status than 0.
+/// Writes the report of a command that ended with `status`. A failure to write it changes the status only if that is 0.
 fn write_json(json: Option<JsonFile>, report: &impl serde::Serialize, status: u8) -> ExitCode {
     match json.map_or(Ok(()), |json| json.write(report)) {
         Err(error) if !output::is_reader_gone(&error) => {
@@ -126,7 +126,7 @@ fn own_path() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())
 }
 
-/// Looks at a program that may be executed. Of one that may not be read as well, only its mode is known.
+/// Looks at a program that may be executed. If it may not be read, only its mode is known.
 fn inspected(path: &Path, is_quiet: bool) -> anyhow::Result<Gateability> {
     let unread = match inspect::program(path) {
         Err(InspectError::Io { path, .. }) => path,

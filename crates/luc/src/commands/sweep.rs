@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
 use luc_sweep::{Plan, Report};
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, own_path, progress_bar};
 
-/// How long `luc sweep restore` waits for busy resources.
-const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
+/// Time that `luc sweep restore` waits for busy resources.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Repeat workloads over the points of a plan until the figures are sure
 ///
@@ -186,8 +185,8 @@ pub(crate) fn main(mut args: Args) -> anyhow::Result<ExitCode> {
 
 fn sweep(request: &SweepRequest) -> anyhow::Result<ExitCode> {
     let SweepRequest { plan, out, sysfs, is_json } = request;
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let bar = bar();
+    let luc = own_path()?;
+    let bar = progress_bar(1, "{bar:30} repeat {pos} of {len} or more, {eta} left  {msg}");
     let report = luc_sweep::run(plan, out, &luc, sysfs, &mut |made, wanted, what| {
         bar.set_length(wanted as u64);
         bar.set_message(what.to_owned());
@@ -212,7 +211,7 @@ fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
     if !rustix::process::geteuid().is_root() {
         anyhow::bail!("restoring what a sweep has changed needs root: use sudo");
     }
-    let outcome = crate::restore::all(RESTORE_PATIENCE);
+    let outcome = crate::restore::all(RESTORE_TIMEOUT);
     if is_json {
         let value = serde_json::json!({ "restored": outcome.restored, "failed": outcome.failed });
         luc_cli::print_json(&value)?;
@@ -258,15 +257,4 @@ fn write_page(report: &Report, out: &Path) -> anyhow::Result<()> {
     std::fs::write(&new, luc_graphs::page(&page))
         .and_then(|()| std::fs::rename(&new, &path))
         .with_context(|| format!("cannot write {}: check the space left", path.display()))
-}
-
-/// A progress bar, drawn on terminals only.
-fn bar() -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:30} repeat {pos} of {len} or more, {eta} left  {msg}");
-    let bar = ProgressBar::new(1);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

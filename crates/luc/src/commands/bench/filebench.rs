@@ -58,6 +58,7 @@ pub(crate) struct Args {
 
 /// Runs the workload and prints its figures.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    // 1. The workload, and root's consent to its commands.
     let measured_ns = args.seconds.map(|seconds| seconds_ns("--seconds", seconds)).transpose()?;
     let workload = Workload::load(&args.file, &args.set)?;
     if rustix::process::geteuid().is_root()
@@ -71,6 +72,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
             luc_units::plain(&command)
         );
     }
+    // 2. The run.
     let options = Options {
         directory: args.dir.clone(),
         measured_ns,
@@ -94,6 +96,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
+    // 3. The report.
     let head = &report.head;
     if args.json {
         luc_cli::print_json(&report)?;

@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_workload::latency::LatencyFigures;
 use luc_workload::workers::{Arrivals, ClientKind, Progress, Schedule};
 
-/// Shorter runs have no progress bar, ns.
-const SHORT_NS: u64 = 2_000_000_000;
+/// Minimum length of a run that has a progress bar.
+const MIN_SHOWN_NS: u64 = 2_000_000_000;
 
 /// A progress bar on a terminal's stderr; nothing otherwise. It draws only when ticked, without a
 /// thread of its own, so that clients can be forked.
@@ -22,7 +22,7 @@ impl Bar {
     /// A bar for a run of `schedule`; hidden if that is short.
     pub(super) fn new(name: &'static str, schedule: &Schedule) -> Self {
         let total_ns = schedule.warmup_ns + schedule.measured_ns;
-        if total_ns <= SHORT_NS {
+        if total_ns <= MIN_SHOWN_NS {
             return Self(ProgressBar::hidden());
         }
         let template = format!("{name} [{{bar:40}}] {{elapsed}} of {:.0}s", total_ns as f64 / 1e9);
@@ -56,7 +56,7 @@ impl Bar {
     }
 
     pub(super) fn tick_round(&self, done: usize) {
-        if self.0.elapsed().as_nanos() > u128::from(SHORT_NS) {
+        if self.0.elapsed().as_nanos() > u128::from(MIN_SHOWN_NS) {
             self.0.set_position(done as u64);
         }
     }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressStyle};
 use luc_cli::JsonFile;
 use luc_gate::Policy;
 use luc_run::{Comparison, Options, PlannedRun, Progress, RunError, level_name};
@@ -13,6 +12,7 @@ use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use rustix::stdio::{dup2_stdin, stdin};
 
 use super::{say_failures, say_unexplained};
+use crate::commands::progress_bar;
 
 /// Compares a run with the same one without the gate and the module, where the gate only counts.
 pub(super) fn main(
@@ -38,7 +38,7 @@ pub(super) fn main(
         say_failures(&outcome);
         Ok(outcome)
     };
-    let bar = bar();
+    let bar = progress_bar(1, "{bar:30} run {pos} of {len}, {eta} left");
     let compared = luc_run::compare(options, run, &mut |progress| match progress {
         Progress::Begin(runs) => bar.set_length(runs as u64),
         Progress::Step => bar.inc(1),
@@ -62,16 +62,16 @@ pub(super) fn main(
     Ok(super::write_json(json, &comparison, status))
 }
 
-/// Standard input, which each run reads from the same place on.
+/// Standard input, which each run reads from the same offset.
 enum RepeatedInput {
     /// Input that runs do not use up: a terminal, /dev/null.
     Endless,
-    /// A file, and the place.
+    /// A file, with the offset.
     File(u64),
 }
 
 impl RepeatedInput {
-    /// Looks at this process' input. What one run would use up becomes /dev/null, for all of them.
+    /// Looks at this process' input. An input that one run would use up becomes /dev/null for all runs.
     fn new() -> Self {
         let kind = fstat(stdin()).map(|found| FileType::from_raw_mode(found.st_mode));
         match kind {
@@ -107,13 +107,4 @@ fn report(comparison: &Comparison, pairs: u32, level: &str) {
     }
     eprintln!("luc: {pairs} runs with and {pairs} without {level}, interleaved; medians:");
     eprint!("{comparison}");
-}
-
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} run {pos} of {len}, {eta} left");
-    let bar = ProgressBar::new(1);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
