@@ -43,7 +43,6 @@ pub(crate) struct Made {
     pub(crate) joined: Option<Joined>,
 }
 
-/// Number of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CallerId(u64);
 
@@ -54,7 +53,7 @@ enum Last {
     Returned,
     /// Waits for its answer.
     Held,
-    /// In the kernel, or back.
+    /// Made in the kernel, or back from there.
     Made(Made),
 }
 

@@ -17,11 +17,11 @@ use luc_gate::sys;
 use crate::callers::{Arrived, Callers, Inode};
 use crate::fetch::{Fetched, Look, Missing};
 use crate::filter;
-use crate::held::{Call, Held, HeldCalls, JoinRequest, Room};
+use crate::held::{Held, HeldCalls, JoinRequest, NotifiedCall, Room};
 use crate::kept::{KeptFile, Now, synchronize};
 use crate::layers::Below;
 use crate::ledger::SharedLedger;
-use crate::places::{Place, PlaceId, Places};
+use crate::places::{FileSystemPlace, PlaceId, Places};
 use crate::sorter::{Found, Received, Sorter, Target, close};
 use crate::uapi::{self, Answer};
 use crate::watcher::Watcher;
@@ -31,7 +31,6 @@ use crate::writers::{Done, Job, Task, Writers, Written};
 /// Timeout for threads that still work on files at the end.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// All calls of a command.
 #[derive(Debug)]
 pub(crate) struct Calls {
     listener: OwnedFd,
@@ -76,7 +75,6 @@ impl Calls {
         self.writers.bell()
     }
 
-    /// Whether calls wait for an answer.
     pub(crate) fn are_waiting(&self) -> bool {
         !self.held.is_empty()
     }
@@ -149,13 +147,13 @@ impl Calls {
         for made in returned.into_iter().flatten() {
             self.count_return(&made, now_ns);
         }
-        let call = Call { who, caller, kind, called_ns: now_ns };
+        let call = NotifiedCall { who, caller, kind, called_ns: now_ns };
         match found {
             Found::Passes(Target::Nothing) => {}
             Found::Passes(Target::At(index)) => {
                 self.count_predecessor(&who, None, now_ns);
                 let caller = self.callers.caller_of(&who).unwrap_or(caller);
-                self.count_straight(&Call { caller, ..call }, index);
+                self.count_straight(&NotifiedCall { caller, ..call }, index);
             }
             Found::Seen(look) => self.take_look(&call, &look),
             Found::Missing(Missing::Denied) => {
@@ -173,7 +171,7 @@ impl Calls {
     }
 
     /// Counts a call that goes on, and whose file may be a server's.
-    fn take_look(&mut self, call: &Call, look: &Look) {
+    fn take_look(&mut self, call: &NotifiedCall, look: &Look) {
         let (device, process) = (look.inode.device, call.who.process);
         match self.places.layers().find(device, look.mount, process) {
             // Its files are taken over from the next call on.
@@ -194,16 +192,16 @@ impl Calls {
     }
 
     /// Notes the place of a call's file.
-    fn note_target(&self, call: &Call, place: Option<PlaceId>) {
+    fn note_target(&self, call: &NotifiedCall, place: Option<PlaceId>) {
         let target = place.map_or(Target::Nothing, Target::At);
         let place = self.places.of(place);
         let rounds = place.and_then(|place| place.rounds);
-        let is_final = place.is_none_or(Place::is_decided);
+        let is_final = place.is_none_or(FileSystemPlace::is_decided);
         self.sorter.note(call.who.of_thread(), target, rounds, is_final);
     }
 
     /// Decides on a call whose file was taken over: it is held, or goes on.
-    fn take_file(&mut self, id: u64, call: &Call, fetched: Fetched) {
+    fn take_file(&mut self, id: u64, call: &NotifiedCall, fetched: Fetched) {
         let now_ns = call.called_ns;
         let Fetched { file, look } = fetched;
         let listener = self.listener.as_raw_fd();
@@ -213,7 +211,7 @@ impl Calls {
         let index = self.places.find(&look, Some(file.as_fd()));
         self.note_target(call, index);
         let is_overlay = self.places.layers().below(look.inode.device).is_some();
-        let held = |file, call: &Call| Held {
+        let held = |file, call: &NotifiedCall| Held {
             call: *call,
             file: Arc::new(KeptFile::new(file, call.who)),
             inode: look.inode,
@@ -228,8 +226,10 @@ impl Calls {
         if look.is_regular {
             self.count_predecessor(&call.who, Some(look.inode), now_ns);
         }
-        let call =
-            &Call { caller: self.callers.caller_of(&call.who).unwrap_or(call.caller), ..*call };
+        let call = &NotifiedCall {
+            caller: self.callers.caller_of(&call.who).unwrap_or(call.caller),
+            ..*call
+        };
         let extent = (call.kind == CallKind::Fdatasync && look.is_regular)
             .then(|| Extent::of(file.as_raw_fd()))
             .flatten();
@@ -276,7 +276,7 @@ impl Calls {
     }
 
     /// Has something done by a thread that may wait.
-    fn order(&self, call: &Call, task: Task) {
+    fn order(&self, call: &NotifiedCall, task: Task) {
         self.writers.order(Job { who: call.who, task, ordered_ns: sys::now_ns() });
     }
 

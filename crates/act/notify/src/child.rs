@@ -24,7 +24,6 @@ pub struct Installing {
 /// Result of the installation, as a number that fits a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// The filter is on.
     Installed,
     /// The filter is on, and the program and all below it can gain no privileges.
     WithoutPrivileges,

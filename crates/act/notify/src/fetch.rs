@@ -35,7 +35,7 @@ pub(crate) struct Fetched {
     pub(crate) look: Look,
 }
 
-/// Why there is no file to look at.
+/// Reason why there is no file to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// The descriptor is closed, or of no file or directory. The thread's next call may be of another one.

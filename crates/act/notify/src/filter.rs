@@ -99,7 +99,7 @@ fn jump(k: u32, equal: u8, other: u8) -> libc::sock_filter {
 mod tests {
     use super::*;
 
-    /// What the filter says of a call, by a machine of the four instructions that it is made of.
+    /// The filter's decision on a call, by a machine of the four instructions that it is made of.
     fn run(architecture: u32, number: u32) -> u32 {
         let program = program();
         let (mut at, mut loaded) = (0, 0);

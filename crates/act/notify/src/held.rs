@@ -24,7 +24,7 @@ const OTHERS_LOOK_INTERVAL_NS: u64 = 200_000;
 const OTHERS_EXPECTED_NS: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct NotifiedCall {
     pub(crate) who: Who,
     pub(crate) caller: CallerId,
     pub(crate) kind: CallKind,
@@ -34,7 +34,7 @@ pub(crate) struct Call {
 /// A call that waits for its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    pub(crate) call: Call,
+    pub(crate) call: NotifiedCall,
     pub(crate) file: Arc<KeptFile>,
     pub(crate) inode: Inode,
     pub(crate) place: Option<PlaceId>,
@@ -85,14 +85,12 @@ pub(crate) struct HeldCalls {
     watcher: Option<Watcher>,
 }
 
-/// A call in a round.
 #[derive(Clone, Copy, Debug)]
 struct InRound {
     room: Room,
     waiting: Waiting,
 }
 
-/// A round that callers wait in.
 #[derive(Debug)]
 struct Gathering {
     rounds: &'static Rounds,
@@ -128,7 +126,6 @@ impl HeldCalls {
         self.calls.insert(id, (held, None));
     }
 
-    /// A call that waits.
     pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Held> {
         self.calls.get_mut(&id).map(|(held, _)| held)
     }
@@ -283,7 +280,7 @@ mod tests {
         Held {
             file: Arc::new(KeptFile::new(file.into(), who)),
             inode: Inode::default(),
-            call: Call {
+            call: NotifiedCall {
                 who,
                 caller: CallerId::default(),
                 kind: CallKind::Fsync,

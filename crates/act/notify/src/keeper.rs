@@ -23,7 +23,6 @@ use crate::uapi::{self, Answer, Waiting, polled};
 /// time at most.
 const TICK_MS: i32 = 250;
 
-/// Name of the keeper's process.
 const PROCESS_NAME: &std::ffi::CStr = c"luc-keeper";
 
 /// Timeout for the end of a keeper that nobody needs.

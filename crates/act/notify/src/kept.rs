@@ -1,5 +1,4 @@
-//! The file of a call that waits, kept until its answer, so that the file that was looked at is the one that is
-//! synchronized.
+//! The file of a call that waits, kept until its answer: the file that was looked at is the one that is synchronized.
 //!
 //! The kernel takes hold of a file as `fsync` begins. A call that is let go on looks its descriptor up anew. Meanwhile
 //! another thread may have closed it, or have opened another file by its number. So the two are compared before the answer.
@@ -43,7 +42,6 @@ pub(crate) enum Now {
     Same,
     /// It is closed, or another file, or this cannot be known.
     Other,
-    /// The calling thread has ended.
     Gone,
     /// A thread works on the file that was looked at, and decides on the call.
     Taken,
@@ -78,7 +76,6 @@ impl KeptFile {
         }
     }
 
-    /// Takes the file out.
     pub(crate) fn take(&self) -> Option<OwnedFd> {
         let mut state = self.lock();
         if !matches!(*state, FileState::Here(_)) {
@@ -90,7 +87,6 @@ impl KeptFile {
         }
     }
 
-    /// Keeps the file again.
     pub(crate) fn keep(&self, kept: OwnedFd) {
         *self.lock() = FileState::Here(kept);
     }

@@ -21,7 +21,6 @@ const MAX_ANSWERED_CALLS: u64 = 1 << 20;
 /// Maximum number of a listener's calls that wait for an answer.
 pub(crate) const MAX_HELD_CALLS: usize = 512;
 
-/// Number of threads that receive calls.
 pub(crate) const RECEIVERS: usize = 2;
 
 /// Maximum number of errors kept for their callers.
@@ -78,7 +77,6 @@ impl Lost {
 }
 
 impl Ledger {
-    /// Notes that a call was received.
     pub(crate) fn received(&self, id: u64) {
         self.open.fetch_add(1, SeqCst);
         if self.last.fetch_max(id, SeqCst) == 0 {

@@ -63,34 +63,25 @@ pub use uapi::{available, is_privileged};
 pub const INTERRUPTS: &str = "a program whose signal handlers lack SA_RESTART may see EINTR from a notified fsync, as a \
                               signal in its first moment interrupts it";
 
-/// Why calls cannot be notified, or a command not be started under the notifier. The text is one line.
+/// Reason why calls cannot be notified, or a command not be started under the notifier. The text is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
-    /// The filter has no numbers for this architecture.
     #[error("luc knows no system call numbers of this architecture: use --reach library")]
     Architecture,
-    /// The kernel lacks what is needed.
     #[error(
         "this kernel cannot notify of system calls without restarting them at signals: it takes Linux 5.19, and a \
          sandbox that lets seccomp pass ({0}); use --reach library"
     )]
     Kernel(rustix::io::Errno),
-    /// Somebody else's listener is in the chain of filters.
     #[error(
         "another supervisor of system calls is above this process, and the kernel allows one: run luc outside of that \
          container or sandbox, or use --reach library"
     )]
     Taken,
-    /// The filter was refused.
     #[error("the filter of system calls was refused: {0}; use --reach library")]
     Refused(rustix::io::Errno),
-    /// A system call failed.
     #[error("the notifier cannot {what}: {source}; use --reach library")]
-    System {
-        /// Operation that failed.
-        what: &'static str,
-        source: std::io::Error,
-    },
+    System { what: &'static str, source: std::io::Error },
 }
 
 impl NotifyError {

@@ -23,13 +23,12 @@ pub(crate) struct Shared {
     pub(crate) count_only: Vec<(u32, u32)>,
 }
 
-/// Index of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlaceId(pub(crate) usize);
 
 /// A file system that programs synchronize on.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct FileSystemPlace {
     device: u64,
     /// Rounds of this file system, if calls may gain by sharing commits there.
     pub(crate) rounds: Option<&'static FileSystemRounds>,
@@ -40,7 +39,7 @@ pub(crate) struct Place {
     is_decided: bool,
 }
 
-impl Place {
+impl FileSystemPlace {
     /// Whether the journal behind the device is known.
     pub(crate) fn is_decided(&self) -> bool {
         self.is_decided
@@ -50,7 +49,7 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct Places {
     shared: Shared,
-    known: Vec<Place>,
+    known: Vec<FileSystemPlace>,
     layers: Layers,
 }
 
@@ -75,7 +74,7 @@ impl Places {
             Some(index) => (index, false),
             None if self.known.len() >= FILE_SYSTEMS => return None,
             None => {
-                self.known.push(Place {
+                self.known.push(FileSystemPlace {
                     device,
                     rounds: None,
                     figures: self.shared.figures.file_system(device),
@@ -103,11 +102,11 @@ impl Places {
     }
 
     /// The place of a file, if it has one.
-    pub(crate) fn of(&self, place: Option<PlaceId>) -> Option<&Place> {
+    pub(crate) fn of(&self, place: Option<PlaceId>) -> Option<&FileSystemPlace> {
         self.get(place?)
     }
 
-    pub(crate) fn get(&self, PlaceId(index): PlaceId) -> Option<&Place> {
+    pub(crate) fn get(&self, PlaceId(index): PlaceId) -> Option<&FileSystemPlace> {
         self.known.get(index)
     }
 }

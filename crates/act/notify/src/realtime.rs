@@ -12,8 +12,8 @@ use std::mem;
 pub(crate) struct RealTime(Option<libc::sched_attr>);
 
 impl RealTime {
-    /// Raises the calling thread, which has to drop this. Nothing changes if that is refused, or for a thread that is to run
-    /// only when no other does (`SCHED_IDLE`) or that its user has given real-time priority.
+    /// Raises the calling thread, which has to drop this. If that is refused, nothing changes. Neither does it for a thread that
+    /// is to run only when no other does (`SCHED_IDLE`), or that has real-time priority from its user.
     pub(crate) fn begin() -> Self {
         let was = attributes().filter(|was| {
             let policy = was.sched_policy as i32;
@@ -40,7 +40,6 @@ impl Drop for RealTime {
     }
 }
 
-/// Scheduling attributes of the calling thread.
 fn attributes() -> Option<libc::sched_attr> {
     // SAFETY: all zeros is a valid value.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };

@@ -104,7 +104,6 @@ impl Receiver {
         }
     }
 
-    /// The next call that was received.
     pub(crate) fn next(&self) -> Option<Received> {
         self.received.try_recv().ok()
     }
@@ -232,7 +231,6 @@ impl Shared {
         let _ = uapi::answer(self.listener.as_raw_fd(), id, Answer::Continue);
     }
 
-    /// Whether the event loop stands still.
     fn stands_still(&self, now_ns: u64) -> bool {
         let working_ns = self.working_ns.load(Ordering::Acquire);
         working_ns != 0 && now_ns.saturating_sub(working_ns) > MAX_STEP_NS

@@ -30,7 +30,6 @@ use crate::supervisor::SupervisorEnd;
 use crate::uapi::polled;
 use crate::{NotifyError, available, pass};
 
-/// Maximum number of inherited descriptors.
 const MAX_INHERITED: i32 = 4096;
 
 /// Timeout of each step of the hand-over.
@@ -83,7 +82,6 @@ fn serve_alone(listener: OwnedFd) {
     }
 }
 
-/// A program to execute.
 #[derive(Debug)]
 pub struct Program {
     /// Path, or a name that is looked for in the PATH.
@@ -147,7 +145,6 @@ pub struct Lasting {
     pub memory: OwnedFd,
 }
 
-/// A service that is served.
 #[derive(Debug)]
 pub struct Served(JoinHandle<SupervisorEnd>);
 
@@ -290,7 +287,7 @@ impl Served {
 /// # Errors
 /// It has ended, or the system cannot tell.
 pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
-    /// From include/uapi/asm-generic/socket.h, since Linux 6.5.
+    /// Option of include/uapi/asm-generic/socket.h, since Linux 6.5.
     const SO_PEERPIDFD: i32 = 77;
     let credentials: libc::ucred = option(connection, libc::SO_PEERCRED)?;
     let number = u32::try_from(credentials.pid).map_err(io::Error::other)?;
@@ -305,7 +302,6 @@ pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { number, process })
 }
 
-/// Reads an option of a socket.
 fn option<T: Copy>(connection: &UnixStream, name: i32) -> io::Result<T> {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;

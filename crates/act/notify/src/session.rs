@@ -49,8 +49,8 @@ pub struct Running {
 /// Way in which a command was notified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Notified {
-    /// The command and all that it started could gain no privileges (`no_new_privs`), as luc ran without the right to
-    /// install a filter otherwise.
+    /// Whether the command and all that it started could gain no privileges (`no_new_privs`). Without root, luc may install a
+    /// filter in no other way.
     pub no_new_privs: bool,
     /// Process number of the keeper that serves programs that go on after the command; `None` if none do.
     pub keeper: Option<i32>,
@@ -174,7 +174,6 @@ impl Running {
     }
 }
 
-/// A listener and its keeper.
 #[derive(Debug)]
 pub(super) struct KeptListener {
     pub(super) listener: OwnedFd,

@@ -26,11 +26,9 @@ const SKIPPED_CALLS: u8 = 15;
 /// Maximum number of threads' files that are remembered. Beyond it all are forgotten: to look again is cheap.
 const MAX_FILES: usize = 16384;
 
-/// A call that was received.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) notice: Notice,
-    /// Time of the receipt.
     pub(crate) received_ns: u64,
     pub(crate) found: Found,
 }
@@ -92,7 +90,6 @@ struct Known {
     overlays: Vec<u64>,
 }
 
-/// Sorts the calls of a listener.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     policy: Policy,

@@ -36,7 +36,6 @@ pub(crate) struct Supervisor {
     pub(crate) control: UnixStream,
     pub(crate) keeper: Option<Keeper>,
     pub(crate) ledger: Arc<SharedLedger>,
-    /// Set when the command has ended.
     pub(crate) is_over: Arc<AtomicBool>,
     /// Nobody is under the filter any more.
     pub(crate) nobody_left: bool,

@@ -22,7 +22,6 @@ pub(crate) struct Notice {
     pub(crate) id: u64,
     pub(crate) thread: u32,
     pub(crate) architecture: u32,
-    /// The system call's number.
     pub(crate) number: u32,
     /// First argument: a descriptor, for the calls that are notified.
     pub(crate) fd: i32,
@@ -89,7 +88,6 @@ impl SharedRoom {
     }
 }
 
-/// The answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The thread makes its call in the kernel.
@@ -122,9 +120,8 @@ const MAX_CALLS_AT_ONCE: usize = 64;
 
 /// Lets calls go on, those of a round all at once.
 ///
-/// Their commit begins with the first one, and a caller that comes after its first flush waits for a flush of its own.
-/// Callers woken on this processor, or by a thread of ordinary priority, would take the processor away before the last
-/// ones are answered.
+/// Their commit begins with the first one. A caller that comes after its first flush waits for a flush of its own. Callers
+/// woken on this processor, or by a thread of ordinary priority, would take the processor before the last answer.
 pub(crate) fn let_all_go(listener: BorrowedFd<'_>, mut ids: impl ExactSizeIterator<Item = u64>) {
     let is_crowd = ids.len() > 1;
     if is_crowd {

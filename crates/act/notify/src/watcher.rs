@@ -36,7 +36,6 @@ struct Shared {
     has_failed: AtomicBool,
 }
 
-/// A round that gathers.
 #[derive(Debug)]
 struct Round {
     rounds: &'static Rounds,

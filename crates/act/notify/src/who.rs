@@ -6,14 +6,12 @@ use std::{fs, thread};
 
 use crate::uapi::Notice;
 
-/// A descriptor of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessFd {
     process: u32,
     fd: i32,
 }
 
-/// A descriptor of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ThreadFd {
     pub(crate) thread: u32,
@@ -94,7 +92,6 @@ fn is_interrupted(status: &str) -> bool {
     pending & !signals("SigBlk:") != 0 && !value("State:").starts_with('D')
 }
 
-/// The process of a thread.
 pub(crate) fn process_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;

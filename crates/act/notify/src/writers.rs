@@ -42,11 +42,9 @@ pub(crate) struct Job {
     /// Maker of the call that the work is for.
     pub(crate) who: Who,
     pub(crate) task: Task,
-    /// Time of the order.
     pub(crate) ordered_ns: u64,
 }
 
-/// Kind of work.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Write a file's data early, for a call that waits, and find out what the call needs.
@@ -67,22 +65,26 @@ pub(crate) enum Task {
     Find(String),
 }
 
-/// Result of work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Done {
-    /// Result of an early write.
-    Written { call: u64, who: Who, written: Written, needs: Needs },
+    Written {
+        call: u64,
+        who: Who,
+        written: Written,
+        needs: Needs,
+    },
     /// Result of a synchronization: an `errno`, or 0. The file is closed.
-    Synchronized { call: u64, errno: i32 },
+    Synchronized {
+        call: u64,
+        errno: i32,
+    },
     /// The call was answered before.
     NotNeeded,
-    /// A file is closed.
     Closed,
     /// A path leads to this device.
     Found(Option<u64>),
 }
 
-/// Result of an early write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// The data is on the disk.
@@ -337,7 +339,7 @@ mod tests {
         Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
     }
 
-    /// What is done, once there is something.
+    /// Waits for results.
     fn done(writers: &Writers) -> Vec<Done> {
         let begun = Instant::now();
         loop {

@@ -8,12 +8,11 @@ use super::*;
 #[derive(Default)]
 struct Programs {
     callers: Callers,
-    /// Threads that are in a call.
     inside: HashSet<u32>,
     seen: HashSet<CallerId>,
     /// Calls of which the supervisor knows that they have returned.
     returned: usize,
-    /// How often it was asked whether a call still goes on.
+    /// Number of questions whether a call still goes on.
     asked: std::cell::Cell<usize>,
     now_ns: u64,
 }

@@ -6,7 +6,7 @@ use luc_gate::figures::segment::RoundPart;
 
 use super::Calls;
 use crate::callers::Made;
-use crate::held::{Call, Gone};
+use crate::held::{Gone, NotifiedCall};
 use crate::places::PlaceId;
 
 /// Maximum time between two calls of a caller for which the second one tells when the first one returned.
@@ -14,7 +14,7 @@ const MAX_CALL_INTERVAL_NS: u64 = 5_000_000_000;
 
 impl Calls {
     /// Counts a call of a place that goes on without a round.
-    pub(super) fn count_straight(&mut self, call: &Call, place_id: PlaceId) {
+    pub(super) fn count_straight(&mut self, call: &NotifiedCall, place_id: PlaceId) {
         let needs = self.callers.file(&call.who).map(|file| file.needs);
         let (Some(place), Some(caller), Some(needs)) =
             (self.places.get(place_id), self.callers.get(call.caller), needs)
