@@ -1,4 +1,4 @@
-//! How long the early write takes beside the one that would use up errors, `sync_file_range` with its WAIT
+//! Compares the early write with the one that would use up errors, `sync_file_range` with its WAIT
 //! flags: `cargo bench -p luc-gate -- DIRECTORY`, on the file system to be measured (default: where it is run).
 //!
 //! Each thread grows a file of its own and writes each record early, in turns by the one call and by the

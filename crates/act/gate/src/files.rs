@@ -40,14 +40,8 @@ const RUN_PREFIX: &str = "run-";
 /// Reasons why a user's shared files cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// Others can change the directory for shared files.
     #[error("{path} cannot be used for shared files: {reason}; remove it and try again")]
-    Unsafe {
-        path: PathBuf,
-        /// Objection to it.
-        reason: &'static str,
-    },
-    /// A system call failed.
+    Unsafe { path: PathBuf, reason: &'static str },
     #[error(transparent)]
     System(#[from] Failed),
 }

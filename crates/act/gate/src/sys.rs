@@ -4,7 +4,6 @@ use std::ffi::c_int;
 
 pub use luc_rounds::sys::*;
 
-/// The calling thread's `errno`.
 pub fn errno() -> c_int {
     // SAFETY: the C library gives every thread its own valid location.
     unsafe { *libc::__errno_location() }

@@ -21,7 +21,6 @@ use crate::files::{
 use crate::policy::Policy;
 use crate::rounds::Arena;
 
-/// The files of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     directory: PathBuf,

@@ -74,7 +74,6 @@ pub struct Decision {
     pub pairs: u32,
     /// Trials made since it last began to learn.
     pub trials: u32,
-    /// Trials that engaged the gate.
     pub engagements: u32,
     /// Calls served per second in the gated sample of the gain; `None` if that is not the last sample, or one of several.
     pub gated_per_s: Option<f64>,

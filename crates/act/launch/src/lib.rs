@@ -42,10 +42,9 @@ use luc_gate::files::FilesError;
 use luc_notify::NotifyError;
 use luc_notify::session::{Prepared, Running, Work};
 
-/// Why a command cannot be run under the gate.
+/// Reason why a command cannot be run under the gate.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The preload library is not where it belongs.
     #[error(
         "libluc_gate_preload.so is neither in {beside} nor in {installed}: run `make build`, or install LUC as a whole"
     )]
@@ -55,18 +54,14 @@ pub enum LaunchError {
         /// Path in an installed LUC.
         installed: PathBuf,
     },
-    /// A path with a character that LD_PRELOAD takes for a separator.
     #[error(
         "{0} has a space or a colon in its path, which LD_PRELOAD cannot express: move LUC elsewhere"
     )]
     InexpressiblePath(PathBuf),
-    /// The shared files cannot be made.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The command's calls cannot be notified.
     #[error(transparent)]
     Notify(#[from] NotifyError),
-    /// A system call failed.
     #[error(transparent)]
     System(#[from] Failed),
 }
@@ -86,7 +81,7 @@ pub enum Reach {
 /// Surroundings of a run: the gate's way to the command, and observers.
 #[derive(Default)]
 pub struct Around<'a> {
-    /// How the gate reaches the command.
+    /// Way in which the gate reaches the command.
     pub reach: Reach,
     /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
     pub count_only: Vec<(u32, u32)>,

@@ -188,7 +188,6 @@ pub fn name_of(process: u32) -> String {
     luc_units::plain(name.trim_end())
 }
 
-/// The reasons in words.
 pub(crate) fn reasons(obstacles: &BTreeSet<Obstacle>) -> String {
     let words: Vec<&str> = obstacles.iter().map(|obstacle| obstacle.reason()).collect();
     words.join("; or ")

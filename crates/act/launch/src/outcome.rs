@@ -17,17 +17,13 @@ use crate::participants::{self, ParticipantTable, Seen, Unreached};
 use crate::shared::Shared;
 use crate::supervise::{CommandEnd, Ending};
 
-/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// The policy, as text.
     pub policy: String,
-    /// End of the command.
     pub ending: Ending,
     /// Signal that asked this process to end meanwhile.
     #[serde(skip)]
     pub stop_signal: Option<i32>,
-    /// Time that it ran, in seconds.
     pub elapsed_s: f64,
     /// Number of processes that synchronized through the preload library.
     pub processes: u32,
@@ -52,7 +48,6 @@ pub struct Ran {
     pub elapsed: Duration,
     /// Reason why the gate was not used, if so.
     pub refused: Option<String>,
-    /// Notifications of the command's calls.
     pub notified: Option<Notified>,
     /// Programs that the library perhaps did not reach.
     pub unreached: Vec<Unreached>,
@@ -77,7 +72,6 @@ pub fn file_systems(
     file_systems
 }
 
-/// The figures of one file system.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileSystemOutcome {
     /// The device's name, `sda1`.
@@ -216,7 +210,6 @@ impl Outcome {
 }
 
 impl FileSystemOutcome {
-    /// Synchronizing calls of all kinds.
     pub fn calls(&self) -> u64 {
         self.fsyncs + self.fdatasyncs + self.msyncs
     }

@@ -69,7 +69,6 @@ pub struct Seen {
     /// Its number in its own namespace of processes.
     pub process: u32,
     pub namespace: u64,
-    /// The name of its program.
     pub program: String,
     /// Calls of fsync, fdatasync and msync.
     pub calls: u64,

@@ -21,7 +21,6 @@ use luc_gate::seccomp;
 /// All that one run shares with the programs it starts. The directory goes last.
 #[derive(Debug)]
 pub struct Shared {
-    /// The run's own figures.
     pub figures: Figures,
     /// The rounds of all runs of this user and policy.
     pub rounds: &'static Arena,

@@ -237,7 +237,6 @@ impl Drop for Blocked {
     }
 }
 
-/// Sets this thread's mask of signals.
 pub(crate) fn set_mask(mask: &libc::sigset_t) -> io::Result<()> {
     // SAFETY: `mask` is a valid set.
     let result = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };

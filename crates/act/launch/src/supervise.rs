@@ -47,13 +47,10 @@ impl Command {
     }
 }
 
-/// End of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It exited with this status.
     Exited(u8),
-    /// A signal ended it.
     Killed { signal: i32 },
 }
 
@@ -118,7 +115,6 @@ pub struct Start<'a> {
     pub blocked: Option<Blocked>,
 }
 
-/// A command that has been started.
 #[derive(Debug)]
 pub struct Started {
     child: Child,

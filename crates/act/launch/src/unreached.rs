@@ -19,10 +19,9 @@ const YOUNG_AGE: Duration = Duration::from_secs(5);
 /// Maximum number of processes in a look.
 const MAX_PROCESSES: usize = 256;
 
-/// Maximum number of suspects.
 const MAX_SUSPECTS: usize = 65_536;
 
-/// SuspectState of a process.
+/// State of a descendant in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SuspectState {
     /// An obstacle was there at the last look.

@@ -20,7 +20,6 @@ use rustix::fs::{FlockOperation, flock};
 use crate::modinfo::ModInfo;
 use crate::{Error, Machine};
 
-/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
     pub path: PathBuf,

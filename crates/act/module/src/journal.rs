@@ -25,12 +25,10 @@ pub struct Module {
     dir: PathBuf,
 }
 
-/// A journal that the module knows.
 #[derive(Clone, Debug)]
 pub struct Journal {
     /// jbd2's name of it, `loop0-8`.
     pub name: String,
-    /// The device of its file system.
     pub device: Device,
     dir: PathBuf,
 }

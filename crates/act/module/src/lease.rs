@@ -37,7 +37,6 @@ use crate::{Error, Machine, Module};
 /// Folder of the leases.
 const DIRECTORY: &str = "/run/luc/kernel";
 
-/// All leases of a machine.
 #[derive(Clone, Debug)]
 pub struct Leases {
     machine: Machine,
@@ -52,7 +51,6 @@ pub(crate) struct Locked<'l> {
 }
 
 impl Leases {
-    /// The leases of `machine`.
     pub fn of(machine: &Machine) -> Self {
         Self { machine: machine.clone(), dir: machine.path(DIRECTORY) }
     }
@@ -136,7 +134,6 @@ impl Leases {
         self.dir.join("holders")
     }
 
-    /// The files of holders that ended.
     fn dead_holders(&self) -> impl Iterator<Item = PathBuf> {
         let entries = fs::read_dir(self.holders_dir()).into_iter().flatten().flatten();
         entries

@@ -19,7 +19,6 @@ use crate::{Error, Machine, Module, capability};
 /// Folders below /lib/modules/VERSION in which distributions and DKMS put modules that are not the kernel's own.
 const INSTALLED_FOLDERS: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"];
 
-/// Result of a load.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub module: Module,

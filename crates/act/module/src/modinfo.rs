@@ -11,14 +11,12 @@ use crate::Error;
 /// End of a signed module, behind its signature (`MODULE_SIG_STRING`, include/linux/module_signature.h).
 const SIGNATURE_END: &[u8] = b"~Module signature appended~\n";
 
-/// A module's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModInfo {
     /// The module's version; empty if it has none.
     pub version: String,
     /// The release of the kernel that it was built for.
     pub kernel: String,
-    /// Names of the module's parameters.
     pub parameters: Vec<String>,
     /// Whether it ends in a signature.
     pub is_signed: bool,

@@ -41,7 +41,6 @@ pub enum Key {
     Policy,
 }
 
-/// Valid values of a setting.
 enum ValidValues {
     Word(&'static [&'static str]),
     Number { from: u64, to: u64 },

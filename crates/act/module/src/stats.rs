@@ -16,13 +16,11 @@ pub struct Stats {
     pub commits: u64,
     /// Commits that at least one fsync asked for.
     pub commits_by_fsync: u64,
-    /// fsyncs that reached the journal.
     pub fsyncs: u64,
     /// fsyncs that the last commit served.
     pub fsyncs_last_commit: u64,
     /// fsyncs that came while another commit was under way, and waited for it and their own.
     pub fsyncs_waited_two: u64,
-    /// Commits that were held.
     pub holds: u64,
     /// Total time of these holds, in nanoseconds.
     pub hold_ns: u64,
@@ -36,7 +34,6 @@ pub struct Stats {
     pub output_us: i64,
     /// Phase of policy `auto`: `learning`, `trial`, `engaged` or `aside`.
     pub state: String,
-    /// Writes to journalled blocks.
     pub writes: u64,
     /// Writes that waited for a commit to write the block.
     pub writes_delayed: u64,

@@ -6,7 +6,6 @@ use luc_units::figures::Time;
 
 use crate::stats::Stats;
 
-/// A line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Mount point of the file system; `-` if it is not known.

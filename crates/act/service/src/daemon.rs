@@ -79,7 +79,6 @@ struct Unit {
     served: usize,
     /// Start of the current second.
     second: Instant,
-    /// Number of filters begun in it.
     begun: u32,
 }
 

@@ -13,7 +13,6 @@ use crate::ServiceError;
 const UNIT_FOLDER: &str = "/etc/systemd/system";
 const FILE_NAME: &str = "50-luc.conf";
 
-/// The drop-in of a unit.
 #[derive(Clone, Debug)]
 pub struct DropIn {
     directory: PathBuf,

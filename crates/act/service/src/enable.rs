@@ -12,7 +12,6 @@ use crate::{ServiceError, facts, systemctl};
 pub struct Enabled {
     #[serde(flatten)]
     pub plan: Plan,
-    /// Path of the drop-in.
     pub path: std::path::PathBuf,
     /// Mount points of file systems on which its processes have files open, and whether their journals can be shared.
     pub file_systems: Vec<(std::path::PathBuf, bool)>,
@@ -133,9 +132,7 @@ impl Changes {
 /// Result of [`disable`], by the units' own names.
 #[derive(Debug, Default)]
 pub struct Disabled {
-    /// Units that were enabled.
     pub names: Vec<String>,
-    /// Units that were not.
     pub were_not: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Brings services that systemd starts into the gate, unchanged: `luc enable`, `disable` and `status`.
 //!
-//! A service is enabled by one drop-in beside its unit, which systemd reads. The drop-in either has the dynamic loader
-//! put the gate's library into the service's programs, or has `luc-exec` put them under a filter of system calls, whose
-//! listener `lucd` serves.
+//! A service is enabled by one drop-in beside its unit, which systemd reads. There are two ways. The dynamic loader puts the
+//! gate's library into the service's programs. Or `luc-exec` puts them under a filter of system calls, and `lucd` serves its
+//! listener.
 //!
 //! Pure, so that all of it can be tested without systemd:
 //!

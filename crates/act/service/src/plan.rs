@@ -67,11 +67,9 @@ pub struct Tools {
 /// Effect of enabling a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// The unit's own name.
     pub unit: String,
     pub way: Way,
     pub why: String,
-    /// Text of the drop-in.
     pub drop_in: String,
     /// Losses of its sandbox, and changes that users of the service may notice.
     pub notes: Vec<String>,
@@ -80,33 +78,24 @@ pub struct Plan {
 /// Reason why a unit is not enabled. The text begins with what is wrong, and ends with what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No unit has this name.
     #[error("there is no such unit: `systemctl list-unit-files` lists those that are installed")]
     Unknown,
-    /// It is masked, or its file is damaged.
     #[error("systemd cannot start it (its load state is {0}): see `systemctl status`")]
     NotLoaded(String),
-    /// Sockets, timers and others start nothing themselves.
     #[error("only services start programs: name the service that it belongs to")]
     NoService,
-    /// It only stands for other units.
     #[error("it starts nothing itself{}", name_them(.0))]
     StartsNothing(Vec<String>),
-    /// It belongs to luc.
     #[error("it is luc's own, and synchronizes nothing: name the service that is slow")]
     Own,
-    /// No journal to share.
     #[error(
         "no file system here has an ext4 journal, so there is nothing to share: leave it as it is"
     )]
     NoJournal,
-    /// The library does not get into it, and notifications were not asked for or are not possible.
     #[error("the library does not reach it: {0}")]
     Library(String),
-    /// Notifications cannot be had.
     #[error("its system calls cannot be notified: {0}")]
     Notify(String),
-    /// A line of its files is not understood.
     #[error("its line ExecStart={line} is not understood: {error}; use --reach library")]
     Line { line: String, error: LineError },
 }

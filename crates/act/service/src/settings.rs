@@ -27,19 +27,16 @@ impl Settings {
         self
     }
 
-    /// The first value of a property.
     #[must_use]
     pub fn get(&self, name: &str) -> &str {
         let values = self.0.get(name);
         values.and_then(|values| values.first()).map_or("", String::as_str)
     }
 
-    /// All values of a property.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.get(name).into_iter().flatten().map(String::as_str)
     }
 
-    /// Whether a property is `yes`.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name) == "yes"

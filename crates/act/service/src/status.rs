@@ -26,7 +26,6 @@ const MAX_PROCESSES: usize = 4096;
 pub struct Status {
     /// Own name of the unit; for a container with `.container` behind it.
     pub unit: String,
-    /// The container, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Way in which it is reached, if it is enabled.
@@ -36,11 +35,9 @@ pub struct Status {
     pub processes: Vec<Process>,
     /// Figures of its calls, by file system.
     pub file_systems: Vec<FileSystemOutcome>,
-    /// Remarks, and advice.
     pub notes: Vec<String>,
 }
 
-/// A process of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Process {
     pub process: u32,

@@ -1,4 +1,4 @@
-//! systemd, by `systemctl`.
+//! Asks systemd and has it act, by `systemctl`.
 
 use std::io;
 use std::path::Path;

@@ -17,13 +17,10 @@ pub struct CommandLine {
 /// Reason why a line is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// A quote is not closed.
     #[error("a quote is not closed")]
     Quote,
-    /// The characters before the program are within quotes, or unknown.
     #[error("the characters before its program are not understood")]
     Prefix,
-    /// There is no program.
     #[error("it names no program")]
     NoProgram,
 }

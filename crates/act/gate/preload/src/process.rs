@@ -35,7 +35,7 @@ pub(crate) struct Prepared {
 pub(crate) enum Memory {
     /// Mapped at the start: a service may change its user and its root before it synchronizes.
     Mapped(Mapped),
-    /// In these files, or else behind a descriptor that root's `luc run` leaves to its descendants of other users and
+    /// Named by these files, or else by a descriptor that root's `luc run` leaves to its descendants of other users and
     /// roots. Mapped when the process first synchronizes.
     Named { rounds: SharedPath, figures: Option<SharedPath>, guests: Option<c_int>, owner: u32 },
 }
@@ -212,8 +212,8 @@ pub(crate) fn get() -> Option<&'static Process> {
 /// Number of calls that went straight through while another thread joined.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Joins the gate with the process' first synchronization. If it is not known whether the process may, or a handler's stack
-/// may be too small, calls go straight through, and the next one asks again. A child that is forked meanwhile stays outside.
+/// Joins the gate with the process' first synchronization. If it is unknown whether it may, or a handler's stack may be too small,
+/// the call goes straight through, and the next one asks again. A child that is forked meanwhile stays outside.
 #[cold]
 #[inline(never)]
 fn join() -> Option<&'static Process> {

@@ -66,8 +66,8 @@ fn local() -> *const Local {
 
 /// Runs `gated` with the thread's memory for `place`, or `direct` if the thread is inside the gate.
 ///
-/// If `gated` never returns (the thread is cancelled in it, or a handler jumps out of it), the thread stays marked and makes
-/// direct calls from then on.
+/// `gated` may never return: the thread is cancelled in it, or a handler jumps out of it. The thread then stays marked, and
+/// makes direct calls from then on.
 pub(crate) fn enter<T>(
     place: usize,
     gated: impl FnOnce(&SeenWindows) -> T,

@@ -9,24 +9,18 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// No folder of PATH has a program of this name, or the path names nothing.
     #[error("{command}: no such program {searched}; check the spelling or give its whole path")]
     NotFound {
-        /// The command as given.
         command: String,
         /// Place of the search: `in PATH (/bin:/usr/bin)` or `at this path`.
         searched: String,
     },
-    /// The file is there but may not be executed by this user.
     #[error("{0}: it is there but may not be executed; try `chmod +x {0}` or another user")]
     NotExecutable(PathBuf),
-    /// A directory was given where a program was expected.
     #[error("{0}: it is a directory, not a program; give a program inside it")]
     IsDirectory(PathBuf),
-    /// A pipe, socket or device was given where a program was expected.
     #[error("{0}: it is not a regular file, so it is no program; give a program's path")]
     NotAFile(PathBuf),
-    /// The interpreter that a script names cannot be found.
     #[error(
         "{script}: its first line asks for {interpreter}, which is not there; install it or correct the line"
     )]
@@ -35,29 +29,20 @@ pub enum InspectError {
         /// Interpreter in its `#!` line.
         interpreter: String,
     },
-    /// Scripts that interpret scripts, deeper than the kernel follows.
     #[error(
         "{0}: more than 4 interpreters stand behind it, which Linux refuses; correct its first line"
     )]
     TooDeep(PathBuf),
-    /// A path whose file system is not known.
     #[error("{path}: {source}; check that it exists and that you may read it")]
     Io {
         /// The file or folder that could not be read.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
-    /// The device holds no mounted file system here.
     #[error(
         "device {major}:{minor}: no file system of it is mounted here; `cat /proc/self/mountinfo` lists those that are"
     )]
-    NotMounted {
-        /// The device's major number.
-        major: u32,
-        /// The device's minor number.
-        minor: u32,
-    },
+    NotMounted { major: u32, minor: u32 },
 }
 
 impl InspectError {

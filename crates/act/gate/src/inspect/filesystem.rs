@@ -12,7 +12,6 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use super::InspectError;
 use super::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
 
-/// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
     /// Major and minor number of the device; major 0 if it is on no block device.

@@ -57,7 +57,6 @@ pub enum Privilege {
     User,
     /// It runs with its group (set-group-ID).
     Group,
-    /// It has file capabilities.
     Capabilities,
 }
 

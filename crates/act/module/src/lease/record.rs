@@ -20,7 +20,6 @@ pub(super) const FILE_NAME: &str = "record.json";
 #[serde(transparent)]
 pub(super) struct Record(BTreeMap<String, Lent>);
 
-/// The lent settings of one journal.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Lent {
     /// Number that distinguishes the journal from a later one of the same name.
@@ -33,7 +32,6 @@ struct Lent {
     holders: Vec<Wish>,
 }
 
-/// The settings that one holder wants.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Wish {
     holder: String,

@@ -196,7 +196,6 @@ fn is_batched(journal: &Journal) -> bool {
     journal.read(Key::Policy).is_ok_and(|policy| policy != "off")
 }
 
-/// Whether another run's gate batches there.
 fn is_left_to_a_gate(wishes: &[Settings]) -> bool {
     let last = wishes.iter().rev().find_map(|wish| wish.get(Key::Policy));
     last == Some("off")

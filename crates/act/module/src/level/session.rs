@@ -36,7 +36,6 @@ struct StartedUse {
 pub struct JournalUse {
     /// jbd2's name of the journal.
     pub journal: String,
-    /// Device of the file system.
     pub device: Device,
     /// Whether this run lent the journal's settings.
     pub is_lent: bool,

@@ -9,23 +9,15 @@ use super::profile::{FLAG, NOTIFY, ProfileError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// A file from which no profile can be made.
     #[error("{path}: {reason}")]
     Profile { path: PathBuf, reason: ProfileError },
-    /// No file was named, and none is where runtimes have theirs.
     #[error(
         "no profile is at {0}: name the file that the runtime takes by default, for Docker profiles/seccomp/default.json \
          of its sources"
     )]
     NoProfile(String),
-    /// A file that is too large for a profile.
     #[error("{path}: it is longer than {most} bytes: name a profile of seccomp")]
-    Long {
-        path: PathBuf,
-        /// Maximum size.
-        most: u64,
-    },
-    /// The kernel restarts held calls at signals.
+    Long { path: PathBuf, most: u64 },
     #[error(
         "this kernel cannot notify of a container's calls without restarting them at signals: it takes Linux 5.19, and a \
          sandbox that lets seccomp pass"
@@ -33,7 +25,6 @@ pub enum ContainerError {
     Kernel,
     #[error("{0} is not in the PATH: install it, or name another runtime by --runtime")]
     NoRuntime(String),
-    /// A runtime that does not answer.
     #[error("{program} does not answer `{words}` ({reason}): name its runtime by --runtime")]
     Silent {
         program: PathBuf,
@@ -42,7 +33,6 @@ pub enum ContainerError {
         /// Reason why there is no answer.
         reason: String,
     },
-    /// A runtime that would refuse the profile or, worse, ignore a part of it.
     #[error(
         "{runtime} does not know {what}, without which {why}: it takes crun 1.5, or a runc of 2026 with libseccomp 2.6"
     )]
@@ -50,7 +40,6 @@ pub enum ContainerError {
         /// The runtime, with its version.
         runtime: String,
         what: &'static str,
-        /// Consequence.
         why: &'static str,
     },
     #[error("{path} cannot be {what}: {source}")]

@@ -19,14 +19,12 @@ const DEFAULT_PATHS: [&str; 2] =
 /// Maximum size of a profile; Docker's has 14,000 bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A profile that was made.
 #[derive(Clone, Debug, Serialize)]
 pub struct MadeProfile {
     /// File that it was made from.
     pub of: PathBuf,
     /// Socket that its containers' listeners go to.
     pub socket: &'static str,
-    /// Notified calls.
     pub calls: [&'static str; 2],
     /// Runtimes that were asked, with their answers.
     pub runtimes: Vec<RuntimeAnswer>,

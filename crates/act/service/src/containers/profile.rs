@@ -30,24 +30,16 @@ const RULE_FIELDS: &[&str] = &["action", "args", "excludes", "includes", "name",
 pub enum ProfileError {
     #[error("it is not JSON ({0}): name a file like /usr/share/containers/seccomp.json")]
     Json(String),
-    /// A part of it has a form that no profile has.
     #[error("{0}: name a profile of seccomp, as /usr/share/containers/seccomp.json is one")]
     Form(String),
-    /// It notifies another supervisor.
     #[error(
         "it notifies a supervisor already ({0}), and the kernel allows one: name the profile that it was made of"
     )]
     Notifies(String),
-    /// It does not let the calls pass.
     #[error(
         "{action} is its action for {call}, so there is nothing to hold: name a profile that allows {call}"
     )]
-    Denies {
-        call: &'static str,
-        /// The action.
-        action: String,
-    },
-    /// It lets the calls pass for some files only.
+    Denies { call: &'static str, action: String },
     #[error(
         "its rule for {0} looks at arguments, which a notification would not: name a profile that allows {0}"
     )]

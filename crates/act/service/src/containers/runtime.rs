@@ -15,7 +15,6 @@ use super::profile::{FLAG, NOTIFY};
 /// Runtimes that are looked for.
 const RUNTIMES: [&str; 2] = ["crun", "runc"];
 
-/// A runtime that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuntimeAnswer {
     pub path: PathBuf,
@@ -136,7 +135,7 @@ mod tests {
     use serde_json::json;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// What `features` say, as an error's text.
+    /// Checks an answer to `features`, and returns the error's text.
     fn said(seccomp: &Value) -> Result<(), String> {
         let features = json!({ "linux": { "seccomp": seccomp } }).to_string();
         check(&features, "x 1").map_err(|error| error.to_string())

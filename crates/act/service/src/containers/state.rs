@@ -1,5 +1,5 @@
-//! The state of a container, which its runtime sends when it hands the listener over ("The Container Process ContainerState" of the
-//! OCI's runtime specification), and the part of it that is kept.
+//! The state of a container, and the part of it that is kept. The runtime sends it when it hands the listener over ("The
+//! Container Process State" of the OCI's runtime specification).
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -31,7 +31,6 @@ pub struct Container {
     pub id: String,
     /// Its first process, by this system's number; 0 for a process that was started in it later.
     pub process: u32,
-    /// Folder of its configuration.
     pub bundle: PathBuf,
     /// Metadata of the profile (`listenerMetadata`).
     pub metadata: String,
@@ -156,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// As crun 1.8.1 sends it, and what it has been known to leave out or add.
+    /// A state as crun 1.8.1 sends it, and with fields that it is known to leave out or add.
     fn state(more: &serde_json::Value) -> serde_json::Value {
         let mut state = json!({
             "ociVersion": "0.2.0", "fds": ["seccompFd"], "pid": 53, "metadata": "luc",

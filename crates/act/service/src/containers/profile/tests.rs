@@ -29,7 +29,6 @@ fn becomes(profile: &Value, call: &str) -> Vec<(String, Value)> {
     found
 }
 
-/// All calls that a profile names.
 fn called(profile: &Value) -> BTreeSet<String> {
     let rules = profile["syscalls"].as_array().into_iter().flatten();
     let names = rules.flat_map(|rule| {
