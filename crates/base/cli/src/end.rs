@@ -37,7 +37,7 @@ enum Reason {
 /// Reads this process' command line.
 ///
 /// # Errors
-/// What `main` reports instead of doing anything.
+/// A [`Refusal`] that `main` reports instead of doing anything.
 pub fn parse<P: Parser>() -> Result<P, Refusal> {
     P::try_parse().map_err(|error| {
         let command = P::command();

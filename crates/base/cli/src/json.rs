@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Rights of a new file.
 const MODE: u32 = 0o666;
 
-/// Why a file does not get its JSON.
+/// Reason why a file does not get its JSON.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     #[error("{path} cannot be written; give --json another path: {source}", path = .path.display())]

@@ -10,11 +10,8 @@ use clap_mangen::Man;
 /// A shell that completes commands and options.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Shell {
-    /// `bash`.
     Bash,
-    /// `zsh`.
     Zsh,
-    /// `fish`.
     Fish,
 }
 

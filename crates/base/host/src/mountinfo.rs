@@ -17,13 +17,11 @@ pub struct Mount {
     /// The mounted folder of the file system: `/` unless it is a bind mount.
     pub root: PathBuf,
     pub mount_point: PathBuf,
-    /// Options of the mount.
     pub options: String,
     /// The file system's type, such as `ext4`.
     pub kind: String,
     /// The mounted source, such as `/dev/sda1`.
     pub source: OsString,
-    /// Options of the file system.
     pub super_options: String,
 }
 
@@ -158,7 +156,7 @@ mod tests {
         }
     }
 
-    /// As the kernel writes a name (seq_path): space, tab, newline, backslash and `#` in octal.
+    /// Escapes a name like the kernel (seq_path): space, tab, newline, backslash and `#` in octal.
     fn escape(name: &[u8]) -> Vec<u8> {
         name.iter()
             .flat_map(|&byte| match byte {

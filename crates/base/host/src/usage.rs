@@ -5,9 +5,7 @@ use std::time::Duration;
 /// Resources that processes have used since they began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Processor time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
     pub system: Duration,
     /// Maximum of resident memory of one of them, in bytes.
     pub peak_bytes: u64,

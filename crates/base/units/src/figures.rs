@@ -7,7 +7,6 @@ use std::fmt;
 pub struct Time(pub f64);
 
 impl Time {
-    /// Converts microseconds.
     #[must_use]
     pub fn from_us(us: f64) -> Self {
         Self(us * 1e3)

@@ -23,13 +23,10 @@ pub use plain::{is_steering, plain};
 /// A size or a duration that could not be read. The text names the input and shows a right one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// It is no number followed by a known unit of size.
     #[error("size '{0}' is not a number with a unit: write it like 512M, 1G or 4096")]
     Size(String),
-    /// It is no number followed by a known unit of time.
     #[error("duration '{0}' is not a number with a unit: write it like 100us, 6ms or 1.5s")]
     Duration(String),
-    /// Larger than 64 bits hold.
     #[error("'{0}' is too large for 64 bits: choose a smaller value")]
     TooLarge(String),
 }
