@@ -12,7 +12,6 @@ use crate::{Change, Recorded, RunError, RunOutcome, TimeSplit, explain};
 /// Minimum number of pairs with a useful interval.
 const MIN_PAIRS: usize = 3;
 
-/// Options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Runs of each side.
@@ -23,12 +22,10 @@ pub struct Options {
     pub explains: bool,
 }
 
-/// Progress of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// Number of runs that will be made.
     Begin(usize),
-    /// One more run has ended.
     Step,
     /// Reason why the calls' time is not known.
     Unexplained(&'a str),

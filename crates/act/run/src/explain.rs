@@ -206,7 +206,6 @@ impl fmt::Display for Change {
 /// A run and, if it was recorded, its explanation.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The result of the run.
     pub outcome: RunOutcome,
     /// Split of its calls' time, `None` if there were no calls. The error says in one line why it is not known.
     pub why: Result<Option<TimeSplit>, String>,

@@ -120,20 +120,11 @@ impl PlannedRun {
         if self.plan.level == EffectiveLevel::Kernel {
             settings.policy = Policy::Off;
         }
-        let (gate, (uses, failures)) = if self.plan.is_watching() {
-            self.launch_and_watch(&settings, started)?
-        } else {
-            let around = self.around(started, None);
-            (luc_launch::run(&self.command, &settings, around)?, (Vec::new(), Vec::new()))
-        };
-        Ok(RunOutcome {
-            gate,
-            level: self.plan.level,
-            kernel: uses.into_iter().map(KernelUse::new).collect(),
-            passing_by: None,
-            unrecorded: None,
-            failures: failures.iter().map(ToString::to_string).collect(),
-        })
+        if self.plan.is_watching() {
+            return self.launch_and_watch(&settings, started);
+        }
+        let gate = luc_launch::run(&self.command, &settings, self.around(started, None))?;
+        Ok(self.outcome(gate, Vec::new(), &[]))
     }
 
     /// Runs the command, and lends the module's settings to the journals that it uses.
@@ -141,7 +132,7 @@ impl PlannedRun {
         &self,
         settings: &GateSettings,
         started: Option<Start<'_>>,
-    ) -> Result<(Outcome, (Vec<JournalUse>, Vec<Error>)), RunError> {
+    ) -> Result<RunOutcome, RunError> {
         let watcher = |holder: &str| {
             let mut watcher = Process::new(&self.luc);
             watcher.args(["kernel", "watch", holder]);
@@ -161,7 +152,19 @@ impl PlannedRun {
         };
         let around = self.around(started, Some(&mut watch));
         let gate = luc_launch::run(&self.command, settings, around)?;
-        Ok((gate, session.end()))
+        let (uses, failures) = session.end();
+        Ok(self.outcome(gate, uses, &failures))
+    }
+
+    fn outcome(&self, gate: Outcome, uses: Vec<JournalUse>, failures: &[Error]) -> RunOutcome {
+        RunOutcome {
+            gate,
+            level: self.plan.level,
+            kernel: uses.into_iter().map(KernelUse::new).collect(),
+            passing_by: None,
+            unrecorded: None,
+            failures: failures.iter().map(ToString::to_string).collect(),
+        }
     }
 
     fn around<'a>(&self, started: Option<Start<'a>>, watch: Option<Watch<'a>>) -> Around<'a> {

@@ -120,7 +120,6 @@ fn write_json(json: Option<JsonFile>, report: &impl serde::Serialize, status: u8
     }
 }
 
-/// Path of this program.
 fn own_path() -> PathBuf {
     // Without /proc it does not know its path, and only watchers over lent settings need it.
     std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())

@@ -143,7 +143,6 @@ struct ReportArgs {
 #[derive(Debug)]
 struct SweepRequest {
     plan: Plan,
-    /// Folder for the results.
     out: PathBuf,
     sysfs: PathBuf,
     is_json: bool,
@@ -228,7 +227,6 @@ fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Writes the page, prints the report.
 fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
     write_page(report, out)?;
     if is_json {

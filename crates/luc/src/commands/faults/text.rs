@@ -55,7 +55,6 @@ pub(super) fn of_trials(report: &Report) {
     }
 }
 
-/// Prints how a command ended.
 pub(super) fn of_command(report: &CommandReport) {
     println!("'{}': {}", report.command, report.fault);
     for run in &report.runs {

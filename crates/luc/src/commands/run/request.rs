@@ -132,7 +132,7 @@ pub(super) struct RunRequest {
     pub(super) policy: Policy,
     /// Longest time that a caller is held, if one was given.
     pub(super) max_wait_ns: Option<u64>,
-    /// When the kernel module copies journal blocks, if that was given.
+    /// Copying mode of the kernel module, if one was given.
     pub(super) copy_out: Option<String>,
     /// File for the report as JSON.
     pub(super) json: Option<PathBuf>,
@@ -141,7 +141,6 @@ pub(super) struct RunRequest {
     pub(super) is_quiet: bool,
 }
 
-/// Number of runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mode {
     /// None: only says how the command would be reached.

@@ -105,7 +105,6 @@ fn tasks(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the accuracy of the model.
 fn certainty(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     let (all, each) = (disk.model_over_seen, 100.0 * disk.model_off);
     if disk.is_doubtful {
