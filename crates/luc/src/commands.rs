@@ -1,5 +1,10 @@
 //! One file per subcommand: arguments in, a library call, text or JSON out.
 
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+
 #[cfg(feature = "sweep")]
 pub(crate) mod advise;
 pub(crate) mod bench;
@@ -11,7 +16,6 @@ pub(crate) mod disk;
 pub(crate) mod explain;
 pub(crate) mod faults;
 pub(crate) mod fleet;
-mod json_file;
 pub(crate) mod kernel;
 #[cfg(feature = "top")]
 mod live;
@@ -33,6 +37,24 @@ pub(crate) mod sweep;
 pub(crate) mod throttle;
 #[cfg(feature = "top")]
 pub(crate) mod top;
+
+/// Path of this program, for the processes of it that a command starts.
+fn own_path() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find the luc binary: reinstall it")
+}
+
+/// A progress bar, drawn on terminals only.
+fn progress_bar(length: u64, template: &str) -> ProgressBar {
+    styled(ProgressBar::new(length), template)
+}
+
+/// Gives a bar the look of a template.
+fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
 
 /// Exit status of a command that SIGINT or SIGTERM ended early: 128 + SIGINT, as the shell says it.
 pub(crate) const INTERRUPTED: u8 = 130;

@@ -11,13 +11,10 @@ extern crate luc_units;
 
 mod commands;
 mod restore;
-mod usage;
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser, Subcommand};
-use luc_units::output;
+use clap::{Parser, Subcommand};
 
 /// The version, in packages with the commit.
 const VERSION: &str = match option_env!("LUC_VERSION") {
@@ -102,12 +99,12 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli: Cli = match luc_cli::parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(refusal) => {
             // Whatever root asked of luc, nobody stays frozen.
             restore::first();
-            return refused(&error);
+            return refusal.report();
         }
     };
     if !cli.command.restores() {
@@ -150,47 +147,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "manual")]
         Command::Man(args) => commands::man::main(args),
     };
-    ended(outcome)
-}
-
-/// The exit status, after all output is written.
-fn ended(outcome: anyhow::Result<ExitCode>) -> ExitCode {
-    let written = output::finish().context("standard output");
-    match outcome.and_then(|status| written.map(|()| status)) {
-        Err(error) if output::is_reader_gone(error.as_ref()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("luc: {}", one_line(&error));
-            ExitCode::from(2)
-        }
-        Ok(status) => status,
+    match outcome {
+        Ok(status) => luc_cli::finish("luc", status),
+        Err(error) => luc_cli::fail("luc", error.as_ref()),
     }
-}
-
-/// Says what is wrong with the words, in one line.
-fn refused(error: &clap::Error) -> ExitCode {
-    match usage::one_line(error, &Cli::command(), std::env::args_os()) {
-        Some(line) => {
-            eprintln!("luc: {line}");
-            ExitCode::from(2)
-        }
-        None => print_help(error),
-    }
-}
-
-/// Prints the help that was asked for, or that a command without words deserves.
-fn print_help(help: &clap::Error) -> ExitCode {
-    let printed = help.print().context("standard output");
-    let status = u8::try_from(help.exit_code()).unwrap_or(2);
-    ended(printed.map(|()| ExitCode::from(status)))
-}
-
-/// The error and its causes. Most errors of the libraries contain their cause's text, which is not repeated.
-fn one_line(error: &anyhow::Error) -> String {
-    let mut line = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !line.contains(&cause) {
-            line = format!("{line}: {cause}");
-        }
-    }
-    line
 }

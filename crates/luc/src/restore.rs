@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-/// How long a command waits for busy resources.
+/// Time that a command waits for busy resources.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What was restored, and what could not be.
+/// Resources that were restored, and those that could not be.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) restored: Vec<String>,

@@ -1,4 +1,4 @@
-//! How long the early write takes beside the one that would use up errors, `sync_file_range` with its WAIT
+//! Compares the early write with the one that would use up errors, `sync_file_range` with its WAIT
 //! flags: `cargo bench -p luc-gate -- DIRECTORY`, on the file system to be measured (default: where it is run).
 //!
 //! Each thread grows a file of its own and writes each record early, in turns by the one call and by the
@@ -54,7 +54,7 @@ fn medians_us(directory: &Path, threads: usize, bytes: usize) -> [f64; 2] {
     })
 }
 
-/// What one thread's early writes took, by FIEMAP and by `sync_file_range`.
+/// Times of one thread's early writes, by FIEMAP and by `sync_file_range`.
 fn times(directory: &Path, bytes: usize, together: &Barrier) -> [Vec<Duration>; 2] {
     let mut file = tempfile::tempfile_in(directory).expect("a file in the directory");
     let record = vec![1; bytes];

@@ -1,9 +1,8 @@
 //! The shared files of this user: made by the first `luc run`, gone with the last.
 //!
-//! Every `luc run` holds a shared lock on a file in the directory. Whoever can make it exclusive at the
-//! end is the last and removes the directory; whoever finds that its lock is on a removed file starts
-//! over. A `luc run` that is killed loses its lock, and the next one clears what it left before it starts. While a
-//! systemd unit needs the directory ([`crate::unit`]), it stays.
+//! Every `luc run` holds a shared lock on a file in the directory. A run that can make it exclusive at the end is the last
+//! and removes the directory. A run whose lock is on a removed file starts over. A `luc run` that is killed loses its lock,
+//! and the next one clears its files before it starts. While a systemd unit needs the directory ([`crate::unit`]), it stays.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -20,35 +19,29 @@ use crate::figures::RunFigures;
 use crate::memory::{self, MapError, Shareable};
 use crate::rounds::Arena;
 
-/// Where the directories of all users are.
-pub const PLACE: &str = "/dev/shm";
+/// Folder with the directories of all users.
+pub const SHM_FOLDER: &str = "/dev/shm";
 
-/// A user's directory has this and the user's number for a name.
-pub const DIRECTORY: &str = "luc-gate-";
+/// Prefix of the name of a user's directory, before the user's number.
+pub const DIRECTORY_PREFIX: &str = "luc-gate-";
 
-/// The figures of a systemd unit have this and the unit's name for a name.
-pub const UNIT: &str = "unit-";
+/// Prefix of the name of a systemd unit's figures, before the unit's name.
+pub const UNIT_PREFIX: &str = "unit-";
 
-/// The file in the directory that every run locks.
-pub(crate) const LOCK: &str = "lock";
+/// Name of the file in the directory that every run locks.
+pub(crate) const LOCK_NAME: &str = "lock";
 
-/// A directory that nobody needs any more has this in its name while it is emptied.
-const GONE: &str = ".gone-";
+/// Part of the name of a directory that nobody needs any more, while it is emptied.
+const GONE_MARK: &str = ".gone-";
 
-/// The files of runs have this at the beginning of their names.
-const RUN: &str = "run-";
+/// Prefix of the names of runs' files.
+const RUN_PREFIX: &str = "run-";
 
-/// Why a user's shared files cannot be made.
+/// Reasons why a user's shared files cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The directory for shared files is not safely ours.
     #[error("{path} cannot be used for shared files: {reason}; remove it and try again")]
-    Unsafe {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// A system call failed.
+    Unsafe { path: PathBuf, reason: &'static str },
     #[error(transparent)]
     System(#[from] Failed),
 }
@@ -77,11 +70,10 @@ impl Figures {
 }
 
 impl Session {
-    /// Opens `directory`, making it if need be.
+    /// Opens `directory`, and makes it if it is missing.
     ///
     /// # Errors
-    ///
-    /// [`FilesError::Unsafe`] if its name is taken by something that others can change.
+    /// [`FilesError::Unsafe`]: its name is taken by something that others can change.
     pub fn open_at(directory: PathBuf) -> Result<Self, FilesError> {
         remove_gone(&directory);
         loop {
@@ -97,7 +89,7 @@ impl Session {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(FilesError::io("look at", &directory)(error)),
             }
-            let path = directory.join(LOCK);
+            let path = directory.join(LOCK_NAME);
             let options = OpenOptions::new().write(true).create(true).mode(0o600).clone();
             let lock = match options.open(&path) {
                 Ok(lock) => lock,
@@ -120,11 +112,10 @@ impl Session {
     /// Makes the file for a run's figures.
     ///
     /// # Errors
-    ///
-    /// [`FilesError::System`] if there is no room for it.
+    /// [`FilesError::System`]: there is no room for it.
     pub fn figures(&self) -> Result<Figures, FilesError> {
         let path = (0u32..)
-            .map(|n| self.directory.join(format!("{RUN}{}-{n}", std::process::id())))
+            .map(|n| self.directory.join(format!("{RUN_PREFIX}{}-{n}", std::process::id())))
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.directory.join("run"));
         // The file is removed with the guard, also when there turns out to be no room for it.
@@ -149,7 +140,7 @@ impl Drop for Session {
             && !is_of_units(&self.directory)
         {
             let mut gone = self.directory.clone().into_os_string();
-            gone.push(format!("{GONE}{}", std::process::id()));
+            gone.push(format!("{GONE_MARK}{}", std::process::id()));
             if fs::rename(&self.directory, &gone).is_ok() {
                 let _ = fs::remove_dir_all(gone);
             }
@@ -176,20 +167,20 @@ pub fn create<T: Shareable>(path: &Path) -> Result<&'static T, FilesError> {
     })
 }
 
-/// Makes or opens rounds, whose times are of this process' clock if nobody else's yet.
+/// Makes or opens rounds. New ones have times of this process' clock.
 pub fn create_rounds(path: &Path) -> Result<&'static Arena, FilesError> {
     let rounds: &Arena = create(path)?;
     rounds.begin_clock(clock::namespace().unwrap_or(0));
     Ok(rounds)
 }
 
-/// Removes what a run left of `directory` that was killed while it emptied it.
+/// Removes the remains of `directory` that a run left when it was killed while it emptied it.
 fn remove_gone(directory: &Path) {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
         return;
     };
     let mut prefix = name.to_owned();
-    prefix.push(GONE);
+    prefix.push(GONE_MARK);
     let is_gone = |entry: &OsStr| entry.as_bytes().starts_with(prefix.as_bytes());
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = || check(&entry.path(), &entry.metadata()?).map_err(io::Error::other);
@@ -199,7 +190,7 @@ fn remove_gone(directory: &Path) {
     }
 }
 
-/// Whether a systemd unit needs a directory; also if that cannot be told.
+/// Whether a systemd unit needs a directory, or this cannot be known.
 fn is_of_units(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else {
         return true;
@@ -207,18 +198,18 @@ fn is_of_units(directory: &Path) -> bool {
     entries.flatten().any(|entry| is_of_unit(&entry.file_name()))
 }
 
-/// Whether a file's name in a user's directory says that a unit needs the directory.
+/// Whether a file's name in a user's directory shows that a unit needs the directory.
 pub(crate) fn is_of_unit(name: &OsStr) -> bool {
-    name.as_bytes().starts_with(UNIT.as_bytes())
+    name.as_bytes().starts_with(UNIT_PREFIX.as_bytes())
 }
 
-/// Removes all but the lock from a directory that no run uses; while units need it, only what runs have left.
+/// Removes all but the lock from a directory that no run uses. While units need it, removes only files of runs.
 fn clear(directory: &Path) -> io::Result<()> {
     let is_needed = is_of_units(directory);
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name == LOCK || (is_needed && !name.as_bytes().starts_with(RUN.as_bytes())) {
+        if name == LOCK_NAME || (is_needed && !name.as_bytes().starts_with(RUN_PREFIX.as_bytes())) {
             continue;
         }
         if entry.file_type()?.is_dir() {
@@ -284,7 +275,7 @@ mod tests {
             entries.map(|entry| entry.unwrap().file_name()).collect()
         };
         let first = Session::open_at(directory.clone()).unwrap();
-        assert_eq!(names(), [LOCK]);
+        assert_eq!(names(), [LOCK_NAME]);
         let figures = first.figures().unwrap();
         let second = Session::open_at(directory.clone()).unwrap();
         assert_eq!(names().len(), 2, "of a run that goes on nothing is taken");

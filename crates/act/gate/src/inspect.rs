@@ -1,9 +1,9 @@
-//! Says before a run whether it can be gated: can a preloaded library get into the program, and is
-//! there an ext4 journal below the files. Nothing is changed and nothing is run.
+//! Decides before a run whether it can be gated: whether a preloaded library gets into the program, and whether the files
+//! are on an ext4 journal. Nothing is changed and nothing is run.
 //!
-//! - [`resolve()`] finds a command as `execvp` would; [`program()`] says whether it can be gated.
-//! - [`filesystem`] says which file system and journal stand behind a path or a device.
-//! - [`raw`] answers the same about a device inside a preloaded library.
+//! - [`resolve()`] finds a command as `execvp` would; [`program()`] decides whether it can be gated.
+//! - [`filesystem`] finds the file system and the journal behind a path or a device.
+//! - [`raw`] finds the journal behind a device inside a preloaded library.
 
 mod elf;
 mod error;

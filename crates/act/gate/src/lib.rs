@@ -1,12 +1,11 @@
-//! The fsync gate: brings the fsyncs of all participating threads and processes on one ext4 file system
-//! into common journal commits, without the kernel's help and without weakening any of them.
+//! The fsync gate: brings the fsyncs of all participating threads and processes on one ext4 file system into common journal
+//! commits. It needs no help of the kernel and weakens no fsync.
 //!
-//! `libluc_gate_preload.so` (the `preload` package) interposes the calls. What it shares with the notifier is in
-//! `luc-rounds`, which needs no standard library, and stands here under the same names; this library holds
-//! everything else.
+//! `libluc_gate_preload.so` (the `preload` package) interposes the calls. The parts that it shares with the notifier are in
+//! `luc-rounds`, which needs no standard library, and are exported here under the same names. This library holds all else.
 //!
-//! - [`policy`]: what may be asked for on the command line.
-//! - [`inspect`]: can this program, and does this file system, profit at all?
+//! - [`policy`]: the policies of the command line.
+//! - [`inspect`]: decides whether this program can, and this file system does, profit at all.
 //! - [`files`]: the files that hold the shared memory of a user's runs; [`mod@unit`]: those of a systemd unit.
 
 pub mod files;

@@ -2,7 +2,7 @@
 
 pub use luc_rounds::memory::*;
 
-/// A value of its own from the bytes of a shared file; `None` if they are not of its layout.
+/// Copies the bytes of a shared file into a value; `None` if they are not of its layout.
 #[must_use]
 pub fn from_bytes<T: Shareable>(bytes: &[u8]) -> Option<Box<T>> {
     if bytes.len() != size_of::<T>() {

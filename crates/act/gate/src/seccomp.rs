@@ -2,7 +2,7 @@
 
 pub use luc_rounds::seccomp::*;
 
-/// Filters that another process is under; `None` if that cannot be read.
+/// Number of filters on another process; `None` if it cannot be read.
 #[must_use]
 pub fn filters_of(process: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));

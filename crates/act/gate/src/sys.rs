@@ -1,20 +1,19 @@
-//! System calls of the gate, and what only the notifier asks of the kernel.
+//! System calls of the gate, and those of the notifier alone.
 
 use std::ffi::c_int;
 
 pub use luc_rounds::sys::*;
 
-/// The calling thread's `errno`.
 pub fn errno() -> c_int {
     // SAFETY: the C library gives every thread its own valid location.
     unsafe { *libc::__errno_location() }
 }
 
-/// Whether the kernel has recorded a failed write of the file where the open file's next `fsync` finds it. An early
-/// write that failed does not tell: its error may be of a block that could not be allocated, which is recorded nowhere.
+/// Whether the kernel has recorded a failed write of the file so that the open file's next `fsync` finds it. The error of
+/// an early write does not tell: it may be of a block that could not be allocated, which is recorded nowhere.
 ///
-/// Asks by an open file of its own, whose place in the mapping's `errseq_t` is before the error unless somebody has seen
-/// it; the place of `fd`'s open file stays. Where that cannot be had, it is taken for recorded.
+/// Asks by an open file of its own, whose place in the mapping's `errseq_t` is before the error unless somebody has seen it.
+/// The place of `fd`'s open file stays. If the file cannot be opened, the error counts as recorded.
 pub fn has_recorded_error(fd: c_int) -> bool {
     let path = format!("/proc/self/fd/{fd}");
     let flags = rustix::fs::OFlags::RDONLY

@@ -1,8 +1,8 @@
-//! What the processes of a systemd unit share: the rounds of their user, and the unit's figures.
+//! The files that the processes of a systemd unit share: the rounds of their user, and the unit's figures.
 //!
-//! No `luc run` is above them. The unit's first process, `luc-exec prepare`, makes the files as the unit's user, within
-//! its sandbox and its limits, before the service starts. They stay until `luc disable`, or until the machine is started
-//! anew, and the library finds them by the unit's name in the environment.
+//! No `luc run` is above them. The unit's first process, `luc-exec prepare`, makes the files as the unit's user, within its
+//! sandbox and its limits, before the service starts. They stay until `luc disable`, or until the machine restarts. The
+//! library finds them by the unit's name in the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,11 +15,12 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, openat, unl
 use rustix::io::Errno;
 
 use crate::figures::RunFigures;
-use crate::files::{self, DIRECTORY, FilesError, LOCK, PLACE, Session, UNIT, is_of_unit};
+use crate::files::{
+    self, DIRECTORY_PREFIX, FilesError, LOCK_NAME, SHM_FOLDER, Session, UNIT_PREFIX, is_of_unit,
+};
 use crate::policy::Policy;
 use crate::rounds::Arena;
 
-/// The files of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     directory: PathBuf,
@@ -28,23 +29,23 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of `unit`, whose processes run as `user`.
+    /// The files of `unit`, whose processes run as `user`.
     #[must_use]
     pub fn new(unit: &str, user: u32) -> Self {
-        Self::in_place(Path::new(PLACE), unit, user)
+        Self::in_place(Path::new(SHM_FOLDER), unit, user)
     }
 
-    /// The same in another place than /dev/shm.
+    /// The files of `unit` in another folder than /dev/shm.
     #[must_use]
     pub fn in_place(place: &Path, unit: &str, user: u32) -> Self {
         Self {
-            directory: place.join(format!("{DIRECTORY}{user}")),
+            directory: place.join(format!("{DIRECTORY_PREFIX}{user}")),
             rounds: Arena::file_name(&Policy::Auto),
-            figures: format!("{UNIT}{unit}"),
+            figures: format!("{UNIT_PREFIX}{unit}"),
         }
     }
 
-    /// The rounds, which all programs of the user share.
+    /// File of the rounds, which all programs of the user share.
     #[must_use]
     pub fn rounds(&self) -> PathBuf {
         self.directory.join(&self.rounds)
@@ -55,20 +56,18 @@ impl Files {
         self.directory.join(&self.figures)
     }
 
-    /// Makes them, as the user that the unit's processes run as. Figures begin anew: those of an earlier start are gone.
+    /// Makes the files, as the user of the unit's processes. Figures begin at zero: those of an earlier start are gone.
     ///
     /// # Errors
-    ///
-    /// [`FilesError`] if there is no room, or somebody else has taken the directory's name.
+    /// [`FilesError`]: there is no room, or somebody else has taken the directory's name.
     pub fn make(&self) -> Result<(), FilesError> {
         self.open().map(drop)
     }
 
-    /// Makes them and maps them, for a supervisor.
+    /// Makes the files and maps them, for a supervisor.
     ///
     /// # Errors
-    ///
-    /// As [`make`](Self::make).
+    /// Those of [`make`](Self::make).
     pub fn open(&self) -> Result<(&'static Arena, &'static RunFigures), FilesError> {
         let _session = Session::open_at(self.directory.clone())?;
         let rounds = files::create_rounds(&self.rounds())?;
@@ -78,14 +77,13 @@ impl Files {
     }
 }
 
-/// Gives the figures of `from`, which has ended, to `to`, from their beginning. Both are of this user's.
+/// Gives the figures of `from`, which has ended, to `to`, and sets them to zero. Both are this user's.
 ///
 /// # Errors
-///
-/// If they are gone; nobody has them then.
+/// The figures are gone; nobody has them then.
 pub fn hand_on(from: &str, to: &str) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
-    hand_on_in(Path::new(PLACE), user, from, to)
+    hand_on_in(Path::new(SHM_FOLDER), user, from, to)
 }
 
 fn hand_on_in(place: &Path, user: u32, from: &str, to: &str) -> io::Result<()> {
@@ -96,38 +94,37 @@ fn hand_on_in(place: &Path, user: u32, from: &str, to: &str) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// The units of root's whose names end in `ending` and that have figures.
+/// Names of root's units that have figures and whose names end in `ending`.
 #[must_use]
 pub fn ending_in(ending: &str) -> Vec<String> {
-    let entries = fs::read_dir(Path::new(PLACE).join(format!("{DIRECTORY}0")));
+    let entries = fs::read_dir(Path::new(SHM_FOLDER).join(format!("{DIRECTORY_PREFIX}0")));
     let names = entries.into_iter().flatten().flatten();
     names
         .filter_map(|entry| {
             let name = entry.file_name();
-            let unit = name.to_str()?.strip_prefix(UNIT)?;
+            let unit = name.to_str()?.strip_prefix(UNIT_PREFIX)?;
             unit.ends_with(ending).then(|| unit.to_owned())
         })
         .collect()
 }
 
-/// Removes the files of `unit`, of whatever user, and the directories that nobody else needs. By root.
+/// Removes the files of `unit`, of any user, and the directories that nobody else needs. For root.
 ///
 /// # Errors
-///
-/// What could not be removed, and why.
+/// The file that could not be removed, with the reason.
 pub fn remove(unit: &str) -> io::Result<()> {
-    remove_in(Path::new(PLACE), unit)
+    remove_in(Path::new(SHM_FOLDER), unit)
 }
 
 fn remove_in(place: &Path, unit: &str) -> io::Result<()> {
-    let figures = format!("{UNIT}{unit}");
+    let figures = format!("{UNIT_PREFIX}{unit}");
     let entries = match fs::read_dir(place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
     for entry in entries {
         let name = entry?.file_name();
-        if name.as_bytes().starts_with(DIRECTORY.as_bytes()) {
+        if name.as_bytes().starts_with(DIRECTORY_PREFIX.as_bytes()) {
             remove_of(place, &name, &figures).map_err(|error| {
                 io::Error::other(format!("{}: {error}", place.join(&name).display()))
             })?;
@@ -182,7 +179,7 @@ fn names_in(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
 /// Whether no `luc run` goes on in a directory.
 fn is_unused(directory: &OwnedFd) -> bool {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    openat(directory, LOCK, flags, Mode::empty())
+    openat(directory, LOCK_NAME, flags, Mode::empty())
         .is_ok_and(|lock| flock(lock.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Commits of every journal since it was mounted, by the name of its device (`sda1`).
+/// Number of commits of each journal since it was mounted, by the name of its device (`sda1`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commits(BTreeMap<String, u64>);
 
@@ -29,7 +29,7 @@ impl Commits {
     }
 }
 
-/// The first number of the first line: `2056 transactions (2055 requested), each up to 5461 blocks`.
+/// Parses the first number of `2056 transactions (2055 requested), each up to 5461 blocks`.
 fn transactions(info: &str) -> Option<u64> {
     let (number, rest) = info.split_once(' ')?;
     rest.starts_with("transactions").then(|| number.parse().ok())?

@@ -1,7 +1,7 @@
-//! Where a controller stood at a run's end: figures of one look, of which only those are told that belong together.
+//! State of a controller at a run's end: figures of one look. Only those are reported that belong together.
 //!
-//! A controller goes on after it has decided: it measures samples, checks, forgets. Its reason is of the decision, its rates
-//! and the number of its callers are of the last sample, so one may contradict the other.
+//! A controller goes on after it has decided: it measures samples, checks, forgets. Its reason belongs to the decision, its
+//! rates and the number of its callers to the last sample. So one may contradict the other.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use luc_control::auto::{Auto, Phase, Reason};
 use luc_units::figures::Time;
 use serde::Serialize;
 
-/// Relative difference up to which a gain is that of two rates.
-const SAME_GAIN: f64 = 0.02;
-/// A gain from here on is one, even if it was not clear enough to decide by.
+/// Maximum relative difference between a gain and the ratio of its two rates.
+const MAX_GAIN_DIFFERENCE: f64 = 0.02;
+/// Minimum relative gain that counts as one, even if it was not clear enough to decide by.
 const MIN_GAIN: f64 = 0.05;
-/// Share of the calls below which a kind of callers is not worth a line.
-const WORTH_A_LINE: f64 = 0.05;
+/// Minimum share of the calls of a kind of callers that gets a line.
+const MIN_CALL_SHARE: f64 = 0.05;
 
-/// What one look at a controller finds.
+/// Figures of one look at a controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     phase: Phase,
@@ -53,30 +53,29 @@ impl From<&Auto> for Standing {
     }
 }
 
-/// Where the controller of policy `auto` ended, and why.
+/// Final state of the controller of policy `auto`, with its reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Decision {
     /// `learning`, `trying`, `engaged` or `aside`.
     pub state: &'static str,
-    /// Why, as a sentence.
+    /// Reason, as a sentence.
     pub reason: &'static str,
-    /// Calls of its kind that were served, by all runs that share the rounds.
+    /// Calls of its kind that were served for all runs that share the rounds.
     pub calls: u64,
-    /// Callers that a round waits for.
+    /// Number of callers that a round waits for.
     pub set_point: u32,
-    /// Distinct callers seen of late.
+    /// Number of distinct callers seen recently.
     pub participants: u32,
     /// Commit time, in microseconds.
     pub commit_us: f64,
-    /// Gated over ungated rate of what decided; `None` if no trial did.
+    /// Ratio of the gated to the ungated rate in the deciding trial; `None` if no trial decided.
     pub gain: Option<f64>,
-    /// Pairs of samples behind the gain.
+    /// Number of pairs of samples behind the gain.
     pub pairs: u32,
     /// Trials made since it last began to learn.
     pub trials: u32,
-    /// Trials that engaged the gate.
     pub engagements: u32,
-    /// Calls served per second in the gated sample of the gain; `None` if that is not the last one, or one of several.
+    /// Calls served per second in the gated sample of the gain; `None` if that is not the last sample, or one of several.
     pub gated_per_s: Option<f64>,
     /// Calls served per second in its ungated sample.
     pub ungated_per_s: Option<f64>,
@@ -95,7 +94,7 @@ impl Decision {
         let (gated, ungated) = (standing.gated_per_s, standing.ungated_per_s);
         let are_its_rates = gain.is_some_and(|gain| {
             let ratio = gated / ungated;
-            ratio.is_finite() && (ratio / gain - 1.0).abs() <= SAME_GAIN
+            ratio.is_finite() && (ratio / gain - 1.0).abs() <= MAX_GAIN_DIFFERENCE
         });
         Self {
             state,
@@ -113,7 +112,7 @@ impl Decision {
         }
     }
 
-    /// Two lines that begin with `name`; `time` is what is waited for. `is_held`: calls were held.
+    /// Writes two lines that begin with `name`. `time` names what callers wait for. `is_held`: calls were held.
     fn write(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -134,7 +133,7 @@ impl Decision {
         writeln!(f)?;
         let mut words = Vec::new();
         // One caller was the reason; more of them came later.
-        let came_later = self.reason == ALONE && self.participants > 1;
+        let came_later = self.reason == ALONE_SENTENCE && self.participants > 1;
         if self.participants > 0 && !came_later {
             let plural = if self.participants == 1 { "" } else { "s" };
             words.push(format!("{} caller{plural}", self.participants));
@@ -164,7 +163,7 @@ impl Decision {
     }
 }
 
-/// The lines about both kinds of callers: the one with more calls first, the other if it matters.
+/// Writes the lines about both kinds of callers: the kind with more calls first, the other one if it matters.
 pub(crate) fn write(
     f: &mut fmt::Formatter<'_>,
     commits: Option<&Decision>,
@@ -181,7 +180,7 @@ pub(crate) fn write(
     let calls: u64 = kinds.iter().map(|(_, _, decision)| decision.calls).sum();
     let has_both = kinds.len() > 1;
     for (place, (kind, time, decision)) in kinds.into_iter().enumerate() {
-        if place > 0 && (decision.calls as f64) < WORTH_A_LINE * calls as f64 {
+        if place > 0 && (decision.calls as f64) < MIN_CALL_SHARE * calls as f64 {
             continue;
         }
         let name =
@@ -191,8 +190,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The reason whose sentence the number of callers must not contradict.
-const ALONE: &str = "only one caller at a time: nobody to share a commit with";
+/// Sentence that the number of callers must not contradict.
+const ALONE_SENTENCE: &str = "only one caller at a time: nobody to share a commit with";
 
 fn state_and_reason(standing: &Standing) -> (&'static str, &'static str) {
     let Standing { phase, reason, gain, pairs, .. } = *standing;
@@ -207,15 +206,15 @@ fn state_and_reason(standing: &Standing) -> (&'static str, &'static str) {
             ("trying", "a trial was under way at the end")
         }
         (Phase::Learn, Reason::GainMeasured) => ("learning", "it was measuring anew at the end"),
-        (Phase::Learn, reason) => ("learning", sentence(reason)),
-        (Phase::Aside, reason) => ("aside", sentence(reason)),
+        (Phase::Learn, reason) => ("learning", to_sentence(reason)),
+        (Phase::Aside, reason) => ("aside", to_sentence(reason)),
     }
 }
 
-fn sentence(reason: Reason) -> &'static str {
+fn to_sentence(reason: Reason) -> &'static str {
     match reason {
         Reason::Undecided => "the run was too short to decide",
-        Reason::Alone => ALONE,
+        Reason::Alone => ALONE_SENTENCE,
         Reason::NothingToGain => "commits already serve about as many as they can",
         Reason::Few => "few of the calls are of this kind: holding them gains nothing",
         Reason::TooFarApart => "callers come too far apart for a commit to wait for them",
@@ -295,7 +294,7 @@ pub(crate) mod tests {
         start.rsplit([' ', '(']).next()?.parse().ok()
     }
 
-    /// What is wrong with what is said of one controller; nothing, if all is well.
+    /// Contradictions in the text about one controller.
     pub(crate) fn contradictions(text: &str, is_held: bool) -> Vec<&'static str> {
         let gain = before(text, " x");
         let gated = before(text, " against ");

@@ -1,7 +1,7 @@
-//! State that this process got from its parent and does not keep: a command gets it nevertheless.
+//! State that this process inherited and has changed: a command gets it as it was.
 //!
-//! Rust's runtime ignores SIGPIPE and opens standard descriptors that are closed; both are before `main`. `luc` waits for
-//! children and raises limits.
+//! Before `main`, Rust's runtime ignores SIGPIPE and opens standard descriptors that are closed. `luc` waits for children
+//! and raises limits.
 
 use std::sync::OnceLock;
 
@@ -11,17 +11,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::signals::is_ignored;
 
 /// Limits that parts of `luc` raise for this process.
-const RAISED: [Resource; 2] = [Resource::Nofile, Resource::Memlock];
+const RAISED_LIMITS: [Resource; 2] = [Resource::Nofile, Resource::Memlock];
 
-/// State as this process got it.
+/// State as this process inherited it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InheritedState {
     ignores_pipe: bool,
     ignores_child: bool,
-    /// Which of the standard descriptors are closed.
+    /// Whether each standard descriptor is closed.
     closed: [bool; 3],
     limits: [Rlimit; 2],
-    /// Signal that comes when the parent ends; 0: none. A forked child has none.
+    /// Signal that the parent's end sends; 0: none. A forked child has none.
     parent_death: c_int,
 }
 
@@ -37,7 +37,7 @@ extern "C" fn note() {
 }
 
 impl InheritedState {
-    /// State as it was before `main`.
+    /// The state before `main`.
     pub(crate) fn at_start() -> Self {
         *AT_START.get_or_init(Self::now)
     }
@@ -52,12 +52,12 @@ impl InheritedState {
             ignores_child: is_ignored(libc::SIGCHLD),
             // SAFETY: plain numbers.
             closed: [0, 1, 2].map(|fd| unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0),
-            limits: RAISED.map(getrlimit),
+            limits: RAISED_LIMITS.map(getrlimit),
         }
     }
 
-    /// Gives a forked child what this process got, before it executes the program: async-signal-safe. A descriptor that
-    /// is `replaced` stays open.
+    /// Restores the state in a forked child, before it executes the program: async-signal-safe. A descriptor that is
+    /// `replaced` stays open.
     pub(crate) fn restore(&self, replaced: Option<c_int>) {
         let signals = [(libc::SIGPIPE, self.ignores_pipe), (libc::SIGCHLD, self.ignores_child)];
         for (signal, ignores) in signals {
@@ -75,7 +75,7 @@ impl InheritedState {
             // SAFETY: plain numbers.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, self.parent_death) };
         }
-        for (resource, limit) in RAISED.into_iter().zip(self.limits) {
+        for (resource, limit) in RAISED_LIMITS.into_iter().zip(self.limits) {
             if getrlimit(resource) != limit {
                 // Less than what it has is never refused.
                 let _ = setrlimit(resource, limit);

@@ -1,4 +1,4 @@
-//! The first process of a container: the kernel gives it whoever loses his parent, and nobody else waits for their ends.
+//! The first process of a container: it inherits orphans, and nobody else waits for their ends.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,14 +8,15 @@ use luc_units::OnPath as _;
 use crate::LaunchError;
 use crate::signals::{SignalInfo, await_children};
 
-/// Where this is the first process of its namespace, makes a child that goes on in its place: `None` for that. The first
-/// process passes signals on to it, waits for its end and for those of orphans, and has its exit status.
+/// If this is the first process of its namespace, makes a child that goes on in its place.
+///
+/// Returns `None` in the child, and in any other process. The first process passes signals on to the child, waits for its
+/// end and for those of orphans, and returns its exit status.
 ///
 /// Other threads would be missing in the child, so there may be none yet.
 ///
 /// # Errors
-///
-/// [`LaunchError::System`] if no process can be made.
+/// [`LaunchError::System`]: no process can be made.
 pub fn reap_for_child() -> Result<Option<u8>, LaunchError> {
     if std::process::id() != 1 {
         return Ok(None);
@@ -45,7 +46,7 @@ fn reap() -> io::Result<Option<u8>> {
         // SAFETY: `all` is a set, and `info` has room for one signal.
         let signal = unsafe { libc::sigwaitinfo(all.as_ptr(), info.as_mut_ptr()) };
         if signal == libc::SIGCHLD {
-            if let Some(status) = reaped(child) {
+            if let Some(status) = wait_for_ended(child) {
                 return Ok(Some(status));
             }
         } else if signal > 0 {
@@ -56,8 +57,8 @@ fn reap() -> io::Result<Option<u8>> {
     }
 }
 
-/// Waits for all that have ended; the status of `child` if it is among them.
-fn reaped(child: libc::pid_t) -> Option<u8> {
+/// Waits for all children that have ended. Returns the status of `child` if it is among them.
+fn wait_for_ended(child: libc::pid_t) -> Option<u8> {
     let mut found = None;
     loop {
         let mut status = 0;

@@ -1,13 +1,13 @@
 //! Runs a command under the gate and reports its figures.
 //!
 //! - [`library`]: finds `libluc_gate_preload.so`.
-//! - [`shared`]: the memory that it shares with the programs it starts.
-//! - [`supervise`]: starts the command with what luc has `inherited`, passes `signals` on, waits.
+//! - [`shared`]: the memory that a run shares with the programs it starts.
+//! - [`supervise`]: starts the command with the `inherited` state, passes `signals` on, waits.
 //! - [`init`]: reaps orphans where `luc run` is the first process of a container.
-//! - [`participants`]: who took part and who did not; [`obstacle`]: why not; `unreached`: who perhaps did not.
-//! - [`commits`]: how many commits each journal made meanwhile.
+//! - [`participants`]: processes that took part and those that did not; [`obstacle`]: the reasons; `unreached`: doubtful ones.
+//! - [`commits`]: number of commits of each journal meanwhile.
 //! - [`outcome`]: all of it as figures, for JSON, with the controllers' `decision`; [`text`]: for people.
-//! - [`mod@unit`]: what the processes of a systemd unit have done, which no `luc run` starts.
+//! - [`mod@unit`]: figures of the processes of a systemd unit, which no `luc run` starts.
 
 pub mod commits;
 mod decision;
@@ -42,61 +42,56 @@ use luc_gate::files::FilesError;
 use luc_notify::NotifyError;
 use luc_notify::session::{Prepared, Running, Work};
 
-/// Why a command cannot be run under the gate.
+/// Reason why a command cannot be run under the gate.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The preload library is not where it belongs.
     #[error(
         "libluc_gate_preload.so is neither in {beside} nor in {installed}: run `make build`, or install LUC as a whole"
     )]
     NoLibrary {
-        /// Beside the running program.
+        /// Path beside the running program.
         beside: PathBuf,
-        /// Where an installed LUC has it.
+        /// Path in an installed LUC.
         installed: PathBuf,
     },
-    /// A path with a character that LD_PRELOAD takes for a separator.
     #[error(
         "{0} has a space or a colon in its path, which LD_PRELOAD cannot express: move LUC elsewhere"
     )]
     InexpressiblePath(PathBuf),
-    /// The shared files cannot be made.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The command's calls cannot be notified.
     #[error(transparent)]
     Notify(#[from] NotifyError),
-    /// A system call failed.
     #[error(transparent)]
     System(#[from] Failed),
 }
 
-/// How the gate reaches a command.
+/// Way in which the gate reaches a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// By a library in its programs.
+    /// A library in its programs.
     #[default]
     Library,
-    /// By notifications of its system calls; a command that cannot be notified is not started.
+    /// Notifications of its system calls. A command that cannot be notified is not started.
     Notifier,
-    /// The same, but a command that cannot be notified runs as without luc.
+    /// Notifications of its system calls. A command that cannot be notified runs as without luc.
     NotifierIfPossible,
 }
 
-/// Observers of a run.
+/// Surroundings of a run: the gate's way to the command, and observers.
 #[derive(Default)]
 pub struct Around<'a> {
-    /// How the gate reaches the command.
+    /// Way in which the gate reaches the command.
     pub reach: Reach,
     /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
     pub count_only: Vec<(u32, u32)>,
-    /// Told the command's process number as soon as it has been started.
+    /// Called with the command's process number as soon as the command has been started.
     pub started: Option<Start<'a>>,
-    /// Told again and again, while the command runs, its process and what it has done so far.
+    /// Called again and again while the command runs, with its process number and its figures so far.
     pub watch: Option<Watch<'a>>,
 }
 
-/// Told the number of the command's process.
+/// Called with the number of the command's process.
 pub type Start<'a> = Box<dyn FnOnce(u32) + 'a>;
 
 /// Observes a run in progress: the command's process number, and its figures if it has any.
@@ -111,58 +106,33 @@ impl std::fmt::Debug for Around<'_> {
     }
 }
 
-/// Runs `command` as `settings` say and waits for its end. Where there is no room for the shared files, or no
-/// safe place, it runs as without the gate, and the outcome says why.
+/// Runs `command` as `settings` say and waits for its end. If there is no room for the shared files, or no safe place, it
+/// runs as without the gate, and the outcome says why.
 ///
 /// # Errors
-///
 /// [`LaunchError`]; the command has not been started then.
 pub fn run(
     command: &Command,
     settings: &Settings,
     around: Around<'_>,
 ) -> Result<Outcome, LaunchError> {
-    let (shared, mut refused) = match share(settings) {
+    // 1. Memory that the run shares; without it the command runs as without the gate.
+    let (shared, no_share) = match share(settings) {
         Ok(shared) => (Some(shared), None),
         Err(reason) => (None, Some(reason)),
     };
+    // 2. The start, and the counts before it.
     let commits = commits::Commits::read();
     let started_at = Instant::now();
     let mut around = around;
-    let (started, notifier) = match (&shared, around.reach) {
-        (Some(shared), Reach::Library) => {
-            let mut environment = match library::find() {
-                Ok(library) => shared.environment(&library, settings),
-                // Without /proc this program does not know where it is.
-                Err(LaunchError::System(error)) => {
-                    refused = Some(error.to_string());
-                    Vec::new()
-                }
-                Err(error) => return Err(error),
-            };
-            if !around.count_only.is_empty() {
-                let devices = devices_to_text(&around.count_only);
-                environment.push((COUNT_ONLY.into(), devices.into()));
-            }
-            let how = supervise::Start { environment: &environment, ..supervise::Start::default() };
-            (supervise::start(command, how)?, None)
-        }
-        (Some(shared), reach) => {
-            let start = || notified(command, settings, &around, shared, reach);
-            let (started, notifier) = with_a_keeper(start)?;
-            match notifier {
-                Ok(notifier) => (started, Some(notifier)),
-                Err(error) => {
-                    refused = Some(error.to_string());
-                    (started, None)
-                }
-            }
-        }
-        (None, _) => (supervise::start(command, supervise::Start::default())?, None),
+    let (started, notifier, no_gate) = match &shared {
+        Some(shared) => start(command, settings, &around, shared)?,
+        None => (supervise::start(command, supervise::Start::default())?, None, None),
     };
     if let Some(begin) = around.started.take() {
         begin(started.id());
     }
+    // 3. The wait, with looks at the command.
     let mut lookout = (shared.is_some() && around.reach == Reach::Library).then(Lookout::new);
     let figures = shared.as_ref().map(|shared| shared.figures.counters);
     let interval: fn(Duration) -> Duration = match around.watch {
@@ -180,18 +150,48 @@ pub fn run(
     };
     let end =
         started.wait(has_observers.then_some(supervise::Look { call: &mut look, interval }))?;
+    // 4. The figures.
     let ran = outcome::Ran {
         policy: settings.policy,
         end,
         elapsed: started_at.elapsed(),
-        refused,
+        refused: no_share.or(no_gate),
         notified: notifier.map(Running::end),
-        unreached: lookout.map_or_else(Vec::new, Lookout::found),
+        unreached: lookout.map_or_else(Vec::new, Lookout::into_programs),
     };
     Ok(Outcome::collect(shared.as_ref(), ran, &around.count_only, &commits))
 }
 
-/// What the run shares, or why it takes no part in the gate.
+/// Starts a command, and its notifier if that is to reach it. The text says why the gate does not reach it, if so.
+fn start(
+    command: &Command,
+    settings: &Settings,
+    around: &Around<'_>,
+    shared: &shared::Shared,
+) -> Result<(supervise::Started, Option<Running>, Option<String>), LaunchError> {
+    if around.reach != Reach::Library {
+        let (started, notifier) =
+            with_a_keeper(|| start_notified(command, settings, around, shared))?;
+        return Ok(match notifier {
+            Ok(notifier) => (started, Some(notifier), None),
+            Err(error) => (started, None, Some(error.to_string())),
+        });
+    }
+    let (mut environment, refused) = match library::find() {
+        Ok(library) => (shared.environment(&library, settings), None),
+        // Without /proc this program does not know where it is.
+        Err(LaunchError::System(error)) => (Vec::new(), Some(error.to_string())),
+        Err(error) => return Err(error),
+    };
+    if !around.count_only.is_empty() {
+        let devices = devices_to_text(&around.count_only);
+        environment.push((COUNT_ONLY.into(), devices.into()));
+    }
+    let how = supervise::Start { environment: &environment, ..supervise::Start::default() };
+    Ok((supervise::start(command, how)?, None, refused))
+}
+
+/// Opens the run's shared memory, or says why the run takes no part in the gate.
 fn share(settings: &Settings) -> Result<shared::Shared, String> {
     if std::env::var_os(NOTIFIED).is_some() {
         return Err("the luc run above this one is notified of its calls already".to_owned());
@@ -199,17 +199,17 @@ fn share(settings: &Settings) -> Result<shared::Shared, String> {
     shared::Shared::open(&settings.policy).map_err(|error| error.to_string())
 }
 
-/// How often a command is tried to be started whose keeper is killed meanwhile.
-const TRIES: u32 = 8;
+/// Maximum number of starts of a command whose keeper is killed meanwhile.
+const MAX_STARTS: u32 = 8;
 
-/// A command that was started, and who serves it or why it runs without that.
-type Notified = (supervise::Started, Result<Running, NotifyError>);
+/// A command that was started, and its notifier, or why it runs without one.
+type NotifiedStart = (supervise::Started, Result<Running, NotifyError>);
 
-/// Starts a command by `start`, anew if its keeper was killed before it had the filter's listener: the command's process
-/// has ended then without executing the program.
+/// Starts a command by `start`, and again if its keeper was killed before it had the filter's listener. The command's
+/// process has ended then without executing the program.
 fn with_a_keeper(
-    start: impl Fn() -> Result<Notified, LaunchError>,
-) -> Result<Notified, LaunchError> {
+    start: impl Fn() -> Result<NotifiedStart, LaunchError>,
+) -> Result<NotifiedStart, LaunchError> {
     let is_killed = |error: &LaunchError| match error {
         LaunchError::System(failed) => failed.source.kind() == ErrorKind::BrokenPipe,
         _ => false,
@@ -217,21 +217,20 @@ fn with_a_keeper(
     let mut tries = 1;
     loop {
         match start() {
-            Err(error) if is_killed(&error) && tries < TRIES => tries += 1,
+            Err(error) if is_killed(&error) && tries < MAX_STARTS => tries += 1,
             tried => return tried,
         }
     }
 }
 
 /// Starts a command whose calls are notified, with a keeper of its own.
-fn notified(
+fn start_notified(
     command: &Command,
     settings: &Settings,
     around: &Around<'_>,
     shared: &shared::Shared,
-    reach: Reach,
-) -> Result<Notified, LaunchError> {
-    let is_required = reach == Reach::Notifier;
+) -> Result<NotifiedStart, LaunchError> {
+    let is_required = around.reach == Reach::Notifier;
     let work = Work {
         arena: shared.rounds,
         figures: shared.figures.counters,

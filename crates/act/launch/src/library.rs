@@ -3,30 +3,25 @@
 use std::path::PathBuf;
 
 use luc_gate::environment::LIBRARY;
+use luc_host::programs::{NotInstalled, find_part};
 use luc_units::OnPath as _;
 
 use crate::LaunchError;
 
-/// The library's path: beside the running program, else `../lib/luc/` from there.
+/// Finds the library beside the running program, else in `../lib/luc/` from there.
 ///
 /// # Errors
-///
-/// [`LaunchError::NoLibrary`] with both places; [`LaunchError::InexpressiblePath`].
+/// [`LaunchError::NoLibrary`] with both paths; [`LaunchError::InexpressiblePath`].
 pub fn find() -> Result<PathBuf, LaunchError> {
     let program = std::env::current_exe()
         .map_err(LaunchError::io("find the path of", "the running program"))?;
-    let directory = program.parent().unwrap_or(&program);
-    let beside = directory.join(LIBRARY);
-    let installed = directory.parent().unwrap_or(directory).join("lib/luc").join(LIBRARY);
-    let found = if beside.exists() {
-        beside
-    } else if installed.exists() {
-        installed
-    } else {
-        return Err(LaunchError::NoLibrary { beside, installed });
-    };
-    if found.to_string_lossy().contains([' ', ':']) {
-        return Err(LaunchError::InexpressiblePath(found));
+    match find_part(&program, LIBRARY) {
+        Ok(library) if library.to_string_lossy().contains([' ', ':']) => {
+            Err(LaunchError::InexpressiblePath(library))
+        }
+        Ok(library) => Ok(library),
+        Err(NotInstalled { beside, installed }) => {
+            Err(LaunchError::NoLibrary { beside, installed })
+        }
     }
-    Ok(found)
 }

@@ -1,5 +1,5 @@
-//! What keeps the library from a process, by /proc. Whether one was reached is said by itself, in the run's figures; this is
-//! about the others.
+//! Reasons why the library does not reach a process, by /proc. A process that was reached says so in the run's figures; this
+//! is about the others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,33 +11,33 @@ use luc_gate::environment::LIBRARY;
 use luc_gate::inspect::{self, Gateability};
 use luc_gate::seccomp;
 
-/// Why a process takes no part.
+/// Reason why a process takes no part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
-    /// No loader takes part in its start.
+    /// It is started without a loader.
     Static,
-    /// Go's own system calls.
+    /// It is a Go program, which makes system calls by itself.
     Go,
-    /// Another C library's loader.
+    /// Another C library's loader loads it.
     OtherLoader,
-    /// A program for another machine.
+    /// Its program is for another machine.
     OtherMachine,
     /// Its start added privileges.
     Privileges,
     /// It was started without the variables that name the library.
     Environment,
-    /// Another root directory, in which the library or the run's memory is missing.
+    /// It has another root directory, in which the library or the run's memory is missing.
     Root,
     /// Its loader has not loaded the library.
     NotLoaded,
-    /// A filter of system calls.
+    /// It is under a filter of system calls of its own.
     Filter,
     /// It runs as another user.
     User,
-    /// Another time namespace: its clock compares with nobody's.
+    /// It is in another time namespace, so its clock compares with nobody's.
     Clock,
-    /// The library is loaded, and the calls did not come to it.
+    /// It has loaded the library and calls the kernel past it.
     Direct,
     /// It had ended before anybody looked.
     Unknown,
@@ -67,7 +67,7 @@ impl Obstacle {
     }
 }
 
-/// What a look at a process finds.
+/// Result of a look at a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// It has ended, or executes no program yet.
@@ -77,7 +77,7 @@ pub enum Found {
     Obstacle(Obstacle),
 }
 
-/// Looks at processes with the eyes of this one.
+/// Looks at processes, and compares them with this one.
 #[derive(Clone, Debug)]
 pub struct Look {
     filters: u32,
@@ -86,7 +86,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// Notes what this process itself is under.
+    /// Notes the filters, user and time namespace of this process.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Look {
         }
     }
 
-    /// What keeps the library from a process.
+    /// Finds the reason why the library does not reach a process.
     #[must_use]
     pub fn at(&self, process: u32) -> Found {
         let of_process = Path::new("/proc").join(process.to_string());
@@ -167,7 +167,7 @@ impl Default for Look {
     }
 }
 
-fn contains(text: &[u8], wanted: &str) -> bool {
+pub(crate) fn contains(text: &[u8], wanted: &str) -> bool {
     text.windows(wanted.len()).any(|part| part == wanted.as_bytes())
 }
 
@@ -188,7 +188,6 @@ pub fn name_of(process: u32) -> String {
     luc_units::plain(name.trim_end())
 }
 
-/// Reasons in words, each once.
 pub(crate) fn reasons(obstacles: &BTreeSet<Obstacle>) -> String {
     let words: Vec<&str> = obstacles.iter().map(|obstacle| obstacle.reason()).collect();
     words.join("; or ")

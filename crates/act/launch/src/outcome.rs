@@ -13,32 +13,28 @@ use serde::Serialize;
 
 use crate::commits::Commits;
 pub use crate::decision::Decision;
-use crate::participants::{self, Seen, Table, Unreached};
+use crate::participants::{self, ParticipantTable, Seen, Unreached};
 use crate::shared::Shared;
 use crate::supervise::{CommandEnd, Ending};
 
-/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// The policy, as text.
     pub policy: String,
-    /// How the command ended.
     pub ending: Ending,
-    /// The signal that asked this process to end meanwhile.
+    /// Signal that asked this process to end meanwhile.
     #[serde(skip)]
     pub stop_signal: Option<i32>,
-    /// How long it ran, in seconds.
     pub elapsed_s: f64,
-    /// Processes that synchronized through the preload library.
+    /// Number of processes that synchronized through the preload library.
     pub processes: u32,
-    /// Why the gate was not used at all, if so.
+    /// Reason why the gate was not used at all, if so.
     pub refused: Option<String>,
-    /// How the command's calls were notified; `None` if the library was to reach them.
+    /// Notifications of the command's calls; `None` if the library was to reach them.
     pub notified: Option<Notified>,
-    /// Programs below the command that the library did not reach, as the recorder saw, or perhaps did not.
+    /// Programs below the command that the library did not reach, by the recorder, or perhaps did not.
     pub unreached: Vec<Unreached>,
     #[serde(skip)]
-    pub participants: Table,
+    pub participants: ParticipantTable,
     /// File systems that were synchronized on, busiest first.
     pub file_systems: Vec<FileSystemOutcome>,
 }
@@ -47,13 +43,11 @@ pub struct Outcome {
 #[derive(Debug)]
 pub struct Ran {
     pub policy: Policy,
-    /// How the command ended, and whether this process was asked to end meanwhile.
+    /// End of the command, and whether this process was asked to end meanwhile.
     pub end: CommandEnd,
-    /// How long it ran.
     pub elapsed: Duration,
-    /// Why the gate was not used, if so.
+    /// Reason why the gate was not used, if so.
     pub refused: Option<String>,
-    /// How the command's calls were notified.
     pub notified: Option<Notified>,
     /// Programs that the library perhaps did not reach.
     pub unreached: Vec<Unreached>,
@@ -78,12 +72,11 @@ pub fn file_systems(
     file_systems
 }
 
-/// The figures of one file system.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileSystemOutcome {
     /// The device's name, `sda1`.
     pub device: String,
-    /// Where it is mounted; empty if that cannot be told.
+    /// Mount point; empty if it is not known.
     pub mount_point: String,
     pub kind: String,
     /// Its journal: `jbd2`, `fast_commit`, `none`, `other`, `unknown`.
@@ -94,20 +87,20 @@ pub struct FileSystemOutcome {
     pub msyncs: u64,
     /// Calls of any kind that returned an error.
     pub failed: u64,
-    /// Mean latency as the program saw it, in microseconds; `None`, as the two below, if no call's return was seen:
-    /// the returns of notified calls are not.
+    /// Mean latency as the program saw it, in microseconds. `None`, like the two below, if no call's return was seen: those
+    /// of notified calls are not.
     pub mean_us: Option<f64>,
     /// Median latency, in microseconds (bucket edge, up to 1/16 too high).
     pub p50_us: Option<f64>,
     /// 99th percentile of latency, in microseconds (bucket edge, up to 1/16 too high).
     pub p99_us: Option<f64>,
-    /// Journal commits during the run, by whomever.
+    /// Journal commits during the run, whoever caused them.
     pub commits: Option<u64>,
     /// Calls served per commit.
     pub calls_per_commit: Option<f64>,
-    /// Whether calls were only counted, since the kernel module batches here.
+    /// Whether calls were only counted because the kernel module batches here.
     pub left_to_kernel: bool,
-    /// Whether calls were only counted, as the policy has it.
+    /// Whether calls were only counted because the policy is `off`.
     #[serde(skip)]
     pub is_off: bool,
     /// The gate's figures; `None` if it did not take part here.
@@ -128,15 +121,15 @@ pub struct GateOutcome {
     pub mean_write_back_us: f64,
     /// Calls that left at their own deadline.
     pub timed_out: u64,
-    /// Where the controller of policy `auto` ended for calls that need a commit; `None` for other policies,
-    /// and where there were only calls that need a flush.
+    /// Final state of the controller of policy `auto` for calls that need a commit. `None` for other policies, and if there
+    /// were only calls that need a flush.
     pub decision: Option<Decision>,
-    /// The same for calls that only need a flush; `None` if there were none on their own.
+    /// Final state for calls that only need a flush; `None` if no such call had a round of its own.
     pub flush_decision: Option<Decision>,
 }
 
 impl Outcome {
-    /// Reads everything that a run has left in its shared files.
+    /// Reads all that a run has left in its shared files.
     pub fn collect(
         shared: Option<&Shared>,
         ran: Ran,
@@ -178,19 +171,20 @@ impl Outcome {
             refused: ran.refused,
             notified: ran.notified,
             unreached: ran.unreached,
-            participants: shared
-                .map_or_else(Table::default, |shared| Table::read(shared.figures.counters)),
+            participants: shared.map_or_else(ParticipantTable::default, |shared| {
+                ParticipantTable::read(shared.figures.counters)
+            }),
             file_systems,
         }
     }
 
-    /// Compares the calls that the recorder saw of each process with those who took part. `is_whole`: it saw most of the
-    /// run, so that suspicions of others are void.
+    /// Compares the calls that the recorder saw of each process with those of the participants. `is_whole`: it saw most of
+    /// the run, so that suspicions of other programs are void.
     pub fn compare_with(&mut self, seen: &[Seen], is_whole: bool) {
         if self.refused.is_some() || self.notified.is_some() {
             return;
         }
-        let mut unreached = participants::unreached(seen, &self.participants);
+        let mut unreached = participants::find_unreached(seen, &self.participants);
         if !is_whole {
             let is_known =
                 |one: &Unreached| unreached.iter().any(|known| known.program == one.program);
@@ -216,7 +210,6 @@ impl Outcome {
 }
 
 impl FileSystemOutcome {
-    /// Synchronizing calls of all kinds.
     pub fn calls(&self) -> u64 {
         self.fsyncs + self.fdatasyncs + self.msyncs
     }
@@ -290,7 +283,7 @@ impl GateOutcome {
     }
 }
 
-/// Counters of one file system, as one look finds them: programs may still go on.
+/// Counters of one file system at one moment: programs may still go on.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     calls: [u64; 3],
@@ -307,7 +300,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Whatever is a part is read before what it is a part of, and never more than that.
+    /// Reads the counters. A part is read before its whole, and is limited to it.
     fn read(figures: &FileSystemFigures) -> Self {
         let gated = figures.gated.load(Acquire);
         let failed = figures.failed.load(Acquire);

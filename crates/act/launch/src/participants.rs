@@ -1,4 +1,4 @@
-//! Who took part in a run, as each process says itself, and who did not, as the recorder saw.
+//! Processes that took part in a run, by their own account, and those that did not, by the recorder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use serde::Serialize;
 
 use crate::obstacle::Obstacle;
 
-/// Programs that are named.
-const NAMED: usize = 5;
+/// Maximum number of programs that are named.
+const MAX_PROGRAMS: usize = 5;
 
-/// Who has entered the run's table.
+/// Processes that have entered the run's table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// What each process has said about itself; a number comes again where its process has executed another program.
+pub struct ParticipantTable {
+    /// Entries of the processes. A number comes again if its process has executed another program.
     pub participants: Vec<Participant>,
-    /// Whether there was no place for some.
+    /// Whether some found no room.
     pub is_full: bool,
 }
 
-impl Table {
-    /// What the run's figures tell now.
+impl ParticipantTable {
+    /// Reads the table from the run's figures.
     #[must_use]
     pub fn read(figures: &RunFigures) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Table {
         }
     }
 
-    /// The calls of a process that went past the library, and why; `None` if it knows of all.
+    /// The calls of a process that went past the library, and the reason; `None` if the table knows all of them.
     fn missed(&self, seen: &Seen) -> Option<(u64, Obstacle)> {
         let is_own = |one: &&Participant| {
             one.process == seen.process && (one.namespace == seen.namespace || one.namespace == 0)
@@ -69,11 +69,10 @@ pub struct Seen {
     /// Its number in its own namespace of processes.
     pub process: u32,
     pub namespace: u64,
-    /// The name of its program.
     pub program: String,
     /// Calls of fsync, fdatasync and msync.
     pub calls: u64,
-    /// What a look at it found in the library's way; `None` if it had ended before.
+    /// Obstacle that a look at it found; `None` if it had ended before.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -82,15 +81,15 @@ pub struct Seen {
 pub struct Unreached {
     /// Its name, as the kernel has it: 15 bytes at most.
     pub program: String,
-    /// Processes of it that were seen.
+    /// Number of its processes that were seen.
     pub processes: u32,
-    /// Their synchronizing calls that ran as without luc; `None` if that is not known, since nobody recorded them.
+    /// Number of their synchronizing calls that ran as without luc; `None` if nobody recorded them.
     pub calls: Option<u64>,
     pub obstacles: BTreeSet<Obstacle>,
 }
 
-/// Processes that were not reached, as programs: those with the most calls first, then with the most processes.
-pub(crate) fn as_programs(
+/// Groups processes that were not reached by program: those with the most calls first, then with the most processes.
+pub(crate) fn group_by_program(
     unreached: impl IntoIterator<Item = (String, Option<u64>, Obstacle)>,
 ) -> Vec<Unreached> {
     let mut programs: BTreeMap<String, Unreached> = BTreeMap::new();
@@ -106,13 +105,13 @@ pub(crate) fn as_programs(
     }
     let mut programs: Vec<_> = programs.into_values().collect();
     programs.sort_by_key(|found| std::cmp::Reverse((found.calls, found.processes)));
-    programs.truncate(NAMED);
+    programs.truncate(MAX_PROGRAMS);
     programs
 }
 
-/// The programs of those seen whose calls the table does not know.
-pub(crate) fn unreached(seen: &[Seen], table: &Table) -> Vec<Unreached> {
-    as_programs(seen.iter().filter_map(|seen| {
+/// Programs of the processes whose calls the table does not know.
+pub(crate) fn find_unreached(seen: &[Seen], table: &ParticipantTable) -> Vec<Unreached> {
+    group_by_program(seen.iter().filter_map(|seen| {
         let (calls, obstacle) = table.missed(seen)?;
         Some((seen.program.clone(), Some(calls), obstacle))
     }))
@@ -150,7 +149,7 @@ mod tests {
             seen(15, "cgo", 8, Some(Obstacle::Go)),
             seen(16, "idle", 0, Some(Obstacle::Static)),
         ];
-        let table = Table {
+        let table = ParticipantTable {
             participants: vec![
                 participant(12, b"sqlite3", 9),
                 Participant { namespace: 9, ..participant(2, b"boxed", 5) },
@@ -159,7 +158,7 @@ mod tests {
             ],
             is_full: false,
         };
-        let found = unreached(&seen, &table);
+        let found = find_unreached(&seen, &table);
         assert_eq!(
             names(&found),
             [("postgres", 2, Some(42)), ("cgo", 1, Some(7)), ("filtered", 1, Some(6))]
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn where_the_table_is_full_an_obstacle_is_needed() {
         let seen = [seen(10, "static", 4, Some(Obstacle::Static)), seen(11, "gone", 4, None)];
-        let table = Table { is_full: true, ..Table::default() };
-        assert_eq!(names(&unreached(&seen, &table)), [("static", 1, Some(4))]);
+        let table = ParticipantTable { is_full: true, ..ParticipantTable::default() };
+        assert_eq!(names(&find_unreached(&seen, &table)), [("static", 1, Some(4))]);
     }
 }

@@ -1,9 +1,9 @@
 //! Memory that a run shares with the programs it starts: its figures, and the rounds of this user. Programs that have
-//! become another user's or have another root find neither: below a run of root they meet in memory of that run alone,
-//! whose descriptor they inherit. What they write there can hold nobody for longer than [`luc_gate::rounds`] bounds.
+//! become another user's or have another root find neither. Below a run of root they meet in memory of that run alone,
+//! whose descriptor they inherit. They can hold nobody there for longer than [`luc_gate::rounds`] bounds.
 //!
-//! Both are files in /dev/shm; where that is full, missing or its name is taken by somebody else, in the
-//! user's own folder below /run. Only `luc run` makes them, with all of their memory.
+//! Both are files in /dev/shm. If that is full or missing, or the name is taken by somebody else, they are in the user's own
+//! folder below /run. Only `luc run` makes them, with all of their memory.
 
 use std::ffi::{OsStr, OsString, c_int};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use luc_gate::call::Settings;
 use luc_gate::clock;
 use luc_gate::environment::{FIGURES, FILTERS, GUESTS, LONGEST_WAIT_NS, POLICY, ROUNDS};
-use luc_gate::files::{DIRECTORY, Figures, FilesError, PLACE, Session, create_rounds};
+use luc_gate::files::{DIRECTORY_PREFIX, Figures, FilesError, SHM_FOLDER, Session, create_rounds};
 use luc_gate::memory::{self, Guests};
 use luc_gate::policy::Policy;
 use luc_gate::rounds::{Arena, FileSystemRounds};
@@ -21,34 +21,34 @@ use luc_gate::seccomp;
 /// All that one run shares with the programs it starts. The directory goes last.
 #[derive(Debug)]
 pub struct Shared {
-    /// The run's own figures.
     pub figures: Figures,
     /// The rounds of all runs of this user and policy.
     pub rounds: &'static Arena,
     rounds_path: PathBuf,
-    /// What root's run shares with descendants of other users and roots.
-    guests: Option<Inherited>,
+    /// Memory that root's run shares with descendants of other users and roots.
+    guests: Option<GuestMemory>,
     _session: Session,
 }
 
-/// Memory without a name, and the descriptor by which descendants have it.
+/// Memory without a name, and the descriptor by which descendants inherit it.
 #[derive(Debug)]
-struct Inherited {
+struct GuestMemory {
     memory: &'static Guests,
     descriptor: OwnedFd,
 }
 
-/// Descendants inherit the memory by a descriptor of this number, or the next one that is free: beyond those that
-/// programs give numbers to themselves.
-const LEAST_DESCRIPTOR: c_int = 250;
-/// The same under a limit of descriptors below that.
-const FEW_DESCRIPTORS: c_int = 20;
+/// Minimum number of the descriptor by which descendants inherit the memory: beyond those that programs choose by
+/// themselves.
+const MIN_DESCRIPTOR: c_int = 250;
+/// Minimum number under a limit of descriptors below that.
+const MIN_DESCRIPTOR_OF_FEW: c_int = 20;
 
-impl Inherited {
-    /// Makes it; `None` where the kernel does not, and other users' processes stay outside.
+impl GuestMemory {
+    /// Makes it. `None` if the kernel refuses; other users' processes then stay outside.
     fn new() -> Option<Self> {
         let create = |least| memory::create_sealed::<Guests>(c"luc-guests", least).ok();
-        let (memory, descriptor) = create(LEAST_DESCRIPTOR).or_else(|| create(FEW_DESCRIPTORS))?;
+        let (memory, descriptor) =
+            create(MIN_DESCRIPTOR).or_else(|| create(MIN_DESCRIPTOR_OF_FEW))?;
         memory.rounds.begin_clock(clock::namespace().unwrap_or(0));
         // SAFETY: made above, and nobody else's.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
@@ -57,20 +57,20 @@ impl Inherited {
 }
 
 impl Shared {
-    /// Makes or opens what a run of `policy` shares, at the first place that can be used.
+    /// Makes or opens the shared memory of a run of `policy`, at the first place that can be used.
     ///
     /// # Errors
-    ///
     /// [`FilesError`] of the first place: there is no room, or somebody else has taken the name.
     pub fn open(policy: &Policy) -> Result<Self, FilesError> {
         let user = rustix::process::geteuid().as_raw();
-        let base = if Path::new(PLACE).is_dir() { PLACE } else { "/tmp" };
+        let base = if Path::new(SHM_FOLDER).is_dir() { SHM_FOLDER } else { "/tmp" };
         let of_user = if user == 0 {
             PathBuf::from("/run/luc-gate")
         } else {
             PathBuf::from(format!("/run/user/{user}/luc-gate"))
         };
-        let first = Self::open_at(Path::new(base).join(format!("{DIRECTORY}{user}")), policy);
+        let first =
+            Self::open_at(Path::new(base).join(format!("{DIRECTORY_PREFIX}{user}")), policy);
         first.or_else(|error| {
             if is_in_memory(&of_user) {
                 Self::open_at(of_user, policy).map_err(|_| error)
@@ -87,12 +87,12 @@ impl Shared {
             figures: session.figures()?,
             rounds: create_rounds(&rounds_path)?,
             rounds_path,
-            guests: if rustix::process::geteuid().is_root() { Inherited::new() } else { None },
+            guests: if rustix::process::geteuid().is_root() { GuestMemory::new() } else { None },
             _session: session,
         })
     }
 
-    /// The rounds of a file system, where most calls on it were made.
+    /// The rounds of a file system: those in which most calls on it were made.
     pub(super) fn rounds_of(&self, device: u64) -> Option<&'static FileSystemRounds> {
         let of_guests = self.guests.as_ref().and_then(|guests| guests.memory.rounds.find(device));
         let calls =
@@ -101,7 +101,7 @@ impl Shared {
         both.into_iter().flatten().max_by_key(|rounds| calls(rounds))
     }
 
-    /// Adds to the figures what descendants of other users and roots have counted since the last time.
+    /// Adds to the figures the counts of descendants of other users and roots since the last time.
     pub(super) fn gather(&self) {
         if let Some(guests) = &self.guests {
             self.figures.counters.take_over(&guests.memory.figures);
@@ -124,19 +124,19 @@ impl Shared {
     }
 }
 
-/// The environment variables by which programs load the library, beside what the user has them load.
+/// The environment variables by which programs load the library, beside the libraries of the user's own.
 pub(super) fn loading(library: &Path) -> [(OsString, OsString); 2] {
-    let variable = |name: &str, more| (name.into(), joined(std::env::var_os(name), more));
+    let variable = |name: &str, more| (name.into(), join_lists(std::env::var_os(name), more));
     [variable("LD_PRELOAD", library.as_os_str()), variable(ASAN_OPTIONS, OsStr::new(ASAN_BEHIND))]
 }
 
-/// What AddressSanitizer's runtime reads. It refuses to start behind another library, unless told that this is meant.
+/// Variable of AddressSanitizer's runtime, which refuses to start behind another library unless it is told so.
 const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 const ASAN_BEHIND: &str = "verify_asan_link_order=0";
 
-/// A list with the user's own entries first: the runtimes that they name may have to be, and what they make of fsync
-/// (eatmydata) is meant.
-fn joined(own: Option<OsString>, added: &OsStr) -> OsString {
+/// Joins two lists, the user's own entries first: runtimes may have to be first, and if they change fsync (eatmydata),
+/// that is meant.
+fn join_lists(own: Option<OsString>, added: &OsStr) -> OsString {
     let mut list = own.unwrap_or_default();
     if !list.is_empty() {
         list.push(":");
@@ -145,8 +145,8 @@ fn joined(own: Option<OsString>, added: &OsStr) -> OsString {
     list
 }
 
-/// Whether a directory that may not be there yet is on tmpfs: on a disk, shared memory would be written
-/// back again and again.
+/// Whether a directory, which need not exist yet, is on tmpfs. On a disk, shared memory would be written back again and
+/// again.
 fn is_in_memory(directory: &Path) -> bool {
     const TMPFS_MAGIC: u64 = 0x0102_1994;
     let parent = directory.parent().unwrap_or(directory);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_user_s_own_libraries_come_first() {
         let library = OsStr::new("/lib/luc.so");
-        let list = |own: Option<&str>| joined(own.map(OsString::from), library);
+        let list = |own: Option<&str>| join_lists(own.map(OsString::from), library);
         assert_eq!(list(None), "/lib/luc.so");
         assert_eq!(list(Some("")), "/lib/luc.so");
         assert_eq!(list(Some("libasan.so.8")), "libasan.so.8:/lib/luc.so");

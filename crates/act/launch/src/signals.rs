@@ -1,4 +1,4 @@
-//! Signals of a process that stands between a command and whoever started it: they are for the command.
+//! Signals of a process that stands between a command and its starter: they are for the command.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::LaunchError;
 
-/// Signals that are not read from a file: those of what a thread does, and those that stop and continue.
-const DELIVERED: [c_int; 10] = [
+/// Signals that are not read from a file: those that a thread's own actions cause, and those that stop and continue.
+const DELIVERED_SIGNALS: [c_int; 10] = [
     libc::SIGSEGV,
     libc::SIGBUS,
     libc::SIGFPE,
@@ -26,7 +26,7 @@ const DELIVERED: [c_int; 10] = [
 ];
 
 /// Signals that a terminal sends to whole process groups.
-const OF_TERMINAL: [c_int; 8] = [
+const TERMINAL_SIGNALS: [c_int; 8] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -38,10 +38,10 @@ const OF_TERMINAL: [c_int; 8] = [
 ];
 
 /// Signals that the kernel sends for a process' own use of processors.
-const OF_PROCESSORS: [c_int; 3] = [libc::SIGXCPU, libc::SIGVTALRM, libc::SIGPROF];
+const PROCESSOR_SIGNALS: [c_int; 3] = [libc::SIGXCPU, libc::SIGVTALRM, libc::SIGPROF];
 
 /// Signals that ask a process to end.
-const STOPPING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+const STOP_SIGNALS: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 /// A signal that came to this process.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl From<&libc::siginfo_t> for SignalInfo {
 }
 
 impl SignalInfo {
-    /// Sends it to a child that was not waited for yet, if it is for that and has not come there already.
+    /// Sends it to a child that was not waited for yet, if it is for the child and has not come there already.
     pub(crate) fn pass_on(self, child: libc::pid_t) {
         let Some(target) = self.target(child) else {
             return;
@@ -90,14 +90,14 @@ impl SignalInfo {
         }
     }
 
-    /// The process, or the negated process group, that it is for beside this process.
+    /// The process, or the negated process group, that it is for apart from this process.
     fn target(self, child: libc::pid_t) -> Option<libc::pid_t> {
         let of_kernel = self.code == libc::SI_KERNEL;
-        let is_of_processors = of_kernel && OF_PROCESSORS.contains(&self.number);
+        let is_of_processors = of_kernel && PROCESSOR_SIGNALS.contains(&self.number);
         if self.number == libc::SIGCHLD || is_of_processors || self.is_own() {
             return None;
         }
-        if !of_kernel || !OF_TERMINAL.contains(&self.number) {
+        if !of_kernel || !TERMINAL_SIGNALS.contains(&self.number) {
             return Some(child);
         }
         // SAFETY: plain numbers.
@@ -122,7 +122,7 @@ impl SignalInfo {
         Some(if leads_group { -child } else { child })
     }
 
-    /// Whether this process raised it by a call of its own, such as a write to a pipe that nobody reads.
+    /// Whether this process raised it by a call of its own, as by a write to a pipe that nobody reads.
     fn is_own(self) -> bool {
         // SAFETY: no arguments.
         self.code <= libc::SI_USER && self.sender == unsafe { libc::getpid() }
@@ -130,7 +130,7 @@ impl SignalInfo {
 
     /// Its number, if it asks this process to end and is not ignored.
     pub(crate) fn stops(self) -> Option<c_int> {
-        (STOPPING.contains(&self.number) && !self.is_own() && !is_ignored(self.number))
+        (STOP_SIGNALS.contains(&self.number) && !self.is_own() && !is_ignored(self.number))
             .then_some(self.number)
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn is_ignored(signal: c_int) -> bool {
     }
 }
 
-/// Makes the ends of children known to this process, also if its parent had it ignore SIGCHLD.
+/// Makes this process notice the ends of children, also if it inherited an ignored SIGCHLD.
 pub(crate) fn await_children() {
     if is_ignored(libc::SIGCHLD) {
         // SAFETY: the default action, and no handler.
@@ -160,11 +160,10 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// Blocks them in this thread, and in those that it starts from here on. Ends of children are kept from here on.
+    /// Blocks the signals in this thread and in those that it starts from here on. Ends of children are kept from here on.
     ///
     /// # Errors
-    ///
-    /// [`LaunchError::System`] if there is no descriptor left.
+    /// [`LaunchError::System`]: there is no descriptor left.
     pub fn new() -> Result<Self, LaunchError> {
         await_children();
         Self::of_thread().map_err(LaunchError::io("block signals for", "the command"))
@@ -176,7 +175,7 @@ impl Blocked {
         // SAFETY: `set` is valid for writes and initialized before signals are taken out.
         unsafe {
             libc::sigfillset(set.as_mut_ptr());
-            for signal in DELIVERED {
+            for signal in DELIVERED_SIGNALS {
                 libc::sigdelset(set.as_mut_ptr(), signal);
             }
         }
@@ -206,12 +205,12 @@ impl Blocked {
         self.before
     }
 
-    /// The file that they are read from.
+    /// The file that the signals are read from.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// The next signal that waits, if there is one.
+    /// Reads the next pending signal, if there is one.
     pub(crate) fn next(&self) -> io::Result<Option<SignalInfo>> {
         let mut events = [PollFd::new(&self.file, PollFlags::IN)];
         if poll(&mut events, Some(&Timespec::default()))? == 0 {
@@ -238,7 +237,6 @@ impl Drop for Blocked {
     }
 }
 
-/// Sets this thread's mask of signals.
 pub(crate) fn set_mask(mask: &libc::sigset_t) -> io::Result<()> {
     // SAFETY: `mask` is a valid set.
     let result = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };

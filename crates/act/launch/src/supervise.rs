@@ -23,7 +23,7 @@ use crate::signals::set_mask;
 #[derive(Clone, Debug)]
 pub struct Command {
     pub program: PathBuf,
-    /// Its argument zero and the other arguments.
+    /// Argument zero and the other arguments.
     pub arguments: Vec<OsString>,
     /// Whether its standard output is thrown away.
     pub discard_output: bool,
@@ -33,8 +33,7 @@ impl Command {
     /// Finds the program of a command line as a shell does.
     ///
     /// # Errors
-    ///
-    /// [`InspectError`] if there is none, or it may not be executed.
+    /// [`InspectError`]: there is none, or it may not be executed.
     pub fn resolve(words: &[OsString], discard_output: bool) -> Result<Self, InspectError> {
         let name = words.first().cloned().unwrap_or_default();
         // Only relative names need it, and the kernel knows them without its path.
@@ -48,18 +47,15 @@ impl Command {
     }
 }
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It exited with this status.
     Exited(u8),
-    /// A signal ended it.
     Killed { signal: i32 },
 }
 
 impl Ending {
-    /// The exit status that stands for it, as a shell reports it: 128 + signal if one ended it.
+    /// The exit status that a shell reports for it: 128 + signal if one ended it.
     pub fn exit_status(self) -> u8 {
         match self {
             Self::Exited(status) => status,
@@ -67,8 +63,8 @@ impl Ending {
         }
     }
 
-    /// Whether a signal ended it, also one that it caught to clear up first: SIGHUP, SIGINT or SIGTERM, as its exit status
-    /// says by the shell's convention.
+    /// Whether a signal ended it. That includes SIGHUP, SIGINT and SIGTERM that it caught to clear up first, if its exit
+    /// status follows the shell's convention.
     pub fn is_by_signal(self) -> bool {
         let asked = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| 128 + signal);
         match self {
@@ -78,11 +74,11 @@ impl Ending {
     }
 }
 
-/// How a command ended, and whether this process was asked to end meanwhile.
+/// End of a command, and whether this process was asked to end meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
     pub ending: Ending,
-    /// The last signal that asked this process to end, which is passed on to the command.
+    /// Last signal that asked this process to end; it is passed on to the command.
     pub stop_signal: Option<i32>,
 }
 
@@ -93,11 +89,11 @@ const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 pub struct Look<'a> {
     /// Called again and again with the command's process number.
     pub call: &'a mut dyn FnMut(u32),
-    /// Time between two calls, by how long the command has run.
+    /// Time between two calls, by the time that the command has run.
     pub interval: fn(Duration) -> Duration,
 }
 
-/// Time between two looks for whom every call counts: what a command does first is to be seen early.
+/// Time between two looks for observers that need every call: they have to see a command's first calls early.
 pub(super) fn close_look(elapsed: Duration) -> Duration {
     if elapsed < Duration::from_secs(1) {
         Duration::from_millis(4)
@@ -106,20 +102,19 @@ pub(super) fn close_look(elapsed: Duration) -> Duration {
     }
 }
 
-/// What a command is started with.
+/// Conditions of a command's start.
 #[derive(Debug, Default)]
 pub struct Start<'a> {
-    /// Added to this process' environment.
+    /// Variables that are added to this process' environment.
     pub environment: &'a [(OsString, OsString)],
-    /// Taken out of it.
+    /// Variables that are removed from it.
     pub removed: &'a [&'static str],
-    /// What its process does before it executes the program.
+    /// Installation of the filter in its process, before that executes the program.
     pub installing: Option<Installing>,
-    /// Blocked before, where threads run by now that leave this process' signals alone.
+    /// Signals that were blocked before threads were started that must leave them alone.
     pub blocked: Option<Blocked>,
 }
 
-/// A command that has been started.
 #[derive(Debug)]
 pub struct Started {
     child: Child,
@@ -127,12 +122,10 @@ pub struct Started {
     blocked: Blocked,
 }
 
-/// Starts `command`. From here on this process' signals are passed on to it; threads that are started now leave them
-/// alone.
+/// Starts `command`. From here on this process' signals are passed on to it, and threads that are started leave them alone.
 ///
 /// # Errors
-///
-/// [`LaunchError::System`] if it cannot be started.
+/// [`LaunchError::System`]: it cannot be started.
 pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> {
     let blocked = match how.blocked {
         Some(blocked) => blocked,
@@ -167,7 +160,7 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
 }
 
 impl Started {
-    /// Number of its process, which stays its own until [`wait`](Self::wait) returns.
+    /// Number of its process. No other process gets it until [`wait`](Self::wait) returns.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -175,8 +168,7 @@ impl Started {
     /// Waits for the command's end.
     ///
     /// # Errors
-    ///
-    /// [`LaunchError::System`] if it cannot be waited for.
+    /// [`LaunchError::System`]: it cannot be waited for.
     pub fn wait(mut self, look: Option<Look<'_>>) -> Result<CommandEnd, LaunchError> {
         wait(&mut self.child, &self.blocked, look)
             .map_err(LaunchError::io("wait for", &self.program))

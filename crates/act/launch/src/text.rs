@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::Ending;
     use crate::obstacle::Obstacle;
-    use crate::participants::Table;
+    use crate::participants::ParticipantTable;
     use luc_notify::session::Notified;
 
     fn outcome(file_systems: Vec<FileSystemOutcome>) -> Outcome {
@@ -166,7 +166,7 @@ mod tests {
             refused: None,
             notified: None,
             unreached: Vec::new(),
-            participants: Table::default(),
+            participants: ParticipantTable::default(),
             file_systems,
         }
     }

@@ -1,8 +1,8 @@
-//! What the processes of a unit have done, read from what one of them has mapped: systemd may have removed the files
-//! (`RemoveIPC=`), and the process has them all the same.
+//! Figures of a unit's processes, read from memory that one of them has mapped: systemd may have removed the files
+//! (`RemoveIPC=`), but the process still has them.
 //!
-//! Whoever runs as the unit's user can write to this memory. That makes figures wrong, and nothing else: it is copied, as
-//! a mapping would not survive that the file is cut.
+//! Any process of the unit's user can write to this memory. That makes figures wrong, and nothing else: the memory is
+//! copied, because a mapping would not survive that the file is cut.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -10,24 +10,25 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use luc_gate::figures::RunFigures;
-use luc_gate::files::{DIRECTORY, UNIT};
+use luc_gate::files::{DIRECTORY_PREFIX, UNIT_PREFIX};
 use luc_gate::memory::{self, Shareable};
 use luc_gate::policy::Policy;
 use luc_gate::rounds::Arena;
 
+use crate::obstacle::contains;
 use crate::outcome::{self, FileSystemOutcome};
 
-/// What a unit's processes have done since the first one was started.
+/// Figures of a unit's processes since the first one was started.
 #[derive(Clone, Debug)]
 pub struct UnitFigures {
-    /// Filters of system calls that its first process is under, the notifier's included; 0 for the library.
+    /// Number of filters of system calls on its first process, with the notifier's; 0 for the library.
     pub filters: u32,
     /// File systems that were synchronized on, busiest first.
     pub file_systems: Vec<FileSystemOutcome>,
 }
 
-/// What the processes of `unit` have done, by the memory of one of them, or of their supervisor. `None` if it takes no
-/// part, or belongs to somebody else.
+/// Reads the figures of `unit` from the memory of one of its processes, or of their supervisor. `None` if it takes no part,
+/// or belongs to somebody else.
 #[must_use]
 pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
     let of_process = PathBuf::from("/proc").join(process.to_string());
@@ -48,19 +49,15 @@ pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
     })
 }
 
-/// Whether a line of `/proc/PID/maps` is of the figures of `unit`: then the process takes part.
+/// Whether a line of `/proc/PID/maps` is that of the figures of `unit`: then the process takes part.
 #[must_use]
 pub fn is_figures(line: &[u8], unit: &str) -> bool {
-    let name = format!("/{}{unit}", UNIT);
+    let name = format!("/{}{unit}", UNIT_PREFIX);
     let line = line.strip_suffix(b" (deleted)").unwrap_or(line);
-    contains(line, DIRECTORY) && line.ends_with(name.as_bytes())
+    contains(line, DIRECTORY_PREFIX) && line.ends_with(name.as_bytes())
 }
 
-fn contains(line: &[u8], wanted: &str) -> bool {
-    line.windows(wanted.len()).any(|part| part == wanted.as_bytes())
-}
-
-/// A copy of a shared file.
+/// Copies a shared file.
 fn read<T: Shareable>(path: &Path) -> Option<Box<T>> {
     let mut bytes = Vec::new();
     let most = size_of::<T>() as u64 + 1;

@@ -1,6 +1,6 @@
-//! Descendants of the command that the library perhaps does not reach. They are looked for while the command runs, since
-//! what has been named before the start are its own program's limits only: a program may clean its environment (Postfix,
-//! sudo, cron), or start static ones. Whether they synchronize at all is not known here.
+//! Descendants of the command that the library perhaps does not reach. They are looked for while the command runs: before
+//! the start only its own program is known, and a program may clean its environment (Postfix, sudo, cron), or start static
+//! ones. Whether they synchronize at all is not known here.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,33 +8,32 @@ use std::time::{Duration, Instant};
 use luc_host::descendants::with_descendants;
 
 use crate::obstacle::{Found, Look, Obstacle, name_of};
-use crate::participants::{Unreached, as_programs};
+use crate::participants::{Unreached, group_by_program};
 
-/// Time between two looks at a young command, and at one that has run for a while. A program that is being started has
-/// no library yet, so one has to be without it at two looks.
+/// Time between two looks at a young command. A program that is being started has no library yet, so a process counts only
+/// if it lacks the library at two looks.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 const LATER_INTERVAL: Duration = Duration::from_secs(2);
-const YOUNG: Duration = Duration::from_secs(5);
+const YOUNG_AGE: Duration = Duration::from_secs(5);
 
-/// Processes looked at at a time.
-const PROCESSES: usize = 256;
+/// Maximum number of processes in a look.
+const MAX_PROCESSES: usize = 256;
 
-/// Processes that are kept.
-const SUSPECTS: usize = 65_536;
+const MAX_SUSPECTS: usize = 65_536;
 
-/// What is known of a process.
+/// State of a descendant in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Something was in the way at the last look.
+enum SuspectState {
+    /// An obstacle was there at the last look.
     Suspected,
     Counted,
 }
 
-/// Looks for descendants that nothing reaches.
+/// Looks for descendants that the library does not reach.
 #[derive(Debug)]
 pub(super) struct Lookout {
     look: Look,
-    known: HashMap<u32, State>,
+    known: HashMap<u32, SuspectState>,
     suspects: Vec<(String, Obstacle)>,
     began: Instant,
     looked: Option<Instant>,
@@ -53,25 +52,25 @@ impl Lookout {
 
     /// Looks at the descendants of the command's process, if it is time to.
     pub(super) fn look(&mut self, process: u32) {
-        let interval = if self.began.elapsed() < YOUNG { INTERVAL } else { LATER_INTERVAL };
+        let interval = if self.began.elapsed() < YOUNG_AGE { INTERVAL } else { LATER_INTERVAL };
         if self.looked.is_some_and(|at| at.elapsed() < interval) {
             return;
         }
         self.looked = Some(Instant::now());
         let mut known = HashMap::new();
-        for process in with_descendants(process, PROCESSES) {
+        for process in with_descendants(process, MAX_PROCESSES) {
             let before = self.known.get(&process).copied();
-            let now = if before == Some(State::Counted) {
-                State::Counted
+            let now = if before == Some(SuspectState::Counted) {
+                SuspectState::Counted
             } else {
                 let Found::Obstacle(obstacle) = self.look.at(process) else {
                     continue;
                 };
-                if before == Some(State::Suspected) && self.suspects.len() < SUSPECTS {
+                if before == Some(SuspectState::Suspected) && self.suspects.len() < MAX_SUSPECTS {
                     self.suspects.push((name_of(process), obstacle));
-                    State::Counted
+                    SuspectState::Counted
                 } else {
-                    State::Suspected
+                    SuspectState::Suspected
                 }
             };
             known.insert(process, now);
@@ -79,10 +78,10 @@ impl Lookout {
         self.known = known;
     }
 
-    /// The programs that perhaps were not reached, those with the most processes first.
-    pub(super) fn found(self) -> Vec<Unreached> {
+    /// The programs that perhaps were not reached: those with the most processes first.
+    pub(super) fn into_programs(self) -> Vec<Unreached> {
         let suspects = self.suspects.into_iter();
-        as_programs(suspects.map(|(program, obstacle)| (program, None, obstacle)))
+        group_by_program(suspects.map(|(program, obstacle)| (program, None, obstacle)))
     }
 }
 
@@ -104,7 +103,7 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let found = lookout.found();
+        let found = lookout.into_programs();
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].program.as_str(), found[0].processes), ("cat", 1));
         assert_eq!(found[0].calls, None);

@@ -2,7 +2,7 @@
 //!
 //! - [`sources`]: the module's sources.
 //! - `cache`: the folder, which nobody else can change.
-//! - [`headers`]: the headers of a kernel, and which package brings them.
+//! - [`headers`]: the headers of a kernel, and the package that brings them.
 
 mod cache;
 pub mod headers;
@@ -20,11 +20,10 @@ use rustix::fs::{FlockOperation, flock};
 use crate::modinfo::ModInfo;
 use crate::{Error, Machine};
 
-/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
     pub path: PathBuf,
-    /// The kernel that it is for.
+    /// Release of the kernel that it is for.
     pub kernel: String,
 }
 
@@ -39,7 +38,6 @@ pub enum When {
 /// Builds the module for `kernel`.
 ///
 /// # Errors
-///
 /// [`Error::NoSuchKernel`], [`Error::NoHeaders`], [`Error::NoCache`], [`Error::Unsafe`], [`Error::NoTool`],
 /// [`Error::Build`], [`Error::Io`]. A module that was built before stays.
 pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error> {
@@ -108,7 +106,7 @@ fn make(
     })
 }
 
-/// The line of a build's output that says most: the first error, else the last line.
+/// The most telling line of a build's output: the first error, else the last line.
 fn first_error(text: &str) -> String {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let says_why = |line: &&str| {

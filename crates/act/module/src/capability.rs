@@ -1,4 +1,4 @@
-//! Finds obstacles to loading `luc.ko` into the running kernel, without a change.
+//! Finds obstacles to loading `luc.ko` into the running kernel, and changes nothing.
 
 use crate::{Error, Machine};
 
@@ -9,7 +9,6 @@ const SECURE_BOOT: &str =
 /// Checks that a module could work here.
 ///
 /// # Errors
-///
 /// The first reason against it: [`Error::NoModules`], [`Error::ModulesDisabled`], [`Error::NoFtrace`],
 /// [`Error::FtraceDisabled`], [`Error::NoJbd2`].
 pub fn check(machine: &Machine) -> Result<(), Error> {
@@ -31,7 +30,7 @@ pub fn check(machine: &Machine) -> Result<(), Error> {
     Ok(())
 }
 
-/// Why the running kernel takes only signed modules; `None` if it takes any.
+/// Reason why the running kernel takes only signed modules; `None` if it takes any.
 pub fn requires_signature(machine: &Machine) -> Option<String> {
     let reason = if let Some(mode) = lockdown(machine) {
         format!("the kernel is locked down ({mode})")

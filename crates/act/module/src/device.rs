@@ -13,7 +13,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// From a `dev_t` as stat(2) reports it.
+    /// Splits a `dev_t` of stat(2).
     pub fn from_raw(device: u64) -> Self {
         Self { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, each in one line: the input, the reason, the next step.
+//! Errors, each in one line: the input, the reason, the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,204 +8,137 @@ use thiserror::Error;
 
 use crate::INTERFACE;
 
-/// Why something about the module cannot be done.
+/// Reason why something about the module cannot be done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A kernel without CONFIG_MODULES.
     #[error(
         "this kernel was built without loadable modules, so luc.ko cannot be loaded: boot a distribution's kernel, \
          or use `luc run --level gate`, which needs none"
     )]
     NoModules,
-    /// `kernel.modules_disabled` is 1, which cannot be taken back.
     #[error(
         "kernel.modules_disabled is 1, so no module can be loaded until the next boot: reboot without that setting"
     )]
     ModulesDisabled,
-    /// jbd2 is not there.
     #[error(
         "no ext4 journal here: jbd2 is not loaded; mount an ext4 file system first, or run `modprobe ext4`"
     )]
     NoJbd2,
-    /// The kernel cannot hook functions.
     #[error(
         "this kernel was built without ftrace (CONFIG_DYNAMIC_FTRACE), by which luc.ko reaches jbd2: boot a distribution's kernel"
     )]
     NoFtrace,
-    /// Hooks are switched off.
     #[error(
         "kernel.ftrace_enabled is 0, so luc.ko could not reach jbd2: run `sysctl kernel.ftrace_enabled=1`"
     )]
     FtraceDisabled,
-    /// Only signed modules may be loaded, and this one is not.
     #[error(
         "{path} is not signed, and {why}: let DKMS sign it (`dkms install luc/{version}`) with a key that you enrol by \
          `mokutil --import /var/lib/dkms/mok.pub`", path = .path.display()
     )]
     Unsigned {
         path: PathBuf,
-        /// What requires a signature.
+        /// Reason why the kernel requires a signature.
         why: String,
         version: &'static str,
     },
-    /// It is signed, by somebody that this kernel does not know.
     #[error(
         "{path} is signed by a key that this kernel does not trust: enrol it by `mokutil --import \
          /var/lib/dkms/mok.pub` (or your own key) and reboot", path = .0.display()
     )]
     UnknownKey(PathBuf),
-    /// No such kernel is installed.
     #[error("kernel {version} is not in /lib/modules{}: give one that is, or install it", there(.installed))]
-    NoSuchKernel {
-        /// The kernel asked for.
-        version: String,
-        installed: Vec<String>,
-    },
-    /// No headers to build against.
+    NoSuchKernel { version: String, installed: Vec<String> },
     #[error("the headers of kernel {version} are missing ({} is not there): run `{install}`", .looked.display())]
     NoHeaders {
         version: String,
-        /// Where they should be.
+        /// Path at which they should be.
         looked: PathBuf,
-        /// How to install them.
+        /// Command that installs them.
         install: String,
     },
-    /// A user without a folder to build in.
     #[error("there is no folder to build luc.ko in: set HOME or XDG_CACHE_HOME to one of yours")]
     NoCache,
-    /// A folder that somebody else could change.
     #[error(
         "{path} {reason}, so luc.ko is not built below it: `chmod go-w {path}` and `chown` it to yourself, or (not for \
          root) set XDG_CACHE_HOME", path = .path.display()
     )]
-    Unsafe {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A tool is missing.
+    Unsafe { path: PathBuf, reason: String },
     #[error("{tool} cannot be run ({source}): run `{install}`")]
     NoTool {
         tool: &'static str,
         source: io::Error,
-        /// How to install it.
+        /// Command that installs it.
         install: String,
     },
-    /// The compiler or the kernel's build failed.
     #[error("luc.ko cannot be built for kernel {version}: {reason}; all of it is in {}", .log.display())]
     Build {
         version: String,
         /// The first error, or the last line.
         reason: String,
-        /// What the build printed.
         log: PathBuf,
     },
-    /// A file that should be a module.
     #[error("{} is no kernel module ({reason}): build it again with `luc kernel build`", .path.display())]
-    NotAModule {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Built for another kernel.
+    NotAModule { path: PathBuf, reason: String },
     #[error("{} was built for kernel {built_for}, but {running} is running: run `luc kernel build`", .path.display())]
     WrongKernel {
         path: PathBuf,
-        /// From its version magic.
+        /// Release in its version magic.
         built_for: String,
-        /// The release that runs.
         running: String,
     },
-    /// The kernel did not take it.
     #[error("the kernel refused {}: {reason}", .path.display())]
     Refused {
         path: PathBuf,
         /// The kernel's reason and the next step.
         reason: String,
     },
-    /// An older or newer module is loaded.
     #[error("luc.ko {loaded} is loaded, and this is luc {ours}: run `luc kernel unload` first")]
     OtherVersion { loaded: String, ours: &'static str },
-    /// The user may not do it.
     #[error("only root can {what}: run it with sudo")]
     NotRoot { what: String },
-    /// The module is not there.
     #[error(
         "luc.ko is not loaded: run `luc kernel load` (root), or use `luc run --level gate`, which needs none"
     )]
     NotLoaded,
-    /// The loaded module is not of this program's time.
     #[error(
         "the loaded luc.ko has interface {found}, and this luc knows {INTERFACE}: unload it, and load the one of this version"
     )]
     Interface { found: String },
-    /// A setting that does not exist.
     #[error("there is no setting '{given}'{}: the settings are {}", did_you_mean(.nearest), .known)]
     NoSuchSetting {
-        /// As the user gave it.
         given: String,
-        /// The one that looks most like it.
+        /// Setting that looks most like it.
         nearest: Option<&'static str>,
         known: String,
     },
-    /// A word that should be a setting.
     #[error("'{0}' is no setting: write KEY=VALUE, as in policy=auto")]
     NotASetting(String),
-    /// A value that does not fit its setting.
     #[error("{key}={value}: give {expected}")]
-    BadValue {
-        key: &'static str,
-        /// As the user gave it.
-        value: String,
-        expected: String,
-    },
-    /// A place that names nothing.
+    BadValue { key: &'static str, value: String, expected: String },
     #[error(
         "{place}: {source}; give a mount point, a path below it, a device, or a journal of `luc kernel status`"
     )]
-    NoSuchPlace {
-        /// As the user gave it.
-        place: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A place without a journal that the module knows.
+    NoSuchPlace { place: String, source: io::Error },
     #[error(
         "{place} (device {device}) has no ext4 journal that luc.ko knows: `luc kernel status` lists those it does"
     )]
-    NoJournalThere {
-        /// As the user gave it.
-        place: String,
-        device: String,
-    },
+    NoJournalThere { place: String, device: String },
     #[error("luc.ko knows no journal: mount an ext4 file system first")]
     NoJournals,
-    /// A value was not taken; the earlier ones are back.
     #[error("{journal}: the module did not take {key}={value} ({source}); nothing was changed")]
-    NotTaken {
-        journal: String,
-        key: &'static str,
-        value: String,
-        /// What the module said.
-        source: io::Error,
-    },
-    /// Something still uses the module.
+    NotTaken { journal: String, key: &'static str, value: String, source: io::Error },
     #[error(
         "luc.ko is still in use after {waited_s} s: {holders}; end these, or wait longer with --timeout"
     )]
-    InUse {
-        /// How long it was waited for, in seconds.
-        waited_s: u64,
-        holders: String,
-    },
-    /// A system call failed on a path.
+    InUse { waited_s: u64, holders: String },
     #[error(transparent)]
     Io(#[from] Failed),
 }
 
 impl Error {
-    /// Whether the user may not do it, as the system says.
+    /// Whether the system denied it to the user.
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self, Self::Io(failed) if failed.source.kind() == io::ErrorKind::PermissionDenied)
     }

@@ -25,12 +25,10 @@ pub struct Module {
     dir: PathBuf,
 }
 
-/// A journal that the module knows.
 #[derive(Clone, Debug)]
 pub struct Journal {
     /// jbd2's name of it, `loop0-8`.
     pub name: String,
-    /// The device of its file system.
     pub device: Device,
     dir: PathBuf,
 }
@@ -39,7 +37,6 @@ impl Module {
     /// Finds the loaded module.
     ///
     /// # Errors
-    ///
     /// [`Error::NotLoaded`]; [`Error::Interface`] if it is of another time.
     pub fn open(machine: &Machine) -> Result<Self, Error> {
         let version = Self::loaded_version(machine).ok_or(Error::NotLoaded)?;
@@ -67,7 +64,6 @@ impl Module {
     /// All journals, by name.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`] if the directory cannot be read; a journal that goes away meanwhile is no error.
     pub fn journals(&self) -> Result<Vec<Journal>, Error> {
         let entries = fs::read_dir(&self.dir).map_err(Error::io("list", &self.dir))?;
@@ -89,10 +85,9 @@ impl Module {
         journals.find(|journal| journal.device == device)
     }
 
-    /// The journal that a user means: by a path in its file system, its device, or its own name.
+    /// Finds the journal that a user means: by a path in its file system, its device, or its own name.
     ///
     /// # Errors
-    ///
     /// [`Error::NoSuchPlace`], [`Error::NoJournalThere`].
     pub fn find(&self, place: &str) -> Result<Journal, Error> {
         let device = match (fs::metadata(place), place.parse()) {
@@ -123,10 +118,9 @@ impl Journal {
         })
     }
 
-    /// Its figures now; `None` for a user who may not read them, as only root may.
+    /// Its figures now; `None` for users other than root, who may not read them.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`], also if the file system has been unmounted.
     pub fn stats(&self) -> Result<Option<Stats>, Error> {
         match Stats::read(&self.dir.join("stats")) {
@@ -138,7 +132,6 @@ impl Journal {
     /// All its settings now.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`], also if the file system has been unmounted.
     pub fn settings(&self) -> Result<Settings, Error> {
         let values: Result<Vec<_>, Error> =
@@ -149,7 +142,6 @@ impl Journal {
     /// A setting now.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`].
     pub fn read(&self, key: Key) -> Result<String, Error> {
         let path = self.dir.join(key.name());
@@ -162,12 +154,12 @@ impl Journal {
         access(self.dir.join(Key::Policy.name()), Access::WRITE_OK).is_ok()
     }
 
-    /// Tells this journal from another that had its name before: sysfs never uses a number twice.
+    /// Number that distinguishes this journal from an earlier one of its name: sysfs never uses a number twice.
     pub(crate) fn generation(&self) -> u64 {
         fs::metadata(&self.dir).map_or(0, |found| found.ino())
     }
 
-    /// Writes a setting; in one piece, as sysfs wants it.
+    /// Writes a setting in one piece, as sysfs demands.
     pub(crate) fn write(&self, key: Key, value: &str) -> io::Result<()> {
         // Never made: a file that is not there is a journal that is gone.
         let mut file =

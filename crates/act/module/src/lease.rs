@@ -1,10 +1,9 @@
-//! Settings that last as long as a process: what a run changes is restored after it, however it ends.
+//! Settings that last as long as a process: the settings that a run changes are restored after it, however it ends.
 //!
-//! A *holder* is a process that lends settings of journals. It holds a lock on a file of its own, which
-//! the kernel takes away when the process ends, also by SIGKILL. A *record* says for each journal what its
-//! settings were before the first holder came, and what each holder wants; the latest holder's wish is
-//! what the module gets, and when the last has gone, the settings from before are back. So two holders on
-//! one journal do not restore each other's away, in whichever order they end.
+//! A *holder* is a process that lends settings of journals. It holds a lock on a file of its own, which the kernel releases
+//! when the process ends, also by SIGKILL. A *record* keeps for each journal the settings before the first holder came, and
+//! the wish of each holder. The module gets the latest holder's wish, and when the last holder has gone, the settings from
+//! before. So two holders of one journal do not undo each other's settings, in whichever order they end.
 //!
 //! Three parties restore: the holder itself at its end; a *watcher*, a process that sleeps on the
 //! holder's lock ([`watch`]) and ignores the signals that end programs; and, if both were killed, the next
@@ -35,17 +34,16 @@ use crate::journal::Journal;
 use crate::setting::Settings;
 use crate::{Error, Machine, Module};
 
-/// Where leases are kept.
+/// Folder of the leases.
 const DIRECTORY: &str = "/run/luc/kernel";
 
-/// All leases of a machine.
 #[derive(Clone, Debug)]
 pub struct Leases {
     machine: Machine,
     dir: PathBuf,
 }
 
-/// The same, while nobody else may change them.
+/// All leases of a machine, locked: nobody else can change them meanwhile.
 #[derive(Debug)]
 pub(crate) struct Locked<'l> {
     leases: &'l Leases,
@@ -53,24 +51,21 @@ pub(crate) struct Locked<'l> {
 }
 
 impl Leases {
-    /// The leases of `machine`.
     pub fn of(machine: &Machine) -> Self {
         Self { machine: machine.clone(), dir: machine.path(DIRECTORY) }
     }
 
-    /// Restores what holders that are gone have left, and says on how many journals that was. Does nothing, and says
-    /// nothing, for a user who may not. Without a record it is one look at a folder; nothing is locked unless
-    /// there is something to restore.
+    /// Restores the settings that dead holders have left, and returns the number of journals. Does nothing for a user who may
+    /// not. Without a record it costs one look at a folder; nothing is locked unless there is something to restore.
     ///
     /// # Errors
-    ///
-    /// [`Error::Io`], [`Error::NotTaken`]; the record then keeps what is to be restored.
+    /// [`Error::Io`], [`Error::NotTaken`]; the record then keeps the settings to restore.
     pub fn reap(&self) -> Result<usize, Error> {
         // A holder that was killed before it lent anything has left its file, and no record.
         let has_dead = || self.dead_holders().next().is_some();
         let is_abandoned = |record: &Record| record.count_abandoned(|id| self.is_alive(id));
         // No record either when /run/luc/kernel may not be entered.
-        if !self.dir.join(record::NAME).exists() {
+        if !self.dir.join(record::FILE_NAME).exists() {
             if !has_dead() {
                 return Ok(0);
             }
@@ -94,7 +89,7 @@ impl Leases {
         Ok(abandoned)
     }
 
-    /// The processes that hold leases, and on what: `luc run (process 4711) on loop0-8`.
+    /// The processes that hold leases, with their journals: `luc run (process 4711) on loop0-8`.
     pub fn holders(&self) -> Vec<String> {
         Record::read(&self.dir)
             .unwrap_or_default()
@@ -108,7 +103,7 @@ impl Leases {
             .collect()
     }
 
-    /// What living holders want of a journal, the latest last.
+    /// Wishes of living holders of a journal, the latest last.
     pub fn of_journal(&self, journal: &Journal) -> Vec<Settings> {
         Record::read(&self.dir)
             .unwrap_or_default()
@@ -139,7 +134,6 @@ impl Leases {
         self.dir.join("holders")
     }
 
-    /// The files of holders that ended.
     fn dead_holders(&self) -> impl Iterator<Item = PathBuf> {
         let entries = fs::read_dir(self.holders_dir()).into_iter().flatten().flatten();
         entries
@@ -157,10 +151,10 @@ impl Leases {
 }
 
 impl Locked<'_> {
-    /// Changes the record, and the module's settings to what it says then.
+    /// Changes the record, and then the module's settings to match it.
     ///
-    /// The record is written before the settings, with what they may be, so that a kill at any moment
-    /// leaves nothing that cannot be restored.
+    /// The record is written before the settings, with the values that they may get. So a kill at any moment leaves nothing
+    /// that cannot be restored.
     fn change(
         &self,
         change: impl FnOnce(Option<&Module>, &mut Record) -> Result<(), Error>,
@@ -177,7 +171,7 @@ impl Locked<'_> {
         outcome
     }
 
-    /// Makes `settings`, just written to `journals`, what is restored later, whatever holders wanted.
+    /// Makes `settings`, just written to `journals`, the ones that are restored later, whatever the holders' wishes.
     pub(crate) fn rebase(&self, journals: &[Journal], settings: &Settings) -> Result<(), Error> {
         self.change(|_, record| {
             for journal in journals {
@@ -195,7 +189,7 @@ impl Locked<'_> {
     }
 }
 
-/// Opens a file of the leases, which is made if need be, for nobody but its owner.
+/// Opens a file of the leases, which is made if it is missing, for nobody but its owner.
 fn open_own(path: &Path) -> Result<File, Error> {
     let file = File::options()
         .write(true)
@@ -208,7 +202,7 @@ fn open_own(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Takes everybody else's access away, should an earlier luc have given it.
+/// Removes everybody else's access, which an earlier luc may have given.
 fn close(path: &Path, mode: u32) -> Result<(), Error> {
     let found = fs::metadata(path).map_err(Error::io("read", path))?;
     if found.mode() & 0o777 == mode {
@@ -217,22 +211,20 @@ fn close(path: &Path, mode: u32) -> Result<(), Error> {
     fs::set_permissions(path, Permissions::from_mode(mode)).map_err(Error::io("close", path))
 }
 
-/// Restores what runs that were killed with their watchers have left in the module, and says on how many journals that
-/// was. Meant for the start of every command: it costs a stat(2) when nothing is lent, and reads two small files when
-/// something is. A user who is not root restores nothing, and is told nothing.
+/// Restores the settings that runs that were killed with their watchers have left in the module. Returns the number of
+/// journals. Meant for the start of every command: it costs a stat(2) when nothing is lent, and reads two small files when
+/// something is. For users other than root it does nothing.
 ///
 /// # Errors
-///
-/// As [`Leases::reap`].
+/// Those of [`Leases::reap`].
 pub fn restore_abandoned() -> Result<usize, Error> {
     Leases::of(&Machine::from_environment()).reap()
 }
 
-/// Sleeps until the holder `id` has ended, then restores what it has left.
+/// Sleeps until the holder `id` has ended, then restores the settings that it has left.
 ///
 /// # Errors
-///
-/// As [`Leases::reap`].
+/// Those of [`Leases::reap`].
 pub fn watch(machine: &Machine, id: &str) -> Result<(), Error> {
     let leases = Leases::of(machine);
     if let Ok(file) = File::open(leases.holders_dir().join(id)) {

@@ -1,13 +1,13 @@
 //! The kernel module `luc.ko`, from user space: built, loaded, set, watched, unloaded, and lent.
 //!
-//! - [`Machine`]: where things are; a test's own tree can stand for a whole machine.
-//! - [`build`]: from sources and the headers of a kernel to `luc.ko`; [`modinfo`] reads what was built.
-//! - [`capability`]: what stands against loading; [`load()`] and [`unload()`].
+//! - [`Machine`]: paths of a machine; a test's own tree can stand for a whole one.
+//! - [`build`]: from sources and the headers of a kernel to `luc.ko`; [`modinfo`] reads the built file.
+//! - [`capability`]: obstacles to loading; [`load()`] and [`unload()`].
 //! - [`Module`], [`Journal`], [`Stats`]: the module's files in sysfs.
 //! - [`table`]: their figures for people.
 //! - [`Settings`]: settings of a journal, checked before anything is written; [`set()`] writes all or none.
 //! - [`lease`]: settings that last as long as a process.
-//! - [`level`]: who batches where, the module or the gate; [`touch`]: which file systems a command uses.
+//! - [`level`]: decides who batches where, the module or the gate; [`touch`]: the file systems that a command uses.
 
 pub mod build;
 pub mod capability;

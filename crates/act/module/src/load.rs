@@ -16,10 +16,9 @@ use crate::modinfo::ModInfo;
 use crate::setting::Settings;
 use crate::{Error, Machine, Module, capability};
 
-/// Where distributions and DKMS put modules that are not the kernel's own, below /lib/modules/VERSION.
-const INSTALLED: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"];
+/// Folders below /lib/modules/VERSION in which distributions and DKMS put modules that are not the kernel's own.
+const INSTALLED_FOLDERS: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"];
 
-/// How a load went.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub module: Module,
@@ -27,11 +26,10 @@ pub struct Loaded {
     pub path: Option<PathBuf>,
 }
 
-/// Loads the module into the running kernel, building it first if need be, with `settings` as what new
-/// journals start with. What is loaded already stays as it is.
+/// Loads the module into the running kernel, and builds it first if necessary. New journals start with `settings`. A module
+/// that is loaded already stays as it is.
 ///
 /// # Errors
-///
 /// Every [`Error`] of [`capability::check`], [`build::build`] and [`Module::open`]; [`Error::WrongKernel`],
 /// [`Error::Unsigned`], [`Error::UnknownKey`], [`Error::Refused`], [`Error::NotRoot`],
 /// [`Error::OtherVersion`]. Nothing is loaded then.
@@ -46,7 +44,7 @@ pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
     }
     capability::check(machine)?;
     let running = machine.running_kernel();
-    let path = match installed(machine, &running) {
+    let path = match find_installed(machine, &running) {
         Some(path) => path,
         None => find_or_build(machine, &running)?,
     };
@@ -64,9 +62,9 @@ pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
 }
 
 /// The module as DKMS or a package has installed it, of this program's version.
-fn installed(machine: &Machine, kernel: &str) -> Option<PathBuf> {
+fn find_installed(machine: &Machine, kernel: &str) -> Option<PathBuf> {
     let names = ["luc.ko", "luc.ko.xz", "luc.ko.zst", "luc.ko.gz"];
-    let paths = INSTALLED.iter().flat_map(|dir| {
+    let paths = INSTALLED_FOLDERS.iter().flat_map(|dir| {
         names.map(|name| machine.path(format!("/lib/modules/{kernel}/{dir}/{name}")))
     });
     let is_ours = |path: &PathBuf| {
@@ -76,7 +74,7 @@ fn installed(machine: &Machine, kernel: &str) -> Option<PathBuf> {
     paths.filter(|path| path.exists()).find(is_ours)
 }
 
-/// Builds it unless that has been done; without headers what was built once will do.
+/// Builds the module unless that has been done. Without headers an earlier build will do.
 fn find_or_build(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
     match build::build(machine, kernel, When::Changed) {
         Ok(built) => Ok(built.path),
@@ -113,7 +111,7 @@ fn check_root(machine: &Machine) -> Result<(), Error> {
     Err(Error::NotRoot { what: "load luc.ko".to_owned() })
 }
 
-/// The module's parameters: what new journals start with.
+/// The module's parameters: settings that new journals start with.
 fn parameters(settings: &Settings) -> Vec<String> {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
@@ -191,7 +189,7 @@ fn modprobe(path: &Path, parameters: &[String]) -> Result<(), Error> {
     })
 }
 
-/// What the kernel logs from now on.
+/// Lines that the kernel logs from now on.
 struct KernelLog(File);
 
 impl KernelLog {

@@ -4,8 +4,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names a directory tree that stands for the machine. For tests only: what is found there decides what
-/// the commands do, but nothing is ever loaded.
+/// Variable with a directory tree that stands for the machine. For tests only: commands read the tree, but nothing is ever
+/// loaded.
 pub const TEST_ROOT_VARIABLE: &str = "LUC_KERNEL_TEST_ROOT";
 
 /// A machine: this one, or a directory tree that stands for one.
@@ -25,7 +25,7 @@ impl Machine {
         Self { root }
     }
 
-    /// The place of the absolute path `path` in the machine's tree.
+    /// The path in the machine's tree of the absolute path `path`.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))

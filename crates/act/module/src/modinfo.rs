@@ -8,17 +8,15 @@ use object::{Object as _, ObjectSection as _};
 
 use crate::Error;
 
-/// What follows the signature of a signed module (`MODULE_SIG_STRING`, include/linux/module_signature.h).
-const SIGNED: &[u8] = b"~Module signature appended~\n";
+/// End of a signed module, behind its signature (`MODULE_SIG_STRING`, include/linux/module_signature.h).
+const SIGNATURE_END: &[u8] = b"~Module signature appended~\n";
 
-/// A module's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModInfo {
     /// The module's version; empty if it has none.
     pub version: String,
     /// The release of the kernel that it was built for.
     pub kernel: String,
-    /// Names of the module's parameters.
     pub parameters: Vec<String>,
     /// Whether it ends in a signature.
     pub is_signed: bool,
@@ -28,7 +26,6 @@ impl ModInfo {
     /// Reads a `.ko` file that is not compressed.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`]; [`Error::NotAModule`].
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bytes = fs::read(path).map_err(Error::io("read", path))?;
@@ -52,7 +49,7 @@ impl ModInfo {
                 .filter(|(key, _)| *key == "parm")
                 .filter_map(|(_, value)| Some(value.split_once(':')?.0.to_owned()))
                 .collect(),
-            is_signed: bytes.ends_with(SIGNED),
+            is_signed: bytes.ends_with(SIGNATURE_END),
         })
     }
 }
@@ -84,7 +81,7 @@ mod tests {
         assert_eq!(info.parameters, ["policy"]);
         assert!(!info.is_signed);
         let mut bytes = fs::read(&path).unwrap();
-        bytes.extend_from_slice(SIGNED);
+        bytes.extend_from_slice(SIGNATURE_END);
         assert!(ModInfo::parse(&bytes).unwrap().is_signed);
         for end in (0..bytes.len()).step_by(7) {
             let _ = ModInfo::parse(&bytes[..end]);

@@ -5,11 +5,10 @@ use crate::lease::Leases;
 use crate::setting::{Key, Settings};
 use crate::{Error, Machine};
 
-/// Writes `settings` to every one of `journals`. What a lease would have restored later is replaced as
-/// well: the last word is the user's.
+/// Writes `settings` to all `journals`. They also replace the settings that a lease would restore later: the user has the
+/// last word.
 ///
 /// # Errors
-///
 /// [`Error::NotRoot`], [`Error::NoJournals`], [`Error::Io`], [`Error::NotTaken`]; every setting is as it was
 /// then.
 pub fn set(machine: &Machine, journals: &[Journal], settings: &Settings) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Settings of a journal: names, what they take, and how they are read from the command line.
+//! Settings of a journal: names, valid values, and their form on the command line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,13 @@ use crate::Error;
 
 /// A setting; the name of its file in the journal's directory.
 ///
-/// In the order in which they are written: what a policy needs comes before the policy.
+/// The variants are in the order of writing: the settings of a policy come before the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
-    /// Policy `delay`: how long a commit is held after the last fsync, in microseconds.
+    /// Policy `delay`: time that a commit is held after the last fsync, in microseconds.
     DelayUs,
-    /// Policy `delay`: how often a further fsync restarts that time.
+    /// Policy `delay`: number of times that a further fsync restarts that time.
     MaxRestarts,
     /// Policy `pid`: the longest wait for the next fsync, in microseconds.
     TimeoutUs,
@@ -35,14 +35,13 @@ pub enum Key {
     CopyOutCleanRuns,
     /// The most that one commit may copy, in KiB.
     CopyOutLimitKib,
-    /// When journal blocks are copied, so that writes do not wait for the commit.
+    /// Mode of copying journal blocks, so that writes do not wait for the commit.
     CopyOut,
     /// Whether and how commits are held.
     Policy,
 }
 
-/// What a setting takes.
-enum Takes {
+enum ValidValues {
     Word(&'static [&'static str]),
     Number { from: u64, to: u64 },
 }
@@ -84,10 +83,10 @@ impl Key {
         }
     }
 
-    fn takes(self) -> Takes {
+    fn valid_values(self) -> ValidValues {
         let (from, to) = match self {
-            Self::Policy => return Takes::Word(&["off", "delay", "pid", "auto"]),
-            Self::CopyOut => return Takes::Word(&["off", "on", "heuristic", "auto"]),
+            Self::Policy => return ValidValues::Word(&["off", "delay", "pid", "auto"]),
+            Self::CopyOut => return ValidValues::Word(&["off", "on", "heuristic", "auto"]),
             // No configuration may hold a commit for longer: the module's own bound.
             Self::DelayUs | Self::TimeoutUs | Self::MaxHoldUs => (0, 50_000),
             Self::MaxRestarts | Self::SetPoint => (0, 1_000_000),
@@ -96,19 +95,18 @@ impl Key {
             Self::CopyOutThresholdPermille => (0, 1_000),
             Self::CopyOutLimitKib => (0, 1_048_576),
         };
-        Takes::Number { from, to }
+        ValidValues::Number { from, to }
     }
 
     /// The setting of this name.
     ///
     /// # Errors
-    ///
     /// [`Error::NoSuchSetting`] with the name that looks most like it.
     pub fn parse(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|key| key.name() == name);
         found.ok_or_else(|| Error::NoSuchSetting {
             given: name.to_owned(),
-            nearest: nearest(name),
+            nearest: find_nearest(name),
             known: Self::ALL.map(Self::name).join(", "),
         })
     }
@@ -116,12 +114,11 @@ impl Key {
     /// Checks a value.
     ///
     /// # Errors
-    ///
     /// [`Error::BadValue`] with what the setting takes.
     pub fn check(self, value: &str) -> Result<(), Error> {
-        let (fits, expected) = match self.takes() {
-            Takes::Word(words) => (words.contains(&value), words.join(", ")),
-            Takes::Number { from, to } => {
+        let (fits, expected) = match self.valid_values() {
+            ValidValues::Word(words) => (words.contains(&value), words.join(", ")),
+            ValidValues::Number { from, to } => {
                 let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
                 let number = value.parse::<u64>().ok().filter(|_| digits);
                 (
@@ -144,7 +141,7 @@ impl fmt::Display for Key {
 }
 
 /// The name that looks most like `given`, if any does.
-fn nearest(given: &str) -> Option<&'static str> {
+fn find_nearest(given: &str) -> Option<&'static str> {
     let given = given.to_lowercase().replace('-', "_");
     let alike = |name: &'static str| (strsim::jaro_winkler(&given, name), name);
     let best = Key::ALL.into_iter().map(|key| alike(key.name())).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -160,7 +157,6 @@ impl Settings {
     /// Reads `policy=auto` and its like; the last of two for one setting counts.
     ///
     /// # Errors
-    ///
     /// [`Error::NotASetting`], [`Error::NoSuchSetting`], [`Error::BadValue`].
     pub fn parse<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Self, Error> {
         let mut settings = Self::default();
@@ -172,10 +168,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Adds one.
+    /// Adds a setting.
     ///
     /// # Errors
-    ///
     /// [`Error::BadValue`].
     pub fn add(&mut self, key: Key, value: impl ToString) -> Result<(), Error> {
         let value = value.to_string();
@@ -189,12 +184,11 @@ impl Settings {
         self.0.get(&key).map(String::as_str)
     }
 
-    /// In the order in which they are to be written.
+    /// The settings in the order of writing.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &str)> {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -203,12 +197,12 @@ impl Settings {
         self.0.remove(&key);
     }
 
-    /// Puts one in as the module has it, which needs no check.
+    /// Adds a setting that the module has, unchecked.
     pub(crate) fn put(&mut self, key: Key, value: String) {
         self.0.insert(key, value);
     }
 
-    /// As the module has them, which needs no check.
+    /// Settings that the module has, unchecked.
     pub(crate) fn from_module(values: impl IntoIterator<Item = (Key, String)>) -> Self {
         Self(values.into_iter().collect())
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// A journal's figures since the module was loaded or the file system mounted, by whichever program.
+/// A journal's figures since the module was loaded or the file system mounted, for all programs.
 ///
 /// Each is the file of its name below `stats/`; docs/how/kernel.md defines them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -16,31 +16,28 @@ pub struct Stats {
     pub commits: u64,
     /// Commits that at least one fsync asked for.
     pub commits_by_fsync: u64,
-    /// fsyncs that reached the journal.
     pub fsyncs: u64,
     /// fsyncs that the last commit served.
     pub fsyncs_last_commit: u64,
     /// fsyncs that came while another commit was under way, and waited for it and their own.
     pub fsyncs_waited_two: u64,
-    /// Commits that were held.
     pub holds: u64,
-    /// How long, in nanoseconds.
+    /// Total time of these holds, in nanoseconds.
     pub hold_ns: u64,
-    /// Holds that ended because somebody waited for the commit who is no fsync: sync(2), syncfs, a synchronous handle.
+    /// Holds that ended because another caller than an fsync waited for the commit: sync(2), syncfs, a synchronous handle.
     pub holds_awaited: u64,
     /// The controller's set point: fsyncs per commit.
     pub set_point: u64,
     /// The controller's error, in thousandths of an fsync.
     pub error_milli: i64,
-    /// The controller's output: how long the next commit may be held, in microseconds.
+    /// The controller's output: time that the next commit may be held, in microseconds.
     pub output_us: i64,
     /// Phase of policy `auto`: `learning`, `trial`, `engaged` or `aside`.
     pub state: String,
-    /// Writes to journalled blocks.
     pub writes: u64,
     /// Writes that waited for a commit to write the block.
     pub writes_delayed: u64,
-    /// How long, in nanoseconds.
+    /// Total time that these writes waited, in nanoseconds.
     pub write_delay_ns: u64,
     /// Blocks copied, so that nobody has to wait for them.
     pub copies: u64,
@@ -52,7 +49,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Reads them from a journal's `stats` directory.
+    /// Reads the figures from a journal's `stats` directory.
     pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
         let text = |name: &str| {
             let path = dir.join(name);

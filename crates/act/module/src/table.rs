@@ -6,18 +6,17 @@ use luc_units::figures::Time;
 
 use crate::stats::Stats;
 
-/// A line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Where the file system is mounted; `-` if that cannot be told.
+    /// Mount point of the file system; `-` if it is not known.
     pub mount_point: String,
     /// jbd2's name of the journal.
     pub journal: String,
     pub policy: String,
     pub copy_out: String,
-    /// How many runs lend its settings now.
+    /// Number of runs that lend its settings now.
     pub lent: usize,
-    /// Its figures, since whenever; `None` for a user who may not read them.
+    /// Its figures; `None` for a user who may not read them.
     pub stats: Option<Stats>,
 }
 
@@ -25,7 +24,7 @@ pub struct Row {
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'r>(pub &'r [Row]);
 
-const HEADS: [&str; 11] = [
+const HEADINGS: [&str; 11] = [
     "MOUNTED ON",
     "JOURNAL",
     "POLICY",
@@ -38,13 +37,13 @@ const HEADS: [&str; 11] = [
     "DELAYED",
     "COPIES",
 ];
-/// Columns before this one are words, to the left; the others numbers, to the right.
-const WORDS: usize = 5;
-/// Columns before this one are settings; the others come from figures.
-const SETTINGS: usize = 4;
+/// Number of leading columns with words, aligned to the left. The others have numbers, aligned to the right.
+const WORD_COLUMNS: usize = 5;
+/// Number of leading columns with settings. The others come from figures.
+const SETTING_COLUMNS: usize = 4;
 
 impl Row {
-    fn cells(&self) -> [String; HEADS.len()] {
+    fn cells(&self) -> [String; HEADINGS.len()] {
         let lent = if self.lent > 0 { "*" } else { "" };
         let words = [
             self.mount_point.clone(),
@@ -60,7 +59,7 @@ impl Row {
         std::array::from_fn(|_| cells.next().unwrap_or_default())
     }
 
-    fn figures(&self, stats: &Stats) -> [String; HEADS.len() - SETTINGS] {
+    fn figures(&self, stats: &Stats) -> [String; HEADINGS.len() - SETTING_COLUMNS] {
         [
             // Under the other policies there is nothing to decide.
             if self.policy == "auto" { stats.state.clone() } else { "-".to_owned() },
@@ -82,9 +81,9 @@ impl Row {
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let heads = HEADS.map(str::to_owned);
+        let heads = HEADINGS.map(str::to_owned);
         let lines: Vec<_> = std::iter::once(heads).chain(self.0.iter().map(Row::cells)).collect();
-        let mut widths = [0; HEADS.len()];
+        let mut widths = [0; HEADINGS.len()];
         for line in &lines {
             for (width, cell) in widths.iter_mut().zip(line) {
                 *width = (*width).max(cell.chars().count());
@@ -93,7 +92,7 @@ impl fmt::Display for Table<'_> {
         for line in &lines {
             let mut text = String::new();
             for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
-                if column < WORDS {
+                if column < WORD_COLUMNS {
                     write!(text, "{cell:<width$}  ")?;
                 } else {
                     write!(text, "{cell:>width$}  ")?;

@@ -1,8 +1,8 @@
-//! Which file systems a command uses, whatever it is linked with: the devices of the files that it and
-//! its children have open for writing.
+//! Finds the file systems that a command uses, however it is linked: the devices of the files that it and its children have
+//! open for writing.
 //!
-//! It is a sample, for programs that the gate's library cannot get into and so cannot report: a file that
-//! is opened and closed between two looks is not seen.
+//! It is a sample, for programs that the gate's library does not reach: a file that is opened and closed between two looks is
+//! not seen.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,24 +13,24 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use crate::Device;
 
-/// Open files looked at in one sample, so that a look at a large tree stays short.
-const FILES: usize = 4096;
-/// Processes looked at in one sample.
-const PROCESSES: usize = 256;
+/// Maximum number of open files in one sample, so that a look at a large tree stays short.
+const MAX_FILES: usize = 4096;
+/// Maximum number of processes in one sample.
+const MAX_PROCESSES: usize = 256;
 
 /// The devices on which `process` and its descendants have regular files open for writing.
 pub fn sample(process: u32) -> BTreeSet<Device> {
     let mut devices = BTreeSet::new();
     let mut files = 0;
-    for process in with_descendants(process, PROCESSES) {
-        if files > FILES {
+    for process in with_descendants(process, MAX_PROCESSES) {
+        if files > MAX_FILES {
             break;
         }
         let directory = Path::new("/proc").join(process.to_string());
         let Ok(open) = fs::read_dir(directory.join("fd")) else {
             continue;
         };
-        for entry in open.flatten().take(FILES) {
+        for entry in open.flatten().take(MAX_FILES) {
             files += 1;
             devices.extend(written_device(&entry.path()));
         }

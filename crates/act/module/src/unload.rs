@@ -11,19 +11,18 @@ use rustix::system::delete_module;
 use crate::lease::Leases;
 use crate::{Error, Machine, Module};
 
-/// How often it is looked whether the module is free.
+/// Interval between two attempts to unload the module.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What an unload waits for, for people.
+/// Called with the users of the module that an unload waits for.
 pub type Waiting<'w> = &'w mut dyn FnMut(&str);
 
-/// Unloads the module, waiting up to `patience` until nobody uses it. `waiting` is told once who does.
+/// Unloads the module, and waits up to `timeout` until nobody uses it. `waiting` is called once with the users.
 ///
 /// # Errors
-///
 /// [`Error::NotLoaded`], [`Error::NotRoot`], [`Error::InUse`] with the users. The module goes on working
 /// then.
-pub fn unload(machine: &Machine, patience: Duration, waiting: Waiting<'_>) -> Result<(), Error> {
+pub fn unload(machine: &Machine, timeout: Duration, waiting: Waiting<'_>) -> Result<(), Error> {
     if Module::loaded_version(machine).is_none() {
         return Err(Error::NotLoaded);
     }
@@ -46,8 +45,8 @@ pub fn unload(machine: &Machine, patience: Duration, waiting: Waiting<'_>) -> Re
             }
         }
         let holders = holders.join(", ");
-        if begun.elapsed() >= patience {
-            return Err(Error::InUse { waited_s: patience.as_secs(), holders });
+        if begun.elapsed() >= timeout {
+            return Err(Error::InUse { waited_s: timeout.as_secs(), holders });
         }
         if !is_told {
             waiting(&holders);
@@ -57,7 +56,7 @@ pub fn unload(machine: &Machine, patience: Duration, waiting: Waiting<'_>) -> Re
     }
 }
 
-/// Who keeps the module loaded, as sysfs tells.
+/// The users that keep the module loaded, by sysfs.
 fn users(machine: &Machine) -> Vec<String> {
     let mut users: Vec<_> = fs::read_dir(machine.path("/sys/module/luc/holders"))
         .into_iter()

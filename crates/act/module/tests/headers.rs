@@ -20,7 +20,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((next()?, next()?))
 }
 
-/// What the module says that it has been tested on.
+/// Kernels that the module was tested on, by its own words.
 fn tested() -> [Option<(u32, u32)>; 2] {
     let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../kernel/luc/compat.h");
     let text = fs::read_to_string(header).expect("compat.h");

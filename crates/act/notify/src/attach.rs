@@ -1,5 +1,5 @@
-//! Puts a process that runs under the filter, for ever: one of its threads is stopped for a moment and installs the filter
-//! for all of them (`SECCOMP_FILTER_FLAG_TSYNC`). There is no way back: a filter stays until its processes have ended.
+//! Puts a running process under the filter: one of its threads is stopped for a moment and installs the filter for all of
+//! them (`SECCOMP_FILTER_FLAG_TSYNC`). There is no way back: a filter stays until its processes have ended.
 //!
 //! - `tracee`: a stopped thread.
 
@@ -24,7 +24,7 @@ use luc_gate::seccomp::filters_of;
 use luc_gate::sys;
 use tracee::Tracee;
 
-/// A process under the filter. Dropped, it is left to a keeper, which lets all of its calls pass.
+/// A process under the filter. When this is dropped, a keeper lets all of its calls pass.
 #[derive(Debug)]
 pub struct Attached {
     listener: OwnedFd,
@@ -36,15 +36,16 @@ pub struct Attached {
 struct Keeping {
     keeper: Keeper,
     ledger: Arc<SharedLedger>,
-    /// Where it gets the listener.
+    /// Socket by which it gets the listener.
     giving: UnixStream,
-    /// Closed, it is alone.
+    /// Closed with this process: the keeper then knows that it is alone.
     _control: UnixStream,
 }
 
-/// Puts a process under the filter, with all of its threads; its children of before stay as they are. Where the kernel
-/// demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be called [`apart()`]: this
-/// process must not end between.
+/// Puts a process under the filter, with all of its threads; its present children stay as they are.
+///
+/// Where the kernel demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be called
+/// [`apart()`]: this process must not end in between.
 ///
 /// # Errors
 /// [`AttachError`]; the process goes on as it was, but for `no_new_privs`.
@@ -85,7 +86,7 @@ impl Attached {
         uapi::is_waiting(self.listener.as_raw_fd(), 0) == Waiting::NobodyLeft
     }
 
-    /// Ends the keeper, as somebody else answers the process' calls now.
+    /// Ends the keeper, because somebody else answers the process' calls now.
     pub fn is_served(self) {
         let Self { listener, keeping } = self;
         let keeper = keeping.keeper.id().unsigned_abs();
@@ -95,7 +96,7 @@ impl Attached {
 }
 
 impl Keeping {
-    /// Starts a keeper. It ends if it is given no listener.
+    /// Starts a keeper, which ends if it is given no listener.
     fn start() -> std::io::Result<Self> {
         let ledger = Arc::new(SharedLedger::new()?);
         let (giving, of_giving) = UnixStream::pair()?;
@@ -105,7 +106,7 @@ impl Keeping {
         Ok(Self { keeper, ledger, giving, _control: control })
     }
 
-    /// Gives it the listener, and waits until it has that.
+    /// Gives the keeper the listener, and waits until it has it.
     fn give(&self, listener: &OwnedFd) {
         let socket = self.giving.as_raw_fd();
         // A keeper that was killed meanwhile is one guard less.
@@ -114,7 +115,7 @@ impl Keeping {
     }
 }
 
-/// Has the stopped thread install the filter.
+/// Makes the stopped thread install the filter.
 fn install(
     tracee: &Tracee,
     pidfd: &OwnedFd,
@@ -122,7 +123,7 @@ fn install(
     no_new_privs: bool,
 ) -> Result<OwnedFd, AttachError> {
     const BYTES: u64 = 4096;
-    /// Where the instructions are in it.
+    /// Offset of the instructions in it.
     const PROGRAM: u64 = 64;
     let refused = |errno| AttachError::Refused { process, errno };
     let prot = (libc::PROT_READ | libc::PROT_WRITE) as u64;
@@ -168,7 +169,7 @@ fn install(
     fetched
 }
 
-/// A descriptor of a process.
+/// Takes over a descriptor of a process.
 fn fetch(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), number, 0) };

@@ -1,4 +1,4 @@
-//! What the supervisor remembers of those who synchronize.
+//! The supervisor's memory of callers.
 //!
 //! A caller makes one call after the other, so that its next one tells that the last one has returned. The kernel names
 //! the thread of a call, and that is not the caller: a goroutine goes on in another thread after each call, and in a
@@ -15,60 +15,60 @@ use std::collections::HashMap;
 use luc_gate::call::SeenWindows;
 use luc_gate::rounds::{Joined, Needs};
 
-use crate::who::Who;
+use crate::places::PlaceId;
+use crate::who::{ProcessFd, Who};
 
-/// So often in a row threads have taken turns at a file, at most, as it is counted.
-const MOST_IN_A_ROW: u8 = 30;
+/// Maximum of the counter of turns.
+const MAX_TURNS: u8 = 30;
 
-/// What has not been used for this long may be forgotten, in nanoseconds, once there is this much.
-const FORGOTTEN_NS: u64 = 10_000_000_000;
-const MANY: usize = 4096;
+/// Time without use after which an entry may be forgotten, once there are [`MIN_ENTRIES_TO_FORGET`].
+const MAX_IDLE_NS: u64 = 10_000_000_000;
+const MIN_ENTRIES_TO_FORGET: usize = 4096;
 
-/// There is never more than this much of each kind.
+/// Maximum number of entries of each kind.
 const MAX_ENTRIES: usize = 16384;
 
 /// A call that was let go on and has not been seen to return.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     pub(crate) who: Who,
-    pub(crate) place: usize,
-    /// What it needed, and so in which rounds it counts.
+    pub(crate) place: PlaceId,
+    /// Need of the call, which decides the rounds that it counts in.
     pub(crate) needs: Needs,
-    /// When it was made by the program.
+    /// Time at which the program made it.
     pub(crate) called_ns: u64,
-    /// When it was let go on.
+    /// Time at which it was let go on.
     pub(crate) answered_ns: u64,
-    /// Its way through a round.
+    /// Its way through a round, if it was held.
     pub(crate) joined: Option<Joined>,
 }
 
-/// A caller's name here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CallerId(u64);
 
-/// Where a caller's last call is.
+/// State of a caller's last call.
 #[derive(Clone, Copy, Debug)]
 enum Last {
     /// Back in the program.
     Returned,
-    /// It waits for its answer.
+    /// Waits for its answer.
     Held,
-    /// In the kernel, or back.
+    /// Made in the kernel, or back from there.
     Made(Made),
 }
 
 #[derive(Debug)]
 pub(crate) struct Caller {
-    /// The windows in which it was counted.
+    /// Windows in which the caller was counted.
     pub(crate) seen: SeenWindows,
     last: Last,
-    /// The thread that made its last call, or goes on with it.
+    /// Thread that made its last call, or goes on with it.
     thread: u32,
     last_ns: u64,
 }
 
 impl Caller {
-    /// Its last call, if this thread made it: a thread that calls again has returned.
+    /// Takes the last call out if this thread made it: a thread that calls again has returned.
     fn take_made_by(&mut self, thread: u32) -> Option<Made> {
         match self.last {
             Last::Made(made) if made.who.thread == thread => self.take_made(),
@@ -87,64 +87,63 @@ impl Caller {
         matches!(self.last, Last::Returned)
     }
 
-    /// Its call waits for an answer.
+    /// Notes that its call waits for an answer.
     pub(crate) fn is_held(&mut self) {
         self.last = Last::Held;
     }
 
-    /// Its call was let go on.
+    /// Notes that its call was let go on.
     pub(crate) fn has_made(&mut self, made: Made) {
         self.last = Last::Made(made);
     }
 
-    /// Its call was answered without being made.
+    /// Notes that its call was answered without being made.
     pub(crate) fn has_returned(&mut self) {
         self.last = Last::Returned;
     }
 }
 
-/// What is known of a descriptor of a process.
+/// Memory of a descriptor of a process.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// What a call of it needed when it was last looked at.
+    /// Need of its calls at the last look.
     pub(crate) needs: Needs,
-    /// What is known of its threads.
     turns: Turns,
-    /// The regular file that it was when it was last looked at.
+    /// Regular file behind it at the last look.
     inode: Option<Inode>,
-    /// Who synchronized it last.
+    /// Caller that synchronized it last.
     caller: CallerId,
     last_ns: u64,
 }
 
-/// A file's name in the kernel.
+/// Identity of a file in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Inode {
     pub(crate) device: u64,
     pub(crate) number: u64,
 }
 
-/// What is known of a regular file, whatever the descriptors that it is synchronized by.
+/// Memory of a regular file, whatever descriptors it is synchronized by.
 #[derive(Debug)]
 struct OfInode {
     turns: Turns,
-    /// Who synchronized it last.
+    /// Caller that synchronized it last.
     caller: CallerId,
     last_ns: u64,
 }
 
-/// Whether those who synchronize a file take turns.
+/// Evidence that the callers of a file take turns.
 #[derive(Debug, Default)]
 struct Turns {
-    /// How often in a row another one's call had returned when the next one came.
+    /// Number of times in a row that another caller's call had returned when the next one came.
     in_a_row: u8,
-    /// Times that this is taken for granted.
+    /// Number of further times that this is assumed.
     granted: u8,
 }
 
 impl Turns {
-    /// Whether the call of another thread has returned. To ask costs as much as the rest of a call, so it is asked ever
-    /// more rarely where threads take turns, and each time where they were at the file at once of late.
+    /// Whether the call of another thread has returned. Asking costs as much as the rest of a call. So it is asked ever more
+    /// rarely where threads take turns, and each time where they were recently at the file at once.
     fn has_returned(&mut self, is_making: impl FnOnce() -> bool) -> bool {
         if self.granted > 0 {
             self.granted -= 1;
@@ -154,7 +153,7 @@ impl Turns {
             self.in_a_row = 0;
             return false;
         }
-        self.in_a_row = self.in_a_row.saturating_add(1).min(MOST_IN_A_ROW);
+        self.in_a_row = self.in_a_row.saturating_add(1).min(MAX_TURNS);
         self.granted = self.in_a_row / 2;
         true
     }
@@ -163,15 +162,14 @@ impl Turns {
 #[derive(Debug)]
 struct Thread {
     process: u32,
-    /// The caller whose last call it made.
+    /// Caller whose last call it made.
     caller: Option<CallerId>,
     last_ns: u64,
 }
 
-/// What a call's arrival tells.
+/// Conclusions from a call's arrival.
 #[derive(Debug)]
 pub(crate) struct Arrived {
-    /// Whose call it is.
     pub(crate) caller: CallerId,
     /// Calls that must have returned: the thread's last one, and that of the caller.
     pub(crate) returned: [Option<Made>; 2],
@@ -180,17 +178,16 @@ pub(crate) struct Arrived {
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     callers: HashMap<CallerId, Caller>,
-    /// By process and descriptor.
-    files: HashMap<(u32, i32), File>,
+    files: HashMap<ProcessFd, File>,
     inodes: HashMap<Inode, OfInode>,
     threads: HashMap<u32, Thread>,
     next: u64,
-    /// When some were forgotten last.
+    /// Time at which entries were last forgotten.
     forgot_ns: u64,
 }
 
 impl Callers {
-    /// The process of a thread that calls at `now_ns`, of which `look` tells.
+    /// The process of a thread that calls at `now_ns`. `look` finds it out.
     pub(crate) fn process_of(
         &mut self,
         thread: u32,
@@ -207,7 +204,7 @@ impl Callers {
         entry.process
     }
 
-    /// A call has come at `now_ns`. `is_making` tells whether a call is still being made by another thread.
+    /// Puts a call that has come at `now_ns` to its caller. `is_making` tells whether another thread is still in its call.
     pub(crate) fn arrives(
         &mut self,
         who: Who,
@@ -261,9 +258,10 @@ impl Callers {
         Arrived { caller: id, returned: [by_thread, by_file] }
     }
 
-    /// The file of a call that has come at `now_ns` is this one, or still the one of the last look. Processes that take
-    /// turns at a file, each with a descriptor of its own, are a caller each; the next one's call tells that the last
-    /// one's has returned, which so needs not come again first.
+    /// Takes the file of a call that has come at `now_ns`: this one, or still the one of the last look.
+    ///
+    /// Processes that take turns at a file, each with a descriptor of its own, are a caller each. The call of the next
+    /// process shows that the call of the last one has returned, before that one comes again.
     pub(crate) fn follows(
         &mut self,
         who: &Who,
@@ -312,7 +310,7 @@ impl Callers {
         known.take_made()
     }
 
-    /// Who synchronized the file of a call last.
+    /// The caller that synchronized the file of a call last.
     pub(crate) fn caller_of(&self, who: &Who) -> Option<CallerId> {
         self.files.get(&who.file()).map(|file| file.caller)
     }
@@ -327,13 +325,13 @@ impl Callers {
         self.files.get_mut(&who.file())
     }
 
-    /// Forgets the file of a call: its number is none, or of nothing that can be synchronized.
+    /// Forgets the file of a call whose descriptor is closed, or of nothing that can be synchronized.
     pub(crate) fn forget_file(&mut self, who: &Who) {
         self.files.remove(&who.file());
     }
 
-    /// A thread that leaves caller `left` goes on with what another thread did as `taken`, and that one with `left`: none
-    /// of them is too many then.
+    /// Exchanges two callers: `thread` leaves caller `left` and goes on as `taken`, and the thread of `taken` goes on as
+    /// `left`. So no caller stays without a thread.
     fn give_away(&mut self, left: CallerId, taken: CallerId, thread: u32) {
         let Some(other) = self.callers.get(&taken).map(|caller| caller.thread) else {
             return;
@@ -352,17 +350,18 @@ impl Callers {
         self.callers.get_mut(&id?)
     }
 
-    /// Forgets what has not been used for long, and whatever is the older half of too much: a program may start threads
-    /// and open files without end.
+    /// Forgets entries that were not used for long, and the older half where there are too many: a program may start
+    /// threads and open files without end.
     fn forget(&mut self, now_ns: u64) {
         let counts = [self.threads.len(), self.files.len(), self.inodes.len(), self.callers.len()];
         let most = counts.into_iter().max().unwrap_or(0);
-        let is_time = now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS && most >= MANY;
+        let is_time =
+            now_ns.saturating_sub(self.forgot_ns) >= MAX_IDLE_NS && most >= MIN_ENTRIES_TO_FORGET;
         if !is_time && most < MAX_ENTRIES {
             return;
         }
         self.forgot_ns = now_ns;
-        let long_ago_ns = now_ns.saturating_sub(FORGOTTEN_NS);
+        let long_ago_ns = now_ns.saturating_sub(MAX_IDLE_NS);
         retain(&mut self.threads, long_ago_ns, |thread| thread.last_ns);
         retain(&mut self.files, long_ago_ns, |file| file.last_ns);
         retain(&mut self.inodes, long_ago_ns, |of| of.last_ns);
@@ -370,7 +369,7 @@ impl Callers {
     }
 }
 
-/// Retains what was used after `long_ago_ns`; of too much of that, the half that was used last.
+/// Retains the entries used after `long_ago_ns`, and if they are too many, the half used last.
 fn retain<K, V>(all: &mut HashMap<K, V>, long_ago_ns: u64, last_ns: impl Fn(&V) -> u64) {
     all.retain(|_, one| last_ns(one) > long_ago_ns);
     if all.len() >= MAX_ENTRIES {

@@ -1,4 +1,4 @@
-//! What becomes of each notified call: looked at, written early, held, let go on, counted.
+//! The way of each notified call: looked at, written early, held, let go on, counted.
 
 mod counts;
 
@@ -17,21 +17,20 @@ use luc_gate::sys;
 use crate::callers::{Arrived, Callers, Inode};
 use crate::fetch::{Fetched, Look, Missing};
 use crate::filter;
-use crate::held::{Call, Held, HeldCalls, Room};
+use crate::held::{Held, HeldCalls, JoinRequest, NotifiedCall, Room};
 use crate::kept::{KeptFile, Now, synchronize};
 use crate::layers::Below;
 use crate::ledger::SharedLedger;
-use crate::places::{Place, Places};
+use crate::places::{FileSystemPlace, PlaceId, Places};
 use crate::sorter::{Found, Received, Sorter, Target, close};
 use crate::uapi::{self, Answer};
 use crate::watcher::Watcher;
 use crate::who::{Who, process_of};
 use crate::writers::{Done, Job, Task, Writers, Written};
 
-/// How long threads that are at files are waited for at the end.
+/// Timeout for threads that still work on files at the end.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// All calls of a command.
 #[derive(Debug)]
 pub(crate) struct Calls {
     listener: OwnedFd,
@@ -71,17 +70,16 @@ impl Calls {
         &self.listener
     }
 
-    /// Readable when [`Calls::written`] has something to do.
+    /// Readable when [`Calls::take_results`] has something to do.
     pub(crate) fn bell(&self) -> &OwnedFd {
         self.writers.bell()
     }
 
-    /// Whether calls wait for an answer.
     pub(crate) fn are_waiting(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Lets all calls go on that wait, and gives the listener back. Waits, in bounds, for threads that are at files.
+    /// Lets all waiting calls go on, and gives the listener back. Waits, in bounds, for threads that work on files.
     pub(crate) fn end(mut self) -> OwnedFd {
         let begun = Instant::now();
         let is_at_work = |calls: &Self| calls.held.all().any(|(_, held)| held.file.is_taken());
@@ -90,17 +88,17 @@ impl Calls {
             self.ledger.beat();
             for done in self.writers.done() {
                 if let Done::Synchronized { call, errno } = done {
-                    self.is_synchronized(call, errno);
+                    self.finish_synchronization(call, errno);
                 }
             }
         }
         for (id, held) in self.held.all() {
-            self.end_one(id, &held.file, held.call.kind);
+            self.answer_last(id, &held.file, held.call.kind);
         }
         self.listener
     }
 
-    /// Answers a call that nobody looks at any more.
+    /// Answers a call that was received and that no loop takes any more.
     pub(crate) fn answer_now(&self, received: Received) {
         let Received { notice, found, .. } = received;
         let kind = filter::kind_of(notice.architecture, notice.number);
@@ -113,14 +111,14 @@ impl Calls {
                 self.let_go(notice.id);
                 close(Fetched { file, look });
             } else if now == Now::Other {
-                self.end_one(notice.id, &file, kind);
+                self.answer_last(notice.id, &file, kind);
             }
             self.ledger.answered(notice.id);
         }
     }
 
     /// Answers a call for the last time.
-    fn end_one(&self, id: u64, file: &KeptFile, kind: CallKind) {
+    fn answer_last(&self, id: u64, file: &KeptFile, kind: CallKind) {
         if matches!(file.give_up(), Now::Same | Now::Taken) {
             return self.ledger.answer(self.listener.as_raw_fd(), id);
         }
@@ -134,8 +132,8 @@ impl Calls {
         self.answer(id, answer);
     }
 
-    /// A call has come. Unless its file was taken over it goes on already.
-    pub(crate) fn arrived(&mut self, received: Received) {
+    /// Takes a call that was received. Unless its file was taken over, it goes on already.
+    pub(crate) fn take_call(&mut self, received: Received) {
         let Received { notice, received_ns: now_ns, found } = received;
         let Some(kind) = filter::kind_of(notice.architecture, notice.number) else {
             return;
@@ -147,17 +145,17 @@ impl Calls {
         let who = Who::of(&notice, process);
         let Arrived { caller, returned } = self.callers.arrives(who, now_ns, Who::is_making);
         for made in returned.into_iter().flatten() {
-            self.returned(&made, now_ns);
+            self.count_return(&made, now_ns);
         }
-        let call = Call { who, caller, kind, called_ns: now_ns };
+        let call = NotifiedCall { who, caller, kind, called_ns: now_ns };
         match found {
             Found::Passes(Target::Nothing) => {}
             Found::Passes(Target::At(index)) => {
-                self.follows(&who, None, now_ns);
+                self.count_predecessor(&who, None, now_ns);
                 let caller = self.callers.caller_of(&who).unwrap_or(caller);
-                self.count_straight(&Call { caller, ..call }, index);
+                self.count_straight(&NotifiedCall { caller, ..call }, index);
             }
-            Found::Seen(look) => self.seen(&call, &look),
+            Found::Seen(look) => self.take_look(&call, &look),
             Found::Missing(Missing::Denied) => {
                 self.sorter.note(who.of_thread(), Target::Nothing, None, true);
             }
@@ -167,13 +165,13 @@ impl Calls {
                 self.sorter.forget(who.of_thread());
             }
             Found::Taken(fetched) => {
-                self.looked_at(notice.id, &call, fetched);
+                self.take_file(notice.id, &call, fetched);
             }
         }
     }
 
-    /// A call goes on, and its file may be a server's.
-    fn seen(&mut self, call: &Call, look: &Look) {
+    /// Counts a call that goes on, and whose file may be a server's.
+    fn take_look(&mut self, call: &NotifiedCall, look: &Look) {
         let (device, process) = (look.inode.device, call.who.process);
         match self.places.layers().find(device, look.mount, process) {
             // Its files are taken over from the next call on.
@@ -193,19 +191,17 @@ impl Calls {
         }
     }
 
-    /// Notes which place a call's file is of.
-    fn note_target(&self, call: &Call, index: Option<usize>) {
-        let place = self.places.of(index);
-        self.sorter.note(
-            call.who.of_thread(),
-            index.map_or(Target::Nothing, Target::At),
-            place.and_then(|place| place.rounds),
-            place.is_none_or(Place::is_decided),
-        );
+    /// Notes the place of a call's file.
+    fn note_target(&self, call: &NotifiedCall, place: Option<PlaceId>) {
+        let target = place.map_or(Target::Nothing, Target::At);
+        let place = self.places.of(place);
+        let rounds = place.and_then(|place| place.rounds);
+        let is_final = place.is_none_or(FileSystemPlace::is_decided);
+        self.sorter.note(call.who.of_thread(), target, rounds, is_final);
     }
 
-    /// A call has come, and its file is taken over.
-    fn looked_at(&mut self, id: u64, call: &Call, fetched: Fetched) {
+    /// Decides on a call whose file was taken over: it is held, or goes on.
+    fn take_file(&mut self, id: u64, call: &NotifiedCall, fetched: Fetched) {
         let now_ns = call.called_ns;
         let Fetched { file, look } = fetched;
         let listener = self.listener.as_raw_fd();
@@ -215,7 +211,7 @@ impl Calls {
         let index = self.places.find(&look, Some(file.as_fd()));
         self.note_target(call, index);
         let is_overlay = self.places.layers().below(look.inode.device).is_some();
-        let held = |file, call: &Call| Held {
+        let held = |file, call: &NotifiedCall| Held {
             call: *call,
             file: Arc::new(KeptFile::new(file, call.who)),
             inode: look.inode,
@@ -228,10 +224,12 @@ impl Calls {
             return self.pass(id, &held(file, call));
         };
         if look.is_regular {
-            self.follows(&call.who, Some(look.inode), now_ns);
+            self.count_predecessor(&call.who, Some(look.inode), now_ns);
         }
-        let call =
-            &Call { caller: self.callers.caller_of(&call.who).unwrap_or(call.caller), ..*call };
+        let call = &NotifiedCall {
+            caller: self.callers.caller_of(&call.who).unwrap_or(call.caller),
+            ..*call
+        };
         let extent = (call.kind == CallKind::Fdatasync && look.is_regular)
             .then(|| Extent::of(file.as_raw_fd()))
             .flatten();
@@ -278,14 +276,14 @@ impl Calls {
     }
 
     /// Has something done by a thread that may wait.
-    fn order(&self, call: &Call, task: Task) {
+    fn order(&self, call: &NotifiedCall, task: Task) {
         self.writers.order(Job { who: call.who, task, ordered_ns: sys::now_ns() });
     }
 
-    /// Notes that the call before at the file has returned, if the file tells.
-    fn follows(&mut self, who: &Who, inode: Option<Inode>, now_ns: u64) {
+    /// Counts the return of the file's call before, if this call shows that it has returned.
+    fn count_predecessor(&mut self, who: &Who, inode: Option<Inode>, now_ns: u64) {
         if let Some(made) = self.callers.follows(who, inode, now_ns, Who::is_making) {
-            self.returned(&made, now_ns);
+            self.count_return(&made, now_ns);
         }
     }
 
@@ -298,9 +296,9 @@ impl Calls {
         let _ = uapi::answer(self.listener.as_raw_fd(), id, answer);
     }
 
-    /// Whether a held call may go on: its number is the file still that was looked at. Else that one is synchronized,
-    /// and the call goes on being held until it is.
-    fn is_same(&mut self, id: u64, held: &Held) -> bool {
+    /// Whether a held call may go on: its descriptor is still the file that was looked at. Else has that file synchronized;
+    /// the call is held until then.
+    fn may_go_on(&mut self, id: u64, held: &Held) -> bool {
         let now = self.give_up_file(held);
         match now {
             Now::Same | Now::Gone => return true,
@@ -311,8 +309,8 @@ impl Calls {
         false
     }
 
-    /// Closes a call's file, if its number is the same still or its thread has ended; by another thread where that may
-    /// wait.
+    /// Closes a call's file if its descriptor is still the same or its thread has ended. Where closing may wait, another
+    /// thread does it.
     fn give_up_file(&self, held: &Held) -> Now {
         let (now, same) = held.file.give_back();
         let closed = match now {
@@ -327,7 +325,7 @@ impl Calls {
         now
     }
 
-    /// Has a call's file synchronized in place of the call, which waits for that.
+    /// Has a call's file synchronized in place of the call, which waits.
     fn synchronize_instead(&mut self, id: u64, held: &Held) {
         let task = Task::Synchronize {
             call: id,
@@ -339,15 +337,15 @@ impl Calls {
         self.held.insert(id, held.clone());
     }
 
-    /// The file of a held call was synchronized in its place.
-    fn is_synchronized(&mut self, id: u64, errno: i32) {
+    /// Answers a held call whose file was synchronized in its place.
+    fn finish_synchronization(&mut self, id: u64, errno: i32) {
         let Some(held) = self.held.remove(id) else {
             return;
         };
         self.returns(id, &held, errno);
     }
 
-    /// A held call returns without being made, with an error unless that is 0.
+    /// Answers a held call without its being made: with an error, unless `errno` is 0.
     fn returns(&mut self, id: u64, held: &Held, errno: i32) {
         if errno == 0 {
             self.answer(id, Answer::Done);
@@ -367,24 +365,24 @@ impl Calls {
         }
     }
 
-    /// Takes note of what the threads that may wait have done.
-    pub(crate) fn written(&mut self) {
+    /// Takes the results of the threads that may wait.
+    pub(crate) fn take_results(&mut self) {
         for done in self.writers.done() {
             match done {
                 Done::Written { call, who, written, needs } => {
                     if let Some(file) = self.callers.file(&who) {
                         file.needs = needs;
                     }
-                    self.is_written(call, written, needs);
+                    self.finish_write(call, written, needs);
                 }
-                Done::Synchronized { call, errno } => self.is_synchronized(call, errno),
+                Done::Synchronized { call, errno } => self.finish_synchronization(call, errno),
                 Done::Closed | Done::NotNeeded => {}
                 Done::Found(below) => self.places.layers().learn(below),
             }
         }
     }
 
-    fn is_written(&mut self, id: u64, written: Written, needs: Needs) {
+    fn finish_write(&mut self, id: u64, written: Written, needs: Needs) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
@@ -406,7 +404,7 @@ impl Calls {
     /// Lets a held call go on without a round.
     fn give_up(&mut self, id: u64) {
         if let Some(held) = self.held.remove(id)
-            && self.is_same(id, &held)
+            && self.may_go_on(id, &held)
         {
             self.let_go(id);
             self.ledger.answered(id);
@@ -446,10 +444,10 @@ impl Calls {
         let limits =
             Limits { longest_ns: self.settings.longest_wait_ns, own_call_ns: place.own.ns() };
         let room = Room { rounds: of_kind, of };
-        self.held.join(id, room, (policy, role, &limits), sys::now_ns());
+        self.held.join(id, room, JoinRequest { policy, role, limits: &limits }, sys::now_ns());
     }
 
-    /// Lets go whoever may go. When to do so again.
+    /// Lets the calls go that may. Returns the time of the next look.
     pub(crate) fn go_on(&mut self) -> u64 {
         if self.held.is_empty() {
             return u64::MAX;
@@ -462,7 +460,7 @@ impl Calls {
             }
         }
         let mut gone = self.held.take_ready(&self.settings.policy, now_ns);
-        gone.retain(|gone| self.is_same(gone.id, &gone.held));
+        gone.retain(|gone| self.may_go_on(gone.id, &gone.held));
         uapi::let_all_go(self.listener.as_fd(), gone.iter().map(|gone| gone.id));
         for gone in &gone {
             self.ledger.answered(gone.id);

@@ -1,4 +1,4 @@
-//! What the process does that becomes the program: it puts itself under the filter and hands the listener over.
+//! The process that becomes the program: puts itself under the filter and hands the listener over.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -17,14 +17,13 @@ pub struct Installing {
     keeper: UnixStream,
     /// Whether the program is not to be started without the filter.
     is_required: bool,
-    /// Of a filter that is on, as long as nobody else has it.
+    /// Listener of the installed filter, as long as nobody else has it.
     listener: Option<i32>,
 }
 
-/// How the installation went, as a number that fits a message.
+/// Result of the installation, as a number that fits a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// The filter is on.
     Installed,
     /// The filter is on, and the program and all below it can gain no privileges.
     WithoutPrivileges,
@@ -54,14 +53,14 @@ impl Installing {
         Self { program: filter::program(), keeper, is_required, listener: None }
     }
 
-    /// The listener, if the filter is on and nobody took it over. A process that executes a program then has to give it to
-    /// somebody who answers, or the program's calls fail.
+    /// The listener, if the filter is on and nobody took the listener over. The process has to give it to somebody who
+    /// answers before it executes a program; else the program's calls fail.
     pub(super) fn left(&self) -> Option<i32> {
         self.listener
     }
 
-    /// Puts this process under the filter and waits until the keeper has the listener: from then on no call is
-    /// without somebody to answer it. For a forked child before it executes the program: async-signal-safe.
+    /// Puts this process under the filter and waits until the keeper has the listener: from then on somebody answers each
+    /// call. For a forked child before it executes the program: async-signal-safe.
     ///
     /// # Errors
     /// The filter's refusal, if it is required; `EPIPE` if the keeper is gone.
@@ -84,7 +83,7 @@ impl Installing {
         }
     }
 
-    /// The filter's listener. Without CAP_SYS_ADMIN the kernel demands that the process can gain no privileges.
+    /// Installs the filter and returns its listener. Without CAP_SYS_ADMIN the kernel demands `no_new_privs`.
     fn set_filter(&self) -> (Status, Option<i32>) {
         match self.seccomp() {
             Ok(listener) => (Status::Installed, Some(listener)),

@@ -1,12 +1,12 @@
-//! Files of servers that are to be closed: some server may never let that happen.
+//! Files of servers that wait to be closed: some server may never let that happen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Files of servers that wait to be closed, at most: no file is taken over beyond that. It leaves most threads for others.
-pub(crate) const MOST_CLOSING: usize = 8;
+/// Maximum number of servers' files that wait to be closed: beyond it no file is taken over. It leaves most threads free.
+pub(crate) const MAX_CLOSING_FILES: usize = 8;
 
-/// The number of files that are to be closed, or are being closed.
+/// Number of files that wait to be closed or are being closed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closing(Arc<AtomicUsize>);
 
@@ -24,6 +24,6 @@ impl Closing {
     }
 
     pub(crate) fn are_many(&self) -> bool {
-        self.0.load(Ordering::Acquire) >= MOST_CLOSING
+        self.0.load(Ordering::Acquire) >= MAX_CLOSING_FILES
     }
 }

@@ -1,5 +1,5 @@
-//! The notifier of containers: their runtime installs the filter, and hands its listener to `lucd` at a socket. From there
-//! on all is as with services.
+//! The notifier of containers: their runtime installs the filter and hands its listener to `lucd` at a socket. From there on
+//! all is as with services.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use crate::keeper::{Keeper, Source};
 use crate::ledger::SharedLedger;
 use crate::service::{Lasting, Served};
-use crate::session::Work;
+use crate::session::{KeptListener, Work};
 use crate::{NotifyError, available, pass};
 
-/// How long a runtime may pause while it sends a container's state.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum pause of a runtime while it sends a container's state.
+const STATE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A keeper that waits for the next container.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Awaiting {
     /// Starts a keeper that waits at `socket`, which listens and does not block.
     ///
     /// # Errors
-    /// [`NotifyError`], also if this kernel cannot notify as it is needed.
+    /// [`NotifyError`], also if this kernel cannot notify in the way that is needed.
     pub fn start(socket: BorrowedFd<'_>) -> Result<Self, NotifyError> {
         available()?;
         let (ledger, memory) =
@@ -54,7 +54,7 @@ impl Awaiting {
     /// Sleeps until a runtime has handed a listener over.
     ///
     /// # Errors
-    /// [`NotifyError`] if the keeper has ended, as it was killed.
+    /// [`NotifyError`] if the keeper was killed.
     pub fn wait(self) -> Result<HandedOver, NotifyError> {
         let received = pass::receive(self.control.as_raw_fd())
             .and_then(|first| Ok((first, pass::receive(self.control.as_raw_fd())?)));
@@ -76,12 +76,12 @@ impl Awaiting {
 }
 
 impl HandedOver {
-    /// What the runtime says of the container, from its beginning. It may leave the connection open.
+    /// The container's state as the runtime sends it, from its beginning. The runtime may leave the connection open.
     ///
     /// # Errors
-    /// If reading cannot be bounded in time.
+    /// Reading cannot be bounded in time.
     pub fn state(&self) -> io::Result<impl Read + '_> {
-        self.connection.set_read_timeout(Some(PATIENCE))?;
+        self.connection.set_read_timeout(Some(STATE_TIMEOUT))?;
         Ok(self.first.as_slice().chain(&self.connection))
     }
 
@@ -92,13 +92,17 @@ impl HandedOver {
         keeper.wait_long();
     }
 
-    /// Begins to serve the container. Its processes are under `filters` filters of system calls at least.
+    /// Begins to serve the container. Its processes are under at least `filters` filters of system calls.
     ///
     /// # Errors
     /// [`NotifyError`]; the keeper then lets all calls pass.
     pub fn begin(self, filters: u32, work: Work) -> Result<(Served, Lasting), NotifyError> {
         let Awaiting { control, keeper, ledger, memory } = self.awaiting;
         ledger.begun_under(filters);
-        Served::begin((control, keeper, ledger), memory, self.listener, work)
+        Served::begin(
+            KeptListener { listener: self.listener, control, keeper, ledger },
+            memory,
+            work,
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! A caller's file: looked at by its number, then taken over from the calling thread.
 //!
-//! A descriptor that is taken over has to be closed, and to close a file of a server (NFS, FUSE) may wait for that: FUSE
-//! is asked at each `close`. So a file that is not known is looked at first without taking it over. Nothing here waits
-//! for a server.
+//! A descriptor that is taken over has to be closed, and closing a file of a server (NFS, FUSE) may wait for the server:
+//! FUSE is asked at each `close`. So an unknown file is looked at before it is taken over. Nothing here waits for a
+//! server.
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -15,10 +15,10 @@ use crate::callers::Inode;
 use crate::uapi::{self, Notice};
 use crate::who::process_of;
 
-/// What a caller's file is.
+/// Description of a caller's file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
-    /// Which file, by `st_dev` and number.
+    /// `st_dev` and inode number.
     pub(crate) inode: Inode,
     /// The mount that it was opened on.
     pub(crate) mount: u64,
@@ -35,10 +35,10 @@ pub(crate) struct Fetched {
     pub(crate) look: Look,
 }
 
-/// Why there is no file to look at.
+/// Reason why there is no file to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// The descriptor is none, or not of a file or directory: the thread's next call may be of another one.
+    /// The descriptor is closed, or of no file or directory. The thread's next call may be of another one.
     NoFile,
     /// The thread's descriptors cannot be had.
     Denied,
@@ -46,7 +46,7 @@ pub(crate) enum Missing {
 
 const LOOKED_AT: StatxFlags = StatxFlags::TYPE.union(StatxFlags::INO).union(StatxFlags::MNT_ID);
 
-/// What the file or directory is that a call synchronizes, without taking it over.
+/// Looks at the file or directory that a call synchronizes, without taking it over.
 pub(crate) fn look(notice: &Notice) -> Result<Look, Missing> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     match statx(CWD, path_of(notice.thread, notice.fd), flags, LOOKED_AT) {
@@ -56,7 +56,7 @@ pub(crate) fn look(notice: &Notice) -> Result<Look, Missing> {
     }
 }
 
-/// The file or directory that a call synchronizes.
+/// Takes over the file or directory that a call synchronizes.
 pub(crate) fn fetch(listener: RawFd, notice: &Notice) -> Result<Fetched, Missing> {
     let caller = open_thread(notice.thread).ok_or(Missing::Denied)?;
     // Only a call that still waits has the thread that it names.
@@ -99,12 +99,12 @@ impl Look {
     }
 }
 
-/// Where the file of a thread's descriptor is found.
+/// Path in `/proc` of a thread's open file.
 pub(crate) fn path_of(thread: u32, fd: i32) -> CString {
     CString::new(format!("/proc/{thread}/fd/{fd}")).unwrap_or_default()
 }
 
-/// A descriptor of a thread. Before Linux 6.9 there are only those of processes.
+/// Opens a pidfd of a thread. Before Linux 6.9 there are only those of processes.
 fn open_thread(thread: u32) -> Option<OwnedFd> {
     match pidfd_open(thread, libc::PIDFD_THREAD) {
         Err(Errno::INVAL) => {

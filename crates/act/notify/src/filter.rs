@@ -1,20 +1,20 @@
-//! The filter of system calls: which ones are notified, for every architecture that the kernel runs programs of.
+//! The filter of system calls: chooses the notified ones, for every architecture that the kernel runs programs of.
 //!
-//! `msync` is not among them: its file has no descriptor, so its data cannot be written early, and held without that a
-//! call does harm. The filter looks at numbers only, never at arguments, so that the kernel remembers which numbers
-//! always pass (its cache of actions, Linux 5.11).
+//! `msync` is not among them: its file has no descriptor, so its data cannot be written early. A call that is held
+//! without an early write does harm. The filter looks at numbers only, never at arguments. So the kernel remembers the
+//! numbers that always pass (its cache of actions, Linux 5.11).
 
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
 use luc_gate::figures::CallKind;
 
-/// The numbers of one architecture.
+/// Numbers of the notified calls on one architecture.
 struct Numbers {
     architecture: u32,
     fsync: u32,
     fdatasync: u32,
 }
 
-/// The calls that are notified, by the names that libseccomp and profiles of containers have for them.
+/// Names of the notified calls, as libseccomp and profiles of containers write them.
 pub const NAMES: [&str; 2] = ["fsync", "fdatasync"];
 
 /// The bit of x32's numbers, which share an architecture with x86-64's.
@@ -46,7 +46,7 @@ const fn numbers(architecture: u32, fsync: u32, fdatasync: u32) -> Numbers {
     Numbers { architecture, fsync, fdatasync }
 }
 
-/// Where `nr` and `arch` are in `struct seccomp_data`.
+/// Offsets of `nr` and `arch` in `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 
@@ -99,7 +99,7 @@ fn jump(k: u32, equal: u8, other: u8) -> libc::sock_filter {
 mod tests {
     use super::*;
 
-    /// What the filter says of a call, by a machine of the four instructions that it is made of.
+    /// The filter's decision on a call, by a machine of the four instructions that it is made of.
     fn run(architecture: u32, number: u32) -> u32 {
         let program = program();
         let (mut at, mut loaded) = (0, 0);

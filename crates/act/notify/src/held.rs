@@ -1,7 +1,7 @@
 //! The calls that wait for their answers, from the early write to the moment at which they may go on.
 //!
-//! All of them are looked at only if somebody may go: when it is time to, or when a round was released. So a call costs
-//! the same however many are held.
+//! They are looked at only if one may go: when its time has come, or when a round was released. So a call costs the same
+//! however many are held.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,18 +12,19 @@ use luc_gate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
 
 use crate::callers::{CallerId, Inode};
 use crate::kept::KeptFile;
+use crate::places::PlaceId;
 use crate::watcher::{Watched, Watcher};
 use crate::who::Who;
 
-/// How often a round is looked at that others than the callers held here take part in, in nanoseconds, where the watcher
-/// does not tell when they release it.
-const LOOK_FOR_OTHERS_NS: u64 = 200_000;
+/// Interval between two looks at a round that callers from elsewhere take part in, where the watcher does not notice its
+/// release.
+const OTHERS_LOOK_INTERVAL_NS: u64 = 200_000;
 
-/// Others are reckoned with for this long after they were seen, in nanoseconds.
-const OTHERS_NS: u64 = 5_000_000_000;
+/// Time for which callers from elsewhere are expected after they were last seen.
+const OTHERS_EXPECTED_NS: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct NotifiedCall {
     pub(crate) who: Who,
     pub(crate) caller: CallerId,
     pub(crate) kind: CallKind,
@@ -33,15 +34,13 @@ pub(crate) struct Call {
 /// A call that waits for its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    pub(crate) call: Call,
+    pub(crate) call: NotifiedCall,
     pub(crate) file: Arc<KeptFile>,
-    /// Which file that is.
     pub(crate) inode: Inode,
-    /// Its place; `None` if it has none.
-    pub(crate) place: Option<usize>,
-    /// Whether to close the file may wait for a server.
+    pub(crate) place: Option<PlaceId>,
+    /// Whether closing the file may wait for a server.
     pub(crate) is_servers: bool,
-    /// How long its data took to be written.
+    /// Time that writing its data took.
     pub(crate) written_back_ns: u64,
 }
 
@@ -49,8 +48,16 @@ pub(crate) struct Held {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub(crate) rounds: &'static Rounds,
-    /// What they are for.
+    /// Need that the rounds serve.
     pub(crate) of: Needs,
+}
+
+/// Way in which a call joins a round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JoinRequest<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) role: Role,
+    pub(crate) limits: &'a Limits,
 }
 
 /// A call that may go on.
@@ -60,7 +67,7 @@ pub(crate) struct Gone {
     pub(crate) held: Held,
     /// The round that it was in.
     pub(crate) room: Room,
-    /// Its way through that.
+    /// Its way through the round.
     pub(crate) joined: Joined,
 }
 
@@ -70,29 +77,27 @@ pub(crate) struct HeldCalls {
     calls: BTreeMap<u64, (Held, Option<InRound>)>,
     /// The rounds that callers wait in, as they were at the last look.
     gathering: Vec<Gathering>,
-    /// When all calls are looked at next.
+    /// Time of the next look at all calls.
     look_ns: u64,
-    /// When others than the callers held here were last seen in a round.
+    /// Time at which callers from elsewhere were last seen in a round.
     others_ns: u64,
-    /// Tells when they release one.
+    /// Notices that they release one.
     watcher: Option<Watcher>,
 }
 
-/// A call in a round.
 #[derive(Clone, Copy, Debug)]
 struct InRound {
     room: Room,
     waiting: Waiting,
 }
 
-/// A round that callers wait in.
 #[derive(Debug)]
 struct Gathering {
     rounds: &'static Rounds,
     generation: u32,
-    /// How many of its callers are held here.
+    /// Number of its callers that are held here.
     callers: u32,
-    /// Those of their calls that go as soon as it is released.
+    /// Those of their calls that go as soon as the round is released.
     calls: Vec<Watched>,
 }
 
@@ -121,7 +126,6 @@ impl HeldCalls {
         self.calls.insert(id, (held, None));
     }
 
-    /// A call that waits.
     pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Held> {
         self.calls.get_mut(&id).map(|(held, _)| held)
     }
@@ -132,25 +136,20 @@ impl HeldCalls {
     }
 
     /// Brings a call whose data is written into a round.
-    pub(crate) fn join(
-        &mut self,
-        id: u64,
-        room: Room,
-        (policy, role, limits): (&Policy, Role, &Limits),
-        now_ns: u64,
-    ) {
+    pub(crate) fn join(&mut self, id: u64, room: Room, request: JoinRequest<'_>, now_ns: u64) {
         let Some((held, _)) = self.calls.get(&id) else {
             return;
         };
+        let JoinRequest { policy, role, limits } = request;
         let mut waiting = room.rounds.arrive(policy, role, now_ns, limits);
         match room.rounds.look(policy, &mut waiting, now_ns) {
             // It has filled the round, or its time is up: others go with it.
             Next::Go(_) => self.look_ns = 0,
             Next::WakeAt(ns) => {
                 self.look_ns = self.look_ns.min(ns);
-                note(&mut self.gathering, room.rounds, &waiting, (id, held));
+                note_gathering(&mut self.gathering, room.rounds, &waiting, id, held);
                 if self.misses_others(now_ns) {
-                    self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
+                    self.look_ns = self.look_ns.min(now_ns + OTHERS_LOOK_INTERVAL_NS);
                 }
             }
         }
@@ -159,7 +158,7 @@ impl HeldCalls {
         }
     }
 
-    /// Takes out whoever may go on at `now_ns`.
+    /// Takes out the calls that may go on at `now_ns`.
     pub(crate) fn take_ready(&mut self, policy: &Policy, now_ns: u64) -> Vec<Gone> {
         let was_released =
             |gathering: &Gathering| gathering.rounds.gathering().0 != gathering.generation;
@@ -177,12 +176,12 @@ impl HeldCalls {
         }
     }
 
-    /// When to ask again; `u64::MAX` if only an event changes anything.
+    /// Time of the next look; `u64::MAX` if only an event changes anything.
     pub(crate) fn look_ns(&self) -> u64 {
         self.look_ns
     }
 
-    /// Looks at each call in a round once, and takes out whoever may go.
+    /// Looks at each call in a round once, and takes out those that may go.
     fn look(&mut self, policy: &Policy, now_ns: u64) -> Vec<Gone> {
         let mut gone = Vec::new();
         self.look_ns = u64::MAX;
@@ -196,7 +195,7 @@ impl HeldCalls {
                 Next::WakeAt(ns) => {
                     self.look_ns = self.look_ns.min(ns);
                     if !waiting.is_released() {
-                        note(&mut self.gathering, room.rounds, waiting, (id, held));
+                        note_gathering(&mut self.gathering, room.rounds, waiting, id, held);
                     }
                 }
             }
@@ -208,12 +207,12 @@ impl HeldCalls {
             self.others_ns = now_ns;
         }
         if self.misses_others(now_ns) && !self.gathering.is_empty() {
-            self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
+            self.look_ns = self.look_ns.min(now_ns + OTHERS_LOOK_INTERVAL_NS);
         }
         gone
     }
 
-    /// Whether others than the callers held here may release these rounds without a word.
+    /// Whether callers from elsewhere may release these rounds unnoticed.
     fn misses_others(&mut self, now_ns: u64) -> bool {
         if !self.sees_others(now_ns) {
             return false;
@@ -227,17 +226,17 @@ impl HeldCalls {
         !self.gathering.iter().all(is_watched)
     }
 
-    /// Whether others than the callers held here have been in these rounds of late.
+    /// Whether callers from elsewhere were in these rounds recently.
     fn sees_others(&mut self, now_ns: u64) -> bool {
         let has_others = |gathering: &Gathering| gathering.rounds.gathering().1 > gathering.callers;
         if self.gathering.iter().any(has_others) {
             self.others_ns = now_ns;
         }
-        self.others_ns != 0 && now_ns.saturating_sub(self.others_ns) < OTHERS_NS
+        self.others_ns != 0 && now_ns.saturating_sub(self.others_ns) < OTHERS_EXPECTED_NS
     }
 }
 
-/// Whether callers that are not held here were released with one that goes; `gone` are all that go from here.
+/// Whether callers from elsewhere were released with this call. `gone` are all calls that go from here.
 fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
     let generation = one.joined.generation;
     let is_with = |other: &&Gone| {
@@ -247,12 +246,13 @@ fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
     one.room.rounds.released_in(generation) as usize > from_here
 }
 
-/// Notes that a caller waits in a round that gathers, with this call.
-fn note(
+/// Notes that a caller waits with this call in a round that gathers.
+fn note_gathering(
     all: &mut Vec<Gathering>,
     rounds: &'static Rounds,
     waiting: &Waiting,
-    (id, held): (u64, &Held),
+    id: u64,
+    held: &Held,
 ) {
     let generation = waiting.generation();
     let is_this = |gathering: &Gathering| {
@@ -280,13 +280,13 @@ mod tests {
         Held {
             file: Arc::new(KeptFile::new(file.into(), who)),
             inode: Inode::default(),
-            call: Call {
+            call: NotifiedCall {
                 who,
                 caller: CallerId::default(),
                 kind: CallKind::Fsync,
                 called_ns: sys::now_ns(),
             },
-            place: Some(0),
+            place: Some(PlaceId(0)),
             is_servers: false,
             written_back_ns: 0,
         }
@@ -302,6 +302,10 @@ mod tests {
 
     const LIMITS: Limits = Limits { longest_ns: 20_000_000, own_call_ns: 0 };
 
+    fn member(policy: &Policy) -> JoinRequest<'_> {
+        JoinRequest { policy, role: Role::Member, limits: &LIMITS }
+    }
+
     #[test]
     fn all_of_a_round_go_when_its_timer_runs_out_and_none_before() {
         let policy: Policy = "delay:5ms".parse().unwrap();
@@ -310,7 +314,7 @@ mod tests {
         let now_ns = sys::now_ns();
         for id in 1..=3 {
             calls.insert(id, call(id as u32));
-            calls.join(id, room, (&policy, Role::Member, &LIMITS), now_ns);
+            calls.join(id, room, member(&policy), now_ns);
         }
         // One whose data is not written yet.
         calls.insert(4, call(4));
@@ -330,7 +334,7 @@ mod tests {
         let room = Room { rounds, of: Needs::Commit };
         let mut calls = HeldCalls::new(None);
         calls.insert(1, call(1));
-        calls.join(1, room, (&policy, Role::Member, &LIMITS), sys::now_ns());
+        calls.join(1, room, member(&policy), sys::now_ns());
         // Another caller sleeps in the round; the first one here has the timer, which runs out for both.
         let other = std::thread::spawn(move || rounds.join(&policy, Role::Member, &LIMITS));
         while rounds.gathering().1 < 2 {
@@ -338,7 +342,7 @@ mod tests {
         }
         let now_ns = sys::now_ns();
         assert!(calls.look(&policy, now_ns).is_empty());
-        assert!(calls.look_ns() <= now_ns + LOOK_FOR_OTHERS_NS);
+        assert!(calls.look_ns() <= now_ns + OTHERS_LOOK_INTERVAL_NS);
         other.join().unwrap();
         assert_eq!(calls.take_ready(&policy, sys::now_ns()).len(), 1);
         assert!(calls.is_empty());
@@ -354,18 +358,18 @@ mod tests {
         let both_join = |first: &mut HeldCalls, second: &mut HeldCalls, now_ns: u64| {
             for (calls, id) in [(&mut *first, 1), (&mut *second, 2)] {
                 calls.insert(id, call(id as u32));
-                calls.join(id, room, (&policy, Role::Member, &LIMITS), now_ns);
+                calls.join(id, room, member(&policy), now_ns);
             }
             (first.look_ns(), second.look_ns())
         };
         // The second finds the first there; the first cannot know of anybody yet.
         let (_, second_looks_ns) = both_join(&mut first, &mut second, now_ns);
-        assert!(second_looks_ns <= now_ns + LOOK_FOR_OTHERS_NS);
+        assert!(second_looks_ns <= now_ns + OTHERS_LOOK_INTERVAL_NS);
         let later_ns = now_ns + 6_000_000;
         assert_eq!(first.take_ready(&policy, later_ns).len(), 1);
         assert_eq!(second.take_ready(&policy, later_ns).len(), 1);
         // From then on it does.
         let (first_looks_ns, _) = both_join(&mut first, &mut second, later_ns);
-        assert!(first_looks_ns <= later_ns + LOOK_FOR_OTHERS_NS);
+        assert!(first_looks_ns <= later_ns + OTHERS_LOOK_INTERVAL_NS);
     }
 }

@@ -1,8 +1,8 @@
-//! A process that holds the listener beside the supervisor, and lets all calls pass when that one is gone.
+//! A process that holds the listener beside the supervisor, and lets all calls pass when the supervisor is gone.
 //!
 //! With the last holder of the listener gone every notified call fails with ENOSYS, and databases panic. So the keeper
-//! sleeps until the supervisor dies, stands still with calls in its hands, or ends while programs go on; then it answers
-//! whatever was received and not answered, and lets every further call continue. It ends with the last process that is
+//! sleeps until the supervisor dies, stands still with calls in its hands, or ends while programs go on. Then it answers
+//! the calls that were received and not answered, and lets every further call continue. It ends with the last process
 //! under the filter.
 //!
 //! It is forked and executes nothing: from the fork on it makes system calls only. It allocates nothing, takes no lock
@@ -19,42 +19,42 @@ use crate::pass;
 use crate::runtime;
 use crate::uapi::{self, Answer, Waiting, polled};
 
-/// How long a supervisor with calls in its hands may show no sign of work, in milliseconds: twice this at most.
+/// Interval at which the keeper looks for signs of work. A supervisor with calls in its hands may show none for twice this
+/// time at most.
 const TICK_MS: i32 = 250;
 
-/// The name of its process.
-const KEEPER: &std::ffi::CStr = c"luc-keeper";
+const PROCESS_NAME: &std::ffi::CStr = c"luc-keeper";
 
-/// How long the end of a keeper that nobody needs is waited for, in milliseconds.
-const END_MS: i32 = 2000;
+/// Timeout for the end of a keeper that nobody needs.
+const END_TIMEOUT_MS: i32 = 2000;
 
-/// Whence a keeper has its listener.
+/// Origin of a keeper's listener.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// From the process that becomes the program, over this socket; it waits until the keeper has it.
+    /// The process that becomes the program sends it over this socket, and waits until the keeper has it.
     Child(BorrowedFd<'a>),
-    /// From the supervisor itself, which has lost its first keeper.
+    /// The supervisor itself has it, and has lost its first keeper.
     Own(BorrowedFd<'a>),
-    /// From whatever container runtime connects first to this listening socket.
+    /// The first container runtime that connects to this listening socket sends it.
     Runtime(BorrowedFd<'a>),
 }
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pid: Pid,
-    /// Whether its end was taken note of.
+    /// Whether its exit status was collected.
     is_reaped: bool,
     /// Readable when it has ended.
     pub(crate) ended: OwnedFd,
-    /// The page that it reads.
+    /// The pages that it reads.
     _ledger: Arc<SharedLedger>,
 }
 
 impl Keeper {
-    /// Starts a keeper that looks at the other end of `control`: closed, the supervisor is gone.
+    /// Starts a keeper that watches the other end of `control`: when it closes, the supervisor is gone.
     ///
     /// # Errors
-    /// If there can be no further process.
+    /// There can be no further process.
     pub(crate) fn start(
         ledger: &Arc<SharedLedger>,
         control: BorrowedFd<'_>,
@@ -64,9 +64,9 @@ impl Keeper {
         // SAFETY: the child makes async-signal-safe calls only, and never returns.
         let pid = match unsafe { libc::fork() } {
             0 => {
-                let kept =
-                    Kept { control: control.as_raw_fd(), supervisor: supervisor.as_raw_fd() };
-                run(ledger, &kept, source)
+                let lifelines =
+                    Lifelines { control: control.as_raw_fd(), supervisor: supervisor.as_raw_fd() };
+                run(ledger, &lifelines, source)
             }
             pid => pid,
         };
@@ -88,11 +88,11 @@ impl Keeper {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// Waits for its end, if that comes soon; else it stays, and init takes it over.
+    /// Waits for its end for [`END_TIMEOUT_MS`]. A keeper that goes on stays, and init takes it over.
     pub(crate) fn wait(self) {
         let mut polled = polled(self.ended.as_raw_fd(), libc::POLLIN);
         // SAFETY: one `pollfd`, valid for writes.
-        if unsafe { libc::poll(&raw mut polled, 1, END_MS) } > 0 {
+        if unsafe { libc::poll(&raw mut polled, 1, END_TIMEOUT_MS) } > 0 {
             self.reap();
         }
     }
@@ -110,7 +110,7 @@ impl Keeper {
     }
 }
 
-/// Keepers that go on without anybody who would take note of their ends.
+/// Keepers that go on and whose exit status nobody else collects.
 static LEFT: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 impl Drop for Keeper {
@@ -122,7 +122,7 @@ impl Drop for Keeper {
     }
 }
 
-/// Takes note of the ends of keepers that were left. Else each would stay as a process.
+/// Collects the exit status of keepers that were left. Else each would stay as a zombie.
 fn reap_left() {
     left().retain(|&keeper| {
         // SAFETY: this process' own child, which nobody else waits for.
@@ -134,33 +134,34 @@ fn left() -> MutexGuard<'static, Vec<i32>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Descriptors that a keeper keeps beside its source.
-struct Kept {
+/// Descriptors of a keeper beside its source.
+struct Lifelines {
     control: RawFd,
     supervisor: RawFd,
 }
 
-fn run(ledger: &Ledger, kept: &Kept, source: Source<'_>) -> ! {
+fn run(ledger: &Ledger, lifelines: &Lifelines, source: Source<'_>) -> ! {
     let first = match source {
         Source::Child(socket) | Source::Own(socket) | Source::Runtime(socket) => socket.as_raw_fd(),
     };
-    settle(ledger, [kept.control, kept.supervisor, first]);
+    settle(ledger, [lifelines.control, lifelines.supervisor, first]);
     let listener = match source {
         Source::Own(listener) => Some(listener.as_raw_fd()),
-        Source::Child(socket) => adopt(socket.as_raw_fd(), kept.control),
+        Source::Child(socket) => adopt(socket.as_raw_fd(), lifelines.control),
         Source::Runtime(socket) => {
-            runtime::adopt(socket.as_raw_fd(), kept.control, kept.supervisor)
+            runtime::adopt(socket.as_raw_fd(), lifelines.control, lifelines.supervisor)
         }
     };
     let Some(listener) = listener else { end() };
-    if !ledger.has_begun() && !begin(ledger, listener, kept.control) {
+    if !ledger.has_begun() && !begin(ledger, listener, lifelines.control) {
         end();
     }
-    watch(ledger, kept, listener)
+    watch(ledger, lifelines, listener)
 }
 
 /// Takes the listener over from the process that becomes the program, hands it on to the supervisor, and tells the
-/// process to go on. `None` if there is no filter, and so nothing to keep. The process then makes a first call, of no file.
+/// process to go on. The process then makes a first call, of no file. `None` if there is no filter, and so nothing to
+/// keep.
 fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
     let (status, listener) = pass::receive(child).ok()?;
     let listener = listener.map(|listener| {
@@ -176,11 +177,12 @@ fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
     listener
 }
 
-/// Lets the first call of all pass, so that the ledger has a number before the supervisor receives one: the kernel draws
-/// the first number at random, and a supervisor may be killed before it has noted any. Then tells the supervisor, which has
-/// waited. `false` if nobody is left to make a call.
+/// Lets the first call of all pass, then tells the waiting supervisor. `false` if nobody is left to make a call.
 ///
-/// Wherever this keeper is killed, the next one goes on: what was received is in the ledger's room, and it is noted only
+/// So the ledger has a number before the supervisor receives a call: the kernel draws the first number at random, and a
+/// supervisor may be killed before it has noted any.
+///
+/// Wherever this keeper is killed, the next one goes on: the received call is in the ledger's room, and it is noted only
 /// when it has been answered.
 fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
     let first = loop {
@@ -203,11 +205,14 @@ fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
     true
 }
 
-fn watch(ledger: &Ledger, kept: &Kept, listener: RawFd) -> ! {
+fn watch(ledger: &Ledger, lifelines: &Lifelines, listener: RawFd) -> ! {
     let mut beats = ledger.beats();
     loop {
-        let mut polled =
-            [polled(listener, 0), polled(kept.control, 0), polled(kept.supervisor, libc::POLLIN)];
+        let mut polled = [
+            polled(listener, 0),
+            polled(lifelines.control, 0),
+            polled(lifelines.supervisor, libc::POLLIN),
+        ];
         // SAFETY: three `pollfd`s, valid for writes.
         unsafe { libc::poll(polled.as_mut_ptr(), 3, TICK_MS) };
         let [of_listener, of_control, of_supervisor] = polled;
@@ -252,7 +257,7 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
     }
 }
 
-/// Has a signal interrupt what this process waits for, after so many milliseconds; 0: none.
+/// Has a signal interrupt this process' waiting after `ms` milliseconds; 0: never.
 fn alarm_in(ms: i32) {
     let time = |ms: i32| libc::timeval { tv_sec: 0, tv_usec: libc::suseconds_t::from(ms) * 1000 };
     // Again and again: the first one may come before it waits.
@@ -263,7 +268,7 @@ fn alarm_in(ms: i32) {
 
 extern "C" fn wake_up(_: libc::c_int) {}
 
-/// Ends a keeper whose supervisor is gone, and answers what that had in its hands.
+/// Ends a keeper whose supervisor is gone, and answers the calls that the supervisor had in its hands.
 pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
     if let Some(keeper) = i32::try_from(keeper).ok().and_then(Pid::from_raw)
         && let Ok(process) = pidfd_open(keeper, PidfdFlags::empty())
@@ -272,7 +277,7 @@ pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
     {
         let mut polled = polled(process.as_raw_fd(), libc::POLLIN);
         // SAFETY: one `pollfd`, valid for writes.
-        unsafe { libc::poll(&raw mut polled, 1, END_MS) };
+        unsafe { libc::poll(&raw mut polled, 1, END_TIMEOUT_MS) };
     }
     if let Some(first) = ledger.first().received().filter(|_| !ledger.has_begun()) {
         ledger.answer(listener, first);
@@ -286,12 +291,12 @@ pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
 /// Whether a process number is still a keeper's.
 fn is_keeper(process: Pid) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{}/comm", process.as_raw_nonzero()));
-    name.is_ok_and(|name| name.trim_end() == KEEPER.to_str().unwrap_or_default())
+    name.is_ok_and(|name| name.trim_end() == PROCESS_NAME.to_str().unwrap_or_default())
 }
 
-/// Leaves everything of the supervisor's behind but `kept`: its session, signals, open files.
+/// Leaves the supervisor's session, signals and open files behind, except the descriptors in `kept`.
 fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
-    // Sorted by hand: three numbers, and no code that may panic.
+    // 1. Descriptors. Sorted by hand: three numbers, and no code that may panic.
     let [a, b, c] = &mut kept;
     for _ in 0..2 {
         if *a > *b {
@@ -313,6 +318,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
         }
     }
     close(*c + 1, u32::MAX);
+    // 2. Session, signals, name, folder and OOM score.
     // SAFETY: plain numbers, a C string, and a full set of signals of this function's own.
     unsafe {
         // The terminal's and the shell's signals are for the supervisor, not for who has to outlive it.
@@ -325,7 +331,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
         action.sa_sigaction = wake_up as *const () as usize;
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        libc::prctl(libc::PR_SET_NAME, KEEPER.as_ptr());
+        libc::prctl(libc::PR_SET_NAME, PROCESS_NAME.as_ptr());
         libc::chdir(c"/".as_ptr());
         let fd = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if fd >= 0 {
@@ -333,6 +339,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
             libc::close(fd);
         }
     }
+    // 3. Memory.
     let local = 0_u8;
     // SAFETY: `mlock` changes nothing but that the pages stay.
     unsafe { libc::mlock(std::ptr::from_ref(ledger).cast(), size_of::<Ledger>()) };
@@ -352,7 +359,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
     }
 }
 
-/// Keeps the page of `address` and those beside it in memory; without the right to, does nothing.
+/// Keeps the page of `address` and its neighbours in memory. Without the right to lock memory, does nothing.
 fn lock(address: usize) {
     const PAGE_BYTES: usize = 4096;
     let page = address & !(PAGE_BYTES - 1);

@@ -1,8 +1,8 @@
-//! The file of a call that waits, kept until its answer: what was looked at is what is synchronized.
+//! The file of a call that waits, kept until its answer: the file that was looked at is the one that is synchronized.
 //!
-//! The kernel takes hold of a file as `fsync` begins. A call that is let go on looks its number up anew, and another
-//! thread may have closed it meanwhile, or have opened another file by it. So the two are compared before the answer.
-//! If they differ, the kept file is synchronized here, and the call is answered with what came of that.
+//! The kernel takes hold of a file as `fsync` begins. A call that is let go on looks its descriptor up anew. Meanwhile
+//! another thread may have closed it, or have opened another file by its number. So the two are compared before the answer.
+//! If they differ, the kept file is synchronized here, and the call is answered with the result.
 //!
 //! The file is closed just before the answer: a program that closes it next finds itself the last to do so.
 
@@ -21,93 +21,90 @@ use crate::who::Who;
 /// A call's open file.
 #[derive(Debug)]
 pub(crate) struct KeptFile {
-    place: Mutex<Place>,
+    state: Mutex<FileState>,
     who: Who,
 }
 
-/// Where the file is.
+/// Holder of the file.
 #[derive(Debug)]
-enum Place {
+enum FileState {
     Here(OwnedFd),
-    /// A thread that may wait is at it.
+    /// A thread that may wait works on it.
     Taken,
     /// Closed, as the call goes on.
     GivenUp,
 }
 
-/// What has become of a call's descriptor.
+/// State of a call's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Now {
-    /// It is the file that was looked at, which is not kept any more.
+    /// It still is the file that was looked at, which is not kept any more.
     Same,
-    /// It is closed, or another file, or it cannot be known.
+    /// It is closed, or another file, or this cannot be known.
     Other,
-    /// The calling thread has ended.
     Gone,
-    /// A thread is at the file that was looked at, and says what is to become of the call.
+    /// A thread works on the file that was looked at, and decides on the call.
     Taken,
 }
 
 impl KeptFile {
     pub(crate) fn new(file: OwnedFd, who: Who) -> Self {
-        Self { place: Mutex::new(Place::Here(file)), who }
+        Self { state: Mutex::new(FileState::Here(file)), who }
     }
 
-    /// Closes the file if the caller still has it by its number. One that was given up before counts as the same.
+    /// Closes the file if the caller still has it by its number. A file that was given up before counts as the same.
     pub(crate) fn give_up(&self) -> Now {
         let (now, same) = self.give_back();
         drop(same);
         now
     }
 
-    /// As [`give_up`](Self::give_up), but that the file is not closed: to do so may wait.
+    /// Gives the file up like [`give_up`](Self::give_up), but returns it instead of closing it: that may wait.
     pub(crate) fn give_back(&self) -> (Now, Option<OwnedFd>) {
-        let mut place = self.lock();
-        let now = match &*place {
-            Place::Here(file) => now(&self.who, file.as_fd()),
-            Place::Taken => Now::Taken,
-            Place::GivenUp => Now::Same,
+        let mut state = self.lock();
+        let now = match &*state {
+            FileState::Here(file) => compare(&self.who, file.as_fd()),
+            FileState::Taken => Now::Taken,
+            FileState::GivenUp => Now::Same,
         };
         if now != Now::Same {
             return (now, None);
         }
-        match mem::replace(&mut *place, Place::GivenUp) {
-            Place::Here(file) => (now, Some(file)),
-            Place::Taken | Place::GivenUp => (now, None),
+        match mem::replace(&mut *state, FileState::GivenUp) {
+            FileState::Here(file) => (now, Some(file)),
+            FileState::Taken | FileState::GivenUp => (now, None),
         }
     }
 
-    /// Takes the file out.
     pub(crate) fn take(&self) -> Option<OwnedFd> {
-        let mut place = self.lock();
-        if !matches!(*place, Place::Here(_)) {
+        let mut state = self.lock();
+        if !matches!(*state, FileState::Here(_)) {
             return None;
         }
-        match mem::replace(&mut *place, Place::Taken) {
-            Place::Here(file) => Some(file),
-            Place::Taken | Place::GivenUp => None,
+        match mem::replace(&mut *state, FileState::Taken) {
+            FileState::Here(file) => Some(file),
+            FileState::Taken | FileState::GivenUp => None,
         }
     }
 
-    /// Keeps the file again.
     pub(crate) fn keep(&self, kept: OwnedFd) {
-        *self.lock() = Place::Here(kept);
+        *self.lock() = FileState::Here(kept);
     }
 
-    /// Whether a thread is at it.
+    /// Whether a thread works on it.
     pub(crate) fn is_taken(&self) -> bool {
-        matches!(*self.lock(), Place::Taken)
+        matches!(*self.lock(), FileState::Taken)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FileState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Synchronizes a file as its caller would have.
+/// Synchronizes a file by the call that its caller made.
 ///
 /// # Errors
-/// Of the call.
+/// Those of the call.
 pub(crate) fn synchronize(file: BorrowedFd<'_>, kind: CallKind) -> Result<(), Errno> {
     match kind {
         CallKind::Fdatasync => rustix::fs::fdatasync(file),
@@ -115,8 +112,8 @@ pub(crate) fn synchronize(file: BorrowedFd<'_>, kind: CallKind) -> Result<(), Er
     }
 }
 
-/// What the descriptor of a call is now.
-fn now(who: &Who, file: BorrowedFd<'_>) -> Now {
+/// Compares the descriptor of a call with the kept file.
+fn compare(who: &Who, file: BorrowedFd<'_>) -> Now {
     const KCMP_FILE: i32 = 0;
     let numbers = [file.as_raw_fd(), who.fd].map(|number| number as libc::c_ulong);
     // SAFETY: plain numbers.
@@ -136,7 +133,7 @@ fn now(who: &Who, file: BorrowedFd<'_>) -> Now {
     }
 }
 
-/// Whether the descriptor of a call is of the same file at least, where the kernel compares no open files.
+/// Whether the descriptor of a call at least has the same inode, where the kernel compares no open files.
 fn is_same_inode(who: &Who, file: BorrowedFd<'_>) -> bool {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let theirs = statx(CWD, path_of(who.thread, who.fd), flags, StatxFlags::INO);

@@ -1,84 +1,84 @@
-//! The file system below an overlay, on which containers have their root: a file that was written to is one of the overlay's
-//! upper directory, and `fsync` of it commits the journal of that directory's file system.
+//! The file system below an overlay, on which containers have their root. A file that was written to is in the overlay's
+//! upper directory, and its `fsync` commits the journal of that directory's file system.
 //!
-//! The overlay has a device number of its own, and the kernel tells of the upper directory only by its path, among the
-//! options of the mount. So the path is looked up, once for each overlay, by a thread that may wait: in this process' own file systems, since whoever
-//! mounts a container's root does so on the host. A path that leads elsewhere here makes its callers wait for those of
-//! another journal, in bounds, and nothing else.
+//! The overlay has a device number of its own, and the kernel tells the upper directory only by its path, among the
+//! options of the mount. So a thread that may wait looks the path up, once for each overlay. It does so among this process'
+//! own mounts, because a container's root is mounted on the host. If the path leads elsewhere here, its callers wait for
+//! those of another journal, in bounds, and nothing worse happens.
 
 use std::os::fd::AsFd as _;
 
 use luc_host::mountinfo::{Mount, mounts_of};
 use rustix::fs::{Mode, OFlags, fstat, open};
 
-/// Devices that are looked at, at most: a program that mounts overlays without end is not to be followed.
-const REMEMBERED: usize = 64;
+/// Maximum number of devices: a program that mounts overlays without end is not followed.
+const MAX_DEVICES: usize = 64;
 
-/// How often the mount of a device is looked for.
-const MOST_MISSES: u32 = 16;
+/// Maximum number of searches for the mount of a device.
+const MAX_MISSES: u32 = 16;
 
-/// What is known of devices that are no block devices.
+/// Memory of devices that are no block devices.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
-    /// A device, and the one below it, if it is an overlay's.
+    /// Devices, each with the one below it if it is an overlay's.
     known: Vec<(u64, Option<u64>)>,
     /// The device that is being looked up.
     asked: Option<u64>,
-    /// Devices whose mount was not found, and how often.
+    /// Devices whose mount was not found, with the number of searches.
     missed: Vec<(u64, u32)>,
 }
 
-/// What is known of a device at once.
+/// Knowledge of a device without waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Below {
-    /// What is written to it is written to this one; `None` if that is no overlay's.
+    /// Device that its data is written to; `None` if it is no overlay's.
     Known(Option<u64>),
-    /// It is an overlay, of which nobody has found out yet. If there is a path, it is to be opened by who may wait.
+    /// An overlay that nobody has looked up yet. If there is a path, a thread that may wait is to open it.
     Unknown(Option<String>),
 }
 
 impl Layers {
-    /// The device that has what is written to another one; `None` if that is no overlay's, or not known yet.
+    /// The device that the data of `device` is written to; `None` if it is no overlay's, or not known yet.
     pub(crate) fn below(&self, device: u64) -> Option<u64> {
         let known = self.known.iter().find(|(known, _)| *known == device);
         known.and_then(|(_, below)| *below)
     }
 
-    /// What is below a device that a process has opened a file of by this mount. One path is opened at a time: it may lead
-    /// to a server that is dead.
+    /// The device below the device of a file that a process has opened by this mount. One path is opened at a time: it may
+    /// lead to a dead server.
     pub(crate) fn find(&mut self, device: u64, mount: u64, process: u32) -> Below {
         let known = self.known.iter().find(|(known, _)| *known == device);
         if let Some((_, below)) = known {
             return Below::Known(*below);
         }
-        if self.known.len() >= REMEMBERED {
+        if self.known.len() >= MAX_DEVICES {
             return Below::Known(None);
         }
-        let path = match upper(mount, process) {
+        let path = match upper_directory(mount, process) {
             Some(Some(path)) => path,
             Some(None) => {
                 self.known.push((device, None));
                 return Below::Known(None);
             }
             // Its process has ended, or the mount is another namespace's.
-            None => return self.misses(device),
+            None => return self.note_miss(device),
         };
         let is_first = self.asked.is_none();
         self.asked = self.asked.or(Some(device));
         Below::Unknown(is_first.then_some(path))
     }
 
-    /// The mount of a device was not found: after some times it is taken for no overlay's.
-    fn misses(&mut self, device: u64) -> Below {
+    /// Notes that the mount of a device was not found. After [`MAX_MISSES`] times it counts as no overlay's.
+    fn note_miss(&mut self, device: u64) -> Below {
         let of_device = self.missed.iter().position(|(missed, _)| *missed == device);
         let index = of_device.unwrap_or_else(|| {
-            self.missed.truncate(REMEMBERED - 1);
+            self.missed.truncate(MAX_DEVICES - 1);
             self.missed.insert(0, (device, 0));
             0
         });
         if let Some((_, times)) = self.missed.get_mut(index) {
             *times += 1;
-            if *times < MOST_MISSES {
+            if *times < MAX_MISSES {
                 return Below::Unknown(None);
             }
             self.known.push((device, None));
@@ -86,7 +86,7 @@ impl Layers {
         Below::Known(None)
     }
 
-    /// Notes the device below another, of which the path was opened.
+    /// Notes the device below the one that was asked for.
     pub(crate) fn learn(&mut self, below: Option<u64>) {
         if let Some(device) = self.asked.take() {
             self.known.push((device, below));
@@ -101,9 +101,9 @@ pub(crate) fn device_of(path: &str) -> Option<u64> {
     Some(fstat(directory.as_fd()).ok()?.st_dev)
 }
 
-/// The path of the upper directory of the overlay of this mount, if it is one; `None` if the mount is not found.
+/// The path of the upper directory of this mount, if it is an overlay's; `None` if the mount is not found.
 #[expect(clippy::option_option, reason = "not found is not the same as none")]
-fn upper(mount: u64, process: u32) -> Option<Option<String>> {
+fn upper_directory(mount: u64, process: u32) -> Option<Option<String>> {
     let mounts = mounts_of(process).ok()?;
     let mount = mounts.iter().find(|known| known.id == mount)?;
     Some(upper_path(mount).map(str::to_owned))
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_mount_that_is_not_found_is_looked_for_again() {
         let mut layers = Layers::default();
-        for _ in 1..MOST_MISSES {
+        for _ in 1..MAX_MISSES {
             let below = layers.find(7, u64::MAX, std::process::id());
             assert_eq!(below, Below::Unknown(None));
         }

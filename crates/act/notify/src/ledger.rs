@@ -1,4 +1,4 @@
-//! What the supervisor tells the keeper: pages that both have mapped.
+//! Messages of the supervisor to the keeper: pages that both have mapped.
 
 use std::io;
 use std::ops::Deref;
@@ -12,56 +12,55 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use crate::callers::Inode;
 use crate::uapi::{self, Answer, SharedRoom};
 
-/// Calls that the supervisor may have received and not noted when it was killed, or noted in another order.
-const UNNOTED: u64 = 2048;
+/// Maximum number of calls that a killed supervisor may have received and not noted, or noted in another order.
+const MAX_UNNOTED_CALLS: u64 = 2048;
 
-/// The keeper answers no more numbers than this at once: a damaged ledger must not keep it busy for ever.
-const MOST_ANSWERED: u64 = 1 << 20;
+/// Maximum number of calls that the keeper answers at once: a damaged ledger must not keep it busy for ever.
+const MAX_ANSWERED_CALLS: u64 = 1 << 20;
 
-/// Calls of a listener that wait for an answer at once, at most.
-pub(crate) const MOST_HELD: usize = 512;
+/// Maximum number of a listener's calls that wait for an answer.
+pub(crate) const MAX_HELD_CALLS: usize = 512;
 
-/// Threads that receive calls.
 pub(crate) const RECEIVERS: usize = 2;
 
-/// Errors that are kept for their callers, at most.
-const MOST_LOST: usize = 32;
+/// Maximum number of errors kept for their callers.
+const MAX_LOST_ERRORS: usize = 32;
 
-/// The pages. All zeros is their beginning.
+/// The shared pages. All zeros is the initial state.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// The number of the call that was received last.
+    /// Number of the call that was received last.
     last: AtomicU64,
-    /// The newest call that is answered or among `held`.
+    /// Newest call that is answered or among `held`.
     handled: AtomicU64,
-    /// Calls that were received and are neither.
+    /// Number of calls that were received and are neither.
     open: AtomicU32,
-    /// The call that each receiver is at; 0 is none.
+    /// Current call of each receiver; 0 is none.
     sorted: [AtomicU64; RECEIVERS],
-    /// Calls that wait for an answer.
+    /// Number of calls that wait for an answer.
     waiting: AtomicU32,
     /// Counts up as long as the supervisor works.
     beats: AtomicU32,
     /// The keeper's process number.
     keeper: AtomicU32,
-    /// Filters of system calls that the first process under the filter was under when it had been set.
+    /// Number of filters of system calls on the first process once the filter was set.
     filters: AtomicU32,
-    /// The first call of all, which a keeper receives.
+    /// Room for the first call of all, which a keeper receives.
     first: SharedRoom,
     /// Errors that no caller has been told yet.
-    lost: [Lost; MOST_LOST],
-    /// The numbers of calls that wait for an answer; 0 is none.
-    held: [AtomicU64; MOST_HELD],
+    lost: [Lost; MAX_LOST_ERRORS],
+    /// Numbers of the calls that wait for an answer; 0 is none.
+    held: [AtomicU64; MAX_HELD_CALLS],
 }
 
-/// An error that only an early write was told: the program's own call would return 0.
+/// An error that only an early write was told. The program's own call would return 0.
 #[repr(C)]
 #[derive(Debug)]
 struct Lost {
     state: AtomicU32,
     errno: AtomicU32,
-    /// The call that is to return it; 0 if that has ended without.
+    /// Call that is to return it; 0 if that call has ended without it.
     call: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
@@ -78,7 +77,6 @@ impl Lost {
 }
 
 impl Ledger {
-    /// Notes that a call was received.
     pub(crate) fn received(&self, id: u64) {
         self.open.fetch_add(1, SeqCst);
         if self.last.fetch_max(id, SeqCst) == 0 {
@@ -112,7 +110,7 @@ impl Ledger {
         self.last.load(SeqCst) != 0
     }
 
-    /// Notes that a call that was received is answered or held. Once for each: two threads receive, so that one may be
+    /// Notes that a received call is answered or held, once for each call. Two threads receive, so a newer call may be noted
     /// before an older one.
     pub(crate) fn handled(&self, id: u64) {
         self.handled.fetch_max(id, SeqCst);
@@ -120,7 +118,7 @@ impl Ledger {
         let _ = self.open.fetch_update(SeqCst, SeqCst, |open| open.checked_sub(1));
     }
 
-    /// Notes that a call waits; whether there was room for it.
+    /// Notes that a call waits. Returns whether there was room for it.
     pub(crate) fn holds(&self, id: u64) -> bool {
         let free = self.held.iter().find(|held| held.load(Relaxed) == 0);
         let Some(free) = free else {
@@ -182,25 +180,25 @@ impl Ledger {
         self.filters.store(filters, SeqCst);
     }
 
-    /// How many these were; 0 if nobody has looked.
+    /// Number of these filters; 0 if nobody has looked.
     pub(crate) fn filters(&self) -> u32 {
         self.filters.load(SeqCst)
     }
 
-    /// The numbers of all calls that may wait for an answer: those that are held or being sorted, however old they are, and
-    /// those around the last ones. Numbers count up by one, so a call that was received and never noted is among them, too.
+    /// Numbers of all calls that may wait for an answer: those that are held or being sorted, however old, and those around
+    /// the last ones. Numbers count up by one, so a call that was received and never noted is among them.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = u64> {
         let held = self.held.iter().chain(&self.sorted);
         let held = held.map(|held| held.load(SeqCst));
-        let first = self.handled.load(SeqCst).saturating_sub(UNNOTED);
-        let last = self.last.load(SeqCst).saturating_add(UNNOTED);
+        let first = self.handled.load(SeqCst).saturating_sub(MAX_UNNOTED_CALLS);
+        let last = self.last.load(SeqCst).saturating_add(MAX_UNNOTED_CALLS);
         // What lies between was answered by who received it, as the event loop stood still.
-        let middle = last.saturating_sub(MOST_ANSWERED).max(first);
-        let before = first..middle.min(first.saturating_add(MOST_ANSWERED));
+        let middle = last.saturating_sub(MAX_ANSWERED_CALLS).max(first);
+        let before = first..middle.min(first.saturating_add(MAX_ANSWERED_CALLS));
         held.filter(|&id| id != 0).chain(before).chain(middle..=last)
     }
 
-    /// Keeps an error until a caller has been told. One that finds no room is told to the call alone.
+    /// Keeps an error until a caller has been told. An error without room is told to its call alone.
     pub(crate) fn lose(&self, call: u64, file: Inode, errno: i32) {
         let take = |lost: &&Lost| {
             let taken = (Lost::FREE, Lost::TAKEN);
@@ -240,7 +238,7 @@ impl Ledger {
         }
     }
 
-    /// Answers a call of a file with the error that a call before it was not told; whether there was one.
+    /// Answers a call of a file with an error that an earlier call was not told. Returns whether there was one.
     pub(crate) fn tell_lost(&self, listener: RawFd, id: u64, file: Inode) -> bool {
         let is_of_file = |lost: &&Lost| {
             lost.is_filled()
@@ -263,7 +261,7 @@ impl Ledger {
 }
 
 impl Lost {
-    /// Answers a call with the error. A call that is gone was not told, so the next one of the file is to be.
+    /// Answers a call with the error. If the call is gone, the error is kept for the next call of the file.
     fn tell(&self, listener: RawFd, id: u64) {
         let errno = self.errno.load(SeqCst) as i32;
         match uapi::answer(listener, id, Answer::Fail(errno)) {
@@ -283,28 +281,28 @@ unsafe impl Send for SharedLedger {}
 unsafe impl Sync for SharedLedger {}
 
 impl SharedLedger {
-    /// A fresh one.
+    /// Maps a new ledger that only this process and its children see.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// There is no memory.
     pub(crate) fn new() -> io::Result<Self> {
         Self::map(libc::MAP_ANONYMOUS, -1)
     }
 
-    /// One that outlives this process, with the file that has it. `name` is for people.
+    /// Makes a ledger that outlives this process, and the file that has it. `name` is for people.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// There is no memory.
     pub(crate) fn lasting(name: &str) -> io::Result<(Self, OwnedFd)> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         ftruncate(&file, size_of::<Ledger>() as u64)?;
         Ok((Self::of(&file)?, file))
     }
 
-    /// That of a file that [`lasting`](Self::lasting) has made.
+    /// Maps the ledger of a file that [`lasting`](Self::lasting) has made.
     ///
     /// # Errors
-    /// If it has another size.
+    /// The file has another size.
     pub(crate) fn of(file: &OwnedFd) -> io::Result<Self> {
         if fstat(file)?.st_size as usize != size_of::<Ledger>() {
             return Err(io::ErrorKind::InvalidData.into());
@@ -412,15 +410,15 @@ mod tests {
         let ledger = SharedLedger::new().unwrap();
         ledger.received(u64::MAX - 1);
         ledger.handled.store(0, SeqCst);
-        assert!(ledger.unanswered().count() as u64 <= 2 * MOST_ANSWERED + 1);
+        assert!(ledger.unanswered().count() as u64 <= 2 * MAX_ANSWERED_CALLS + 1);
         ledger.handled.store(u64::MAX, SeqCst);
-        assert!(ledger.unanswered().count() as u64 <= MOST_ANSWERED);
+        assert!(ledger.unanswered().count() as u64 <= MAX_ANSWERED_CALLS);
     }
 
     #[test]
     fn no_more_calls_are_held_than_there_is_room_for() {
         let ledger = SharedLedger::new().unwrap();
-        let most = MOST_HELD as u64;
+        let most = MAX_HELD_CALLS as u64;
         assert!((1..=most).all(|id| ledger.holds(id)));
         assert!(!ledger.holds(most + 1));
         ledger.answered(7);
@@ -446,7 +444,7 @@ mod tests {
             assert!(ledger.tell_lost(LISTENER, id, file(7)));
             assert!(ledger.has_lost());
         }
-        for inode in 0..2 * MOST_LOST as u64 {
+        for inode in 0..2 * MAX_LOST_ERRORS as u64 {
             ledger.lose(5, file(inode), libc::EIO);
         }
     }

@@ -1,4 +1,4 @@
-//! The notifier: brings the calls of programs into rounds that no library can be loaded into.
+//! The notifier: brings the calls of programs into rounds where no library can be loaded.
 //!
 //! A filter of system calls (seccomp) has the kernel notify a supervisor of every `fsync` and `fdatasync` of a program
 //! and of all that it starts. The supervisor holds the call and lets it go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`):
@@ -6,15 +6,16 @@
 //!
 //! - [`filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
 //! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
-//! - [`child`]: what the program's process does before it becomes the program.
-//! - `receiver`: threads that do nothing but receive calls; `pace`: with which priority.
-//! - `sorter`: which calls go on as soon as they are received, and what the others' files are.
+//! - [`child`]: the program's process before it becomes the program.
+//! - `receiver`: threads that do nothing but receive calls; `pace`: their priority.
+//! - `sorter`: lets calls go on as soon as they are received, or takes their files over.
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
-//! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write; `closing`: files of servers that are to be closed.
-//! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
-//! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
+//! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write.
+//! - `closing`: files of servers that wait to be closed.
+//! - `who`: the maker of a call; `callers`: the memory of callers; `places`: of file systems.
+//! - `calls`: the way of each call; `held`: those that wait; `watcher`: notices that others release their round.
 //! - `layers`: the file system below an overlay; [`container`], `runtime`: listeners that a container's runtime hands over.
-//! - `attach`: for a process that runs already.
+//! - `attach`: puts a process under the filter that runs already.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
@@ -71,38 +72,29 @@ pub(crate) mod writers;
 
 pub use uapi::{available, is_privileged};
 
-/// What notifications may do to a program, whatever its supervisor does.
+/// Harm that notifications may do to a program, whatever its supervisor does.
 pub const INTERRUPTS: &str = "a program whose signal handlers lack SA_RESTART may see EINTR from a notified fsync, as a \
                               signal in its first moment interrupts it";
 
-/// Why calls cannot be notified, or a command not be started under the notifier. The text is one line.
+/// Reason why calls cannot be notified, or a command not be started under the notifier. The text is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
-    /// The filter has no numbers for this architecture.
     #[error("luc knows no system call numbers of this architecture: use --reach library")]
     Architecture,
-    /// The kernel lacks what is needed.
     #[error(
         "this kernel cannot notify of system calls without restarting them at signals: it takes Linux 5.19, and a \
          sandbox that lets seccomp pass ({0}); use --reach library"
     )]
     Kernel(rustix::io::Errno),
-    /// Somebody else's listener is in the chain of filters.
     #[error(
         "another supervisor of system calls is above this process, and the kernel allows one: run luc outside of that \
          container or sandbox, or use --reach library"
     )]
     Taken,
-    /// The filter was refused.
     #[error("the filter of system calls was refused: {0}; use --reach library")]
     Refused(rustix::io::Errno),
-    /// A system call failed.
     #[error("the notifier cannot {what}: {source}; use --reach library")]
-    System {
-        /// What was being done.
-        what: &'static str,
-        source: std::io::Error,
-    },
+    System { what: &'static str, source: std::io::Error },
 }
 
 impl NotifyError {

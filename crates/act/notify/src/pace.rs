@@ -1,29 +1,29 @@
-//! Priority for as many calls as a program makes that waits for its disk.
+//! Priority of the threads that serve a program, by its rate of calls.
 //!
-//! One that makes calls without end is served with the lowest priority, so that it takes no processor from others: what
-//! is done for it counts as its supervisor's time, whatever its own share is.
+//! A program that waits for its disk makes few calls. One that makes calls without end is served with the lowest priority,
+//! so that it takes no processor from others: serving it counts as its supervisor's time, whatever its own share is.
 
 use rustix::thread::CapabilitySet;
 
 use crate::realtime::RealTime;
 
-/// Calls in a window that are served with the thread's own priority, and the window's length in nanoseconds.
-const MOST_CALLS: u32 = 3000;
+/// Maximum number of calls in a window that are served with the thread's own priority.
+const MAX_CALLS: u32 = 3000;
 const WINDOW_NS: u64 = 100_000_000;
 
-/// Who makes less than this part of them in a window is served as before again.
-const CALM: u32 = 8;
+/// Divisor of that maximum: a program that makes fewer calls in a window gets the thread's own priority back.
+const CALM_DIVISOR: u32 = 8;
 
-/// The lowest priority of ordinary threads.
-const LOWEST: i32 = 19;
+/// Nice value of the lowest priority of ordinary threads.
+const LOWEST_NICE: i32 = 19;
 
-/// The calling thread's priority.
+/// Priority of the calling thread.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Whether it has real-time priority where it may.
+    /// Whether the thread has real-time priority where it may.
     is_raised: bool,
     raised: Option<RealTime>,
-    /// Its own nice value; `None` if it could not be had back.
+    /// Nice value of the thread; `None` if it could not be restored.
     own: Option<i32>,
     is_lowered: bool,
     began_ns: u64,
@@ -50,7 +50,7 @@ impl Pace {
     pub(crate) fn has_served(&mut self, now_ns: u64) {
         if now_ns.saturating_sub(self.began_ns) >= WINDOW_NS {
             // Not before it has slowed down by itself: served last, it comes less often as well.
-            let is_calm = self.served < MOST_CALLS / CALM;
+            let is_calm = self.served < MAX_CALLS / CALM_DIVISOR;
             (self.began_ns, self.served) = (now_ns, 0);
             if self.is_lowered && is_calm {
                 self.is_lowered = false;
@@ -59,10 +59,10 @@ impl Pace {
             }
         }
         self.served += 1;
-        if self.served > MOST_CALLS && !self.is_lowered {
+        if self.served > MAX_CALLS && !self.is_lowered {
             self.is_lowered = true;
             self.raised = None;
-            self.set(self.own.map(|_| LOWEST));
+            self.set(self.own.map(|_| LOWEST_NICE));
         }
     }
 
@@ -88,14 +88,14 @@ mod tests {
         let check = || {
             let own = nice();
             let mut pace = Pace::new(true, 0);
-            for _ in 0..MOST_CALLS {
+            for _ in 0..MAX_CALLS {
                 pace.has_served(1);
             }
             assert!(pace.raised.is_some() && !pace.is_lowered);
             pace.has_served(2);
             assert!(pace.raised.is_none() && pace.is_lowered);
             if pace.own.is_some() {
-                assert_eq!(nice(), LOWEST);
+                assert_eq!(nice(), LOWEST_NICE);
             }
             pace.has_served(WINDOW_NS);
             assert!(pace.is_lowered, "it has gone on until now");

@@ -19,7 +19,7 @@ union Control {
 /// Sends `number`, and `fd` if there is one.
 ///
 /// # Errors
-/// Of `sendmsg(2)`.
+/// Those of `sendmsg(2)`.
 pub(crate) fn send(socket: RawFd, number: i32, fd: Option<RawFd>) -> Result<(), Errno> {
     let mut bytes = number.to_ne_bytes();
     let mut control = Control { bytes: [0; CONTROL_BYTES] };
@@ -44,7 +44,7 @@ pub(crate) fn send(socket: RawFd, number: i32, fd: Option<RawFd>) -> Result<(), 
 /// Receives a number, and a descriptor if one came with it; sleeps until it comes.
 ///
 /// # Errors
-/// Of `recvmsg(2)`; `EPIPE` if the other end is closed.
+/// Those of `recvmsg(2)`; `EPIPE` if the other end is closed.
 pub(crate) fn receive(socket: RawFd) -> Result<(i32, Option<OwnedFd>), Errno> {
     let mut bytes = [0; size_of::<i32>()];
     let mut control = Control { bytes: [0; CONTROL_BYTES] };

@@ -12,7 +12,7 @@ use luc_gate::slots::FILE_SYSTEMS;
 use crate::fetch::Look;
 use crate::layers::Layers;
 
-/// What a supervisor takes part in.
+/// Rounds and figures that a supervisor takes part in.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     /// The rounds of this user and policy.
@@ -23,20 +23,24 @@ pub(crate) struct Shared {
     pub(crate) count_only: Vec<(u32, u32)>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlaceId(pub(crate) usize);
+
+/// A file system that programs synchronize on.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct FileSystemPlace {
     device: u64,
-    /// Its rounds, if calls may gain by company there.
+    /// Rounds of this file system, if calls may gain by sharing commits there.
     pub(crate) rounds: Option<&'static FileSystemRounds>,
-    /// Its figures in this run.
+    /// Figures of this file system in this run.
     pub(crate) figures: Option<&'static FileSystemFigures>,
-    /// How long the calls of this run take there.
+    /// Time that the calls of this run take there.
     pub(crate) own: OwnCalls,
     is_decided: bool,
 }
 
-impl Place {
-    /// Whether it is known what stands behind the device.
+impl FileSystemPlace {
+    /// Whether the journal behind the device is known.
     pub(crate) fn is_decided(&self) -> bool {
         self.is_decided
     }
@@ -45,7 +49,7 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct Places {
     shared: Shared,
-    known: Vec<Place>,
+    known: Vec<FileSystemPlace>,
     layers: Layers,
 }
 
@@ -54,12 +58,12 @@ impl Places {
         Self { shared, known: Vec::with_capacity(FILE_SYSTEMS), layers: Layers::default() }
     }
 
-    /// The place of the file system of a file that was looked at; `None` when there are too many, or if it has none. An
-    /// overlay's place is that of its upper directory's file system. `file` is the file, if it was taken over.
+    /// The place of the file system of a file that was looked at; `None` when there are too many. An overlay's place is that
+    /// of its upper directory's file system. `file` is the file, if it was taken over.
     ///
-    /// At first only those rounds are joined in which others are already: a file system tells whether it commits fast
-    /// once it has been synchronized, so what stands behind the device is decided at the second look.
-    pub(crate) fn find(&mut self, look: &Look, file: Option<BorrowedFd<'_>>) -> Option<usize> {
+    /// At the first look, only rounds that others are already in are joined. A file system tells whether it has fast commits
+    /// once it has been synchronized, so the journal is decided on at the second look.
+    pub(crate) fn find(&mut self, look: &Look, file: Option<BorrowedFd<'_>>) -> Option<PlaceId> {
         let below = look.may_wait.then(|| self.layers.below(look.inode.device));
         let (device, file) = match below.flatten() {
             Some(below) => (below, None),
@@ -70,7 +74,7 @@ impl Places {
             Some(index) => (index, false),
             None if self.known.len() >= FILE_SYSTEMS => return None,
             None => {
-                self.known.push(Place {
+                self.known.push(FileSystemPlace {
                     device,
                     rounds: None,
                     figures: self.shared.figures.file_system(device),
@@ -90,28 +94,26 @@ impl Places {
                 rounds.commits.start(&self.shared.policy);
             }
         }
-        Some(index)
+        Some(PlaceId(index))
     }
 
-    /// What is known of overlays.
     pub(crate) fn layers(&mut self) -> &mut Layers {
         &mut self.layers
     }
 
-    /// The place of this index, if there is one.
-    pub(crate) fn of(&self, index: Option<usize>) -> Option<&Place> {
-        index.and_then(|index| self.get(index))
+    /// The place of a file, if it has one.
+    pub(crate) fn of(&self, place: Option<PlaceId>) -> Option<&FileSystemPlace> {
+        self.get(place?)
     }
 
-    /// The place of this index.
-    pub(crate) fn get(&self, index: usize) -> Option<&Place> {
+    pub(crate) fn get(&self, PlaceId(index): PlaceId) -> Option<&FileSystemPlace> {
         self.known.get(index)
     }
 }
 
 impl Shared {
-    /// Whether calls on the device may gain by company: on a journal without fast commit, under a policy that does more
-    /// than count. A file of the device tells most about its journal.
+    /// Whether calls on the device may gain by sharing commits: on a journal without fast commits, under a policy that does
+    /// more than count. A file of the device tells most about its journal.
     fn can_gain(&self, device: u64, file: Option<BorrowedFd<'_>>) -> bool {
         let numbers = (libc::major(device), libc::minor(device));
         let journal = match file {

@@ -1,19 +1,19 @@
-//! Real-time priority for threads that let callers of a round go, where the system grants it.
+//! Real-time priority for threads that let callers of a round go, if the system grants it.
 //!
-//! A commit takes callers in for about 0.15 ms, and each one that comes later costs a flush more. Each answer wakes a
-//! caller, and with ordinary priority about every second one takes the processor from the thread that answers, as do the
-//! journal's thread and others. The lowest real-time priority prevents this (`SCHED_FIFO`). It takes root, `CAP_SYS_NICE`
-//! or a limit of real-time priorities above 0 (`RLIMIT_RTPRIO`).
+//! A commit takes callers in for about 0.15 ms, and each later one costs another flush. Each answer wakes a caller. With
+//! ordinary priority about every second caller takes the processor from the thread that answers, as do the journal's thread
+//! and others. The lowest real-time priority prevents this (`SCHED_FIFO`). It takes root, `CAP_SYS_NICE` or a limit of
+//! real-time priorities above 0 (`RLIMIT_RTPRIO`).
 
 use std::mem;
 
-/// A thread that is above all of ordinary priority, until this is dropped.
+/// Real-time priority of a thread, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct RealTime(Option<libc::sched_attr>);
 
 impl RealTime {
-    /// Raises the calling thread, which has to drop this. Where that is refused nothing changes, nor for a thread that is
-    /// to run when no other does (`SCHED_IDLE`), or that has real-time priority by its user.
+    /// Raises the calling thread, which has to drop this. If that is refused, nothing changes. Neither does it for a thread that
+    /// is to run only when no other does (`SCHED_IDLE`), or that has real-time priority from its user.
     pub(crate) fn begin() -> Self {
         let was = attributes().filter(|was| {
             let policy = was.sched_policy as i32;
@@ -40,7 +40,6 @@ impl Drop for RealTime {
     }
 }
 
-/// How the calling thread is scheduled.
 fn attributes() -> Option<libc::sched_attr> {
     // SAFETY: all zeros is a valid value.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };

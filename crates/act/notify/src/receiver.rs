@@ -1,14 +1,13 @@
 //! Threads that only receive calls, and [sort](crate::sorter) them.
 //!
 //! Until a call is received its thread waits interruptibly, whatever the filter's flags say: a signal whose handler has no
-//! SA_RESTART makes it return EINTR. And until its file is taken over, its number may be given to another file. So a call
-//! is received as soon as there is one, by threads that do nothing else, and its file is taken over by them. What becomes
-//! of the call is the event loop's business.
+//! SA_RESTART makes it return EINTR. Until its file is taken over, its descriptor's number may be given to another file. So
+//! these threads do nothing but receive calls and take their files over. All else is up to the event loop.
 //!
-//! There are two, and the one that comes first receives; it sorts while the other one receives the next call. One has real-time priority where it may: no other work keeps it
-//! from a processor. But such a thread wakes on the processor that it had, which may have to be woken from its sleep
-//! first. The kernel wakes the other one, of ordinary priority, on the caller's processor, which the caller leaves at
-//! once.
+//! There are two threads. The first to come receives a call, and sorts it while the other one receives the next. One has
+//! real-time priority where it may: no other work keeps it from a processor. But such a thread wakes on the processor that
+//! it had, which may have to be woken first. The kernel wakes the other one, of ordinary priority, on the caller's
+//! processor, which the caller leaves at once.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -26,14 +25,14 @@ use crate::sorter::{Found, Received, Sorter};
 use crate::uapi::{self, Answer, Notice, Waiting};
 use crate::writers::Ringer;
 
-/// Calls that wait for the event loop, at most, each with its file. What comes beyond goes on at once.
-const MOST_QUEUED: usize = 512;
+/// Maximum number of calls that wait for the event loop, each with its file. Further calls go on at once.
+const MAX_QUEUED_CALLS: usize = 512;
 
-/// An event loop that has been at the same thing for this long gets no further calls, in nanoseconds. It is shorter than
-/// the keeper's patience: what the loop has then, the keeper answers.
-const STALE_NS: u64 = 200_000_000;
+/// Maximum time that the event loop may take for one step before it gets no further calls. It is shorter than the
+/// keeper's timeout: the keeper answers the calls that the loop has then.
+const MAX_STEP_NS: u64 = 200_000_000;
 
-/// How long the end of a thread is waited for.
+/// Timeout for the end of a thread.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The threads, and what they have received.
@@ -50,22 +49,22 @@ struct Shared {
     bell: Ringer,
     ledger: Arc<SharedLedger>,
     sorter: Arc<Sorter>,
-    /// Readable when they are to end.
+    /// Readable when the threads are to end.
     told: OwnedFd,
-    /// Of the thread that receives.
+    /// Held by the thread that receives.
     turn: Mutex<()>,
     has_begun: AtomicBool,
     is_over: AtomicBool,
     nobody_left: AtomicBool,
-    /// Since when the event loop has been at the same thing; 0 while it sleeps.
+    /// Time at which the event loop began its current step; 0 while it sleeps.
     working_ns: AtomicU64,
 }
 
 impl Receiver {
-    /// Starts the threads, which wait until they are to [`begin`](Self::begin). They ring the bell for each call.
+    /// Starts the threads, which wait for [`begin`](Self::begin). They ring the bell for each call.
     ///
     /// # Errors
-    /// If the system has no thread or descriptor left.
+    /// The system has no thread or descriptor left.
     pub(crate) fn start(
         listener: OwnedFd,
         bell: Ringer,
@@ -84,7 +83,7 @@ impl Receiver {
             nobody_left: AtomicBool::new(false),
             working_ns: AtomicU64::new(0),
         });
-        let (sender, received) = mpsc::sync_channel(MOST_QUEUED);
+        let (sender, received) = mpsc::sync_channel(MAX_QUEUED_CALLS);
         let mut receiver = Self { shared, received, threads: Vec::new() };
         for index in 0..RECEIVERS {
             let (shared, sender) = (Arc::clone(&receiver.shared), sender.clone());
@@ -96,7 +95,7 @@ impl Receiver {
         Ok(receiver)
     }
 
-    /// Has them receive calls: the keeper has received the first one of all.
+    /// Lets the threads receive calls. To be called when the keeper has received the first call of all.
     pub(crate) fn begin(&self) {
         if !self.shared.has_begun.swap(true, Ordering::AcqRel) {
             for thread in &self.threads {
@@ -105,7 +104,6 @@ impl Receiver {
         }
     }
 
-    /// The next call that was received.
     pub(crate) fn next(&self) -> Option<Received> {
         self.received.try_recv().ok()
     }
@@ -125,8 +123,8 @@ impl Receiver {
         self.shared.working_ns.store(0, Ordering::Release);
     }
 
-    /// Ends the threads, but for one that the keeper has been too quick for: it lets one more call pass. What they have
-    /// received is still there.
+    /// Ends the threads, but for one that sleeps in the receipt because the keeper was quicker: it lets one more call pass.
+    /// The calls that they have received stay.
     pub(crate) fn end(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
         self.shared.tell();
@@ -179,11 +177,11 @@ impl Shared {
         }
     }
 
-    /// Receives a call, unless the other thread has; when.
+    /// Receives a call, unless the other thread has. Returns the time of the receipt.
     fn receive(&self, index: usize, loop_: &mpsc::SyncSender<Received>) -> Option<u64> {
         let notice = self.next_notice(index)?;
         let (id, received_ns) = (notice.id, sys::now_ns());
-        if self.is_stale(received_ns) {
+        if self.stands_still(received_ns) {
             self.let_go(id);
             self.ledger.has_sorted(index, id);
             return Some(received_ns);
@@ -233,10 +231,9 @@ impl Shared {
         let _ = uapi::answer(self.listener.as_raw_fd(), id, Answer::Continue);
     }
 
-    /// Whether the event loop does not get on.
-    fn is_stale(&self, now_ns: u64) -> bool {
+    fn stands_still(&self, now_ns: u64) -> bool {
         let working_ns = self.working_ns.load(Ordering::Acquire);
-        working_ns != 0 && now_ns.saturating_sub(working_ns) > STALE_NS
+        working_ns != 0 && now_ns.saturating_sub(working_ns) > MAX_STEP_NS
     }
 }
 
@@ -268,8 +265,8 @@ mod tests {
             nobody_left: AtomicBool::new(false),
             working_ns: AtomicU64::new(0),
         };
-        assert!(!shared.is_stale(u64::MAX), "it sleeps");
+        assert!(!shared.stands_still(u64::MAX), "it sleeps");
         shared.working_ns.store(5, Ordering::Release);
-        assert!(!shared.is_stale(5 + STALE_NS) && shared.is_stale(6 + STALE_NS));
+        assert!(!shared.stands_still(5 + MAX_STEP_NS) && shared.stands_still(6 + MAX_STEP_NS));
     }
 }

@@ -1,24 +1,24 @@
-//! The keeper's end of what a container runtime hands over (OCI runtime specification, "The Container Process State"): it
-//! connects, sends the container's state as JSON, with the filter's listener, and waits for no answer.
+//! The keeper's end of a container runtime's hand-over (OCI runtime specification, "The Container Process State"). The
+//! runtime connects, sends the container's state as JSON with the filter's listener, and waits for no answer.
 //!
-//! So the keeper itself takes the connection: from the moment at which it leaves the socket's queue the listener has somebody
-//! who outlives the supervisor. Nothing here allocates.
+//! So the keeper itself takes the connection: as soon as it leaves the socket's queue, the listener has a holder that
+//! outlives the supervisor. Nothing here allocates.
 
 use std::os::fd::RawFd;
 
 use crate::pass;
 use crate::uapi::{self, polled};
 
-/// How long a runtime that has connected may take to send its listener, in milliseconds.
-const PATIENCE_MS: i32 = 5000;
+/// Time that a connected runtime may take to send its listener.
+const LISTENER_TIMEOUT_MS: i32 = 5000;
 
-/// Descriptors of a message that are looked at.
-const MOST: usize = 8;
+/// Maximum number of descriptors taken from a message.
+const MAX_DESCRIPTORS: usize = 8;
 
 /// Room for that many in a control message.
 // SAFETY: arithmetic on a constant.
 const CONTROL_BYTES: usize =
-    unsafe { libc::CMSG_SPACE((MOST * size_of::<RawFd>()) as u32) } as usize;
+    unsafe { libc::CMSG_SPACE((MAX_DESCRIPTORS * size_of::<RawFd>()) as u32) } as usize;
 
 /// A control message's room, aligned as its header.
 #[repr(C)]
@@ -27,9 +27,10 @@ union Control {
     bytes: [u8; CONTROL_BYTES],
 }
 
-/// Waits at a listening socket until a runtime of root's hands a listener over, and passes that on to the supervisor: with
-/// the first byte of the state, then the connection, from which the rest is read. `control` leads to the supervisor, whose
-/// process is `supervisor`; `None` if that has ended before.
+/// Waits at a listening socket until a runtime of root's hands a listener over, and passes it on to the supervisor.
+///
+/// The listener goes with the first byte of the state; then the connection goes, from which the rest is read. `control`
+/// leads to the supervisor, and `supervisor` is its pidfd. `None` if the supervisor has ended before.
 pub(super) fn adopt(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<RawFd> {
     loop {
         let connection = accept(socket, control, supervisor)?;
@@ -46,7 +47,7 @@ pub(super) fn adopt(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<
     }
 }
 
-/// The next connection of a process of root's; `None` if the supervisor has ended.
+/// Accepts the next connection of a process of root's. `None` if the supervisor has ended.
 fn accept(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<RawFd> {
     loop {
         let mut all =
@@ -94,11 +95,11 @@ fn is_root(connection: RawFd) -> bool {
     result == 0 && peer.uid == 0
 }
 
-/// The first byte of a message, and the listener that came with it; all else that came with it is closed.
+/// Receives the first byte of a message and the listener that came with it. Closes all else that came with it.
 fn receive(connection: RawFd) -> Option<(u8, RawFd)> {
     let mut ready = polled(connection, libc::POLLIN);
     // SAFETY: one `pollfd`, valid for writes.
-    unsafe { libc::poll(&raw mut ready, 1, PATIENCE_MS) };
+    unsafe { libc::poll(&raw mut ready, 1, LISTENER_TIMEOUT_MS) };
     let mut byte = 0_u8;
     let mut control = Control { bytes: [0; CONTROL_BYTES] };
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
@@ -124,7 +125,7 @@ fn receive(connection: RawFd) -> Option<(u8, RawFd)> {
     // SAFETY: the message's data begins there.
     let first = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
     let mut listener = None;
-    for index in 0..count.min(MOST) {
+    for index in 0..count.min(MAX_DESCRIPTORS) {
         // SAFETY: `count` descriptors are there, each now this process' own.
         let fd = unsafe { first.add(index).read_unaligned() };
         if listener.is_none() && uapi::is_listener(fd) {

@@ -1,4 +1,4 @@
-//! The notifier of services: their first process (`luc-exec`) and their supervisor (`lucd`), which starts neither.
+//! The notifier of services: their first process (`luc-exec`) and their supervisor (`lucd`), which systemd starts.
 //!
 //! `luc-exec` connects, is told that it is expected, puts itself under the filter and hands the listener over to a keeper
 //! that `lucd` has started. From there on all is as with `luc run`, until `lucd` ends: the service goes on, served by the
@@ -25,28 +25,27 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::child::{Installing, Status};
 use crate::keeper::{Keeper, Source, relieve};
 use crate::ledger::SharedLedger;
-use crate::session::{Kept, Work, refusal, supervise};
-use crate::supervisor::Left;
+use crate::session::{KeptListener, Work, refusal, supervise};
+use crate::supervisor::SupervisorEnd;
 use crate::uapi::polled;
 use crate::{NotifyError, available, pass};
 
-/// Descriptors that are taken over at most.
-const MOST_INHERITED: i32 = 4096;
+const MAX_INHERITED: i32 = 4096;
 
-/// How long each step of the hand-over may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of each step of the hand-over.
+const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a keeper is started that could not be, where nobody else serves.
+/// Interval between two attempts to start a keeper where nobody else serves.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Puts this process under the filter, whose listener the supervisor at `socket` gets.
+/// Puts this process under the filter, and hands the listener to the supervisor at `socket`.
 ///
 /// # Errors
 /// [`NotifyError`]: the process is not under the filter, or somebody lets all of its calls pass.
 pub fn enter(socket: &Path) -> Result<(), NotifyError> {
     available()?;
     let connection = connect(socket).map_err(NotifyError::system("reach lucd"))?;
-    let patient = connection.set_read_timeout(Some(PATIENCE));
+    let patient = connection.set_read_timeout(Some(STEP_TIMEOUT));
     patient.map_err(NotifyError::system("reach lucd"))?;
     // Closed at once if lucd does not expect this service.
     pass::receive(connection.as_raw_fd()).map_err(NotifyError::system("be served by lucd"))?;
@@ -62,16 +61,16 @@ pub fn enter(socket: &Path) -> Result<(), NotifyError> {
     })
 }
 
-/// Connects to a socket whose queue may be full of others: that is not waited for without end.
+/// Connects to a socket whose queue may be full, and waits for room no longer than the timeout.
 fn connect(path: &Path) -> Result<UnixStream, Errno> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Send, Some(STEP_TIMEOUT))?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket.into())
 }
 
-/// Starts a keeper for a listener that nobody wanted: it lets all calls pass. Without it they would fail.
+/// Starts a keeper that lets all calls pass, for a listener that nobody took over. Without it the calls would fail.
 fn serve_alone(listener: OwnedFd) {
     let begun = SharedLedger::new().and_then(|ledger| {
         let (_closed, control) = UnixStream::pair()?;
@@ -83,21 +82,20 @@ fn serve_alone(listener: OwnedFd) {
     }
 }
 
-/// A program to execute.
 #[derive(Debug)]
 pub struct Program {
-    /// Its path, or a name that is looked for in the PATH.
+    /// Path, or a name that is looked for in the PATH.
     pub path: OsString,
-    /// Its name for itself, and its arguments.
+    /// Argument zero and the other arguments.
     pub words: Vec<OsString>,
     /// Whether this process is under the filter: a `luc run` in the service leaves its calls to lucd then.
     pub is_notified: bool,
-    /// Whether it ignores SIGPIPE, as systemd has it by default. Rust has changed what was so before.
+    /// Whether it ignores SIGPIPE, as systemd has it by default. Rust's runtime has changed the inherited disposition.
     pub is_pipe_ignored: bool,
 }
 
-/// Executes a program in place of this process, with all that the process got from its parent; `exec` of the standard
-/// library would unblock signals. Returns only if that fails.
+/// Executes a program in place of this process, and returns only if that fails. Signals stay blocked as this process
+/// inherited them; `exec` of the standard library would unblock them.
 pub fn execute(program: Program) -> io::Error {
     let mut environment: Vec<OsString> = std::env::vars_os()
         .map(|(name, value)| {
@@ -139,17 +137,16 @@ pub struct Guest {
     memory: OwnedFd,
 }
 
-/// What a supervisor needs to go on with a service after its own end. To be kept where it outlives the process.
+/// State by which the next supervisor goes on with a service. To be kept where it outlives this process.
 #[derive(Debug)]
 pub struct Lasting {
     pub listener: OwnedFd,
-    /// What is known of its calls, in a file in memory.
+    /// Ledger of its calls, a file in memory.
     pub memory: OwnedFd,
 }
 
-/// A service that is served.
 #[derive(Debug)]
-pub struct Served(JoinHandle<Left>);
+pub struct Served(JoinHandle<SupervisorEnd>);
 
 impl Guest {
     /// Starts a keeper for the process at the other end of `connection`, and tells the process to go on. `name` is for
@@ -164,7 +161,7 @@ impl Guest {
         let (control, of_control) =
             UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
         // The keeper gives up by itself, and closes its end, if the process hands nothing over.
-        let patient = connection.set_read_timeout(Some(PATIENCE));
+        let patient = connection.set_read_timeout(Some(STEP_TIMEOUT));
         patient.map_err(NotifyError::system("make a socket"))?;
         let source = Source::Child(connection.as_fd());
         let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
@@ -198,12 +195,12 @@ impl Guest {
             }
         };
         self.ledger.begun_under(filters_of(process).unwrap_or(0));
-        let kept = (self.control, self.keeper, self.ledger);
-        Served::begin(kept, self.memory, listener, work)
+        let Self { control, keeper, ledger, memory } = self;
+        Served::begin(KeptListener { listener, control, keeper, ledger }, memory, work)
     }
 }
 
-/// Goes on with a service that an earlier supervisor has left to its keeper.
+/// Goes on with a service that an earlier supervisor left to its keeper.
 ///
 /// # Errors
 /// [`NotifyError`]; the keeper then goes on.
@@ -231,12 +228,11 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
     };
     drop(of_control);
     relieve(&ledger, before, listener.as_raw_fd());
-    let kept = Kept { listener, control, keeper, ledger };
-    Ok(Served(supervise(kept, work, true)?.0))
+    let kept = KeptListener { listener, control, keeper, ledger };
+    Ok(Served(supervise(kept, work, true)?.thread))
 }
 
-/// The descriptors that systemd has kept for this service (sd_listen_fds(3)), with their names. They are this function's
-/// to give, once: later calls get none.
+/// Takes the descriptors that systemd has kept for this service (sd_listen_fds(3)), with their names. Later calls get none.
 #[must_use]
 pub fn inherited() -> Vec<(String, OwnedFd)> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -251,7 +247,7 @@ pub fn inherited() -> Vec<(String, OwnedFd)> {
         // SAFETY: a plain number.
         unsafe { libc::fcntl(*number, libc::F_SETFD, libc::FD_CLOEXEC) == 0 }
     };
-    (3..3_i32.saturating_add(count.min(MOST_INHERITED)))
+    (3..3_i32.saturating_add(count.min(MAX_INHERITED)))
         .zip(names.split(':'))
         .filter(|(number, _)| is_open(number))
         .map(|(number, name)| {
@@ -262,27 +258,23 @@ pub fn inherited() -> Vec<(String, OwnedFd)> {
 }
 
 impl Served {
-    /// Begins to serve a listener that `kept` have taken over: a keeper, its socket and what it knows.
+    /// Begins to serve a listener. `memory` is the ledger's file.
     pub(super) fn begin(
-        (control, keeper, ledger): (UnixStream, Keeper, Arc<SharedLedger>),
+        kept: KeptListener,
         memory: OwnedFd,
-        listener: OwnedFd,
         work: Work,
     ) -> Result<(Self, Lasting), NotifyError> {
-        let filters = ledger.filters();
-        work.figures.filters.store(filters, Ordering::Relaxed);
-        let lasting = Lasting {
-            listener: listener.try_clone().map_err(NotifyError::system("open a descriptor"))?,
-            memory,
-        };
-        let kept = Kept { listener, control, keeper, ledger };
-        Ok((Self(supervise(kept, work, true)?.0), lasting))
+        work.figures.filters.store(kept.ledger.filters(), Ordering::Relaxed);
+        let listener =
+            kept.listener.try_clone().map_err(NotifyError::system("open a descriptor"))?;
+        let lasting = Lasting { listener, memory };
+        Ok((Self(supervise(kept, work, true)?.thread), lasting))
     }
 
     /// Sleeps until the last process under the filter has ended.
     pub fn wait(self) {
         // A supervisor that has panicked is a defect: the keeper has taken over.
-        if let Ok(Left { keeper, .. }) = self.0.join()
+        if let Ok(SupervisorEnd { keeper, .. }) = self.0.join()
             && let Some(keeper) = keeper
         {
             keeper.wait();
@@ -290,12 +282,12 @@ impl Served {
     }
 }
 
-/// The process at the other end of a connection, as long as it has not been replaced by another one of its number.
+/// The process at the other end of a connection, unless another one has its number by now.
 ///
 /// # Errors
-/// If it has ended, or the system cannot tell.
+/// It has ended, or the system cannot tell.
 pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
-    /// From include/uapi/asm-generic/socket.h, since Linux 6.5.
+    /// Option of include/uapi/asm-generic/socket.h, since Linux 6.5.
     const SO_PEERPIDFD: i32 = 77;
     let credentials: libc::ucred = option(connection, libc::SO_PEERCRED)?;
     let number = u32::try_from(credentials.pid).map_err(io::Error::other)?;
@@ -310,7 +302,6 @@ pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { number, process })
 }
 
-/// A number, or several, that a socket has as an option.
 fn option<T: Copy>(connection: &UnixStream, name: i32) -> io::Result<T> {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
     let mut length = size_of::<T>() as libc::socklen_t;
@@ -338,7 +329,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whether it still runs: then what was read by its number was its own.
+    /// Whether it still runs: all that was read by its number was then its own.
     #[must_use]
     pub fn is_there(&self) -> bool {
         let mut polled = polled(self.process.as_raw_fd(), libc::POLLIN);

@@ -21,7 +21,7 @@ use crate::pass;
 use crate::places::{Places, Shared};
 use crate::receiver::Receiver;
 use crate::sorter::Sorter;
-use crate::supervisor::{Left, Supervisor};
+use crate::supervisor::{Supervisor, SupervisorEnd};
 use crate::uapi::{self, Waiting};
 use crate::watcher::Watcher;
 use crate::writers::{Ringer, Writers};
@@ -42,24 +42,21 @@ pub struct Beginning(JoinHandle<Result<Running, NotifyError>>);
 /// A notifier at work.
 #[derive(Debug)]
 pub struct Running {
-    supervisor: JoinHandle<Left>,
-    is_over: Arc<AtomicBool>,
-    ringer: Ringer,
+    supervisor: SupervisorThread,
     without_privileges: bool,
 }
 
-/// How a command was notified.
+/// Way in which a command was notified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Notified {
-    /// The command and all that it started could gain no privileges (`no_new_privs`), as luc ran without the right to
-    /// install a filter otherwise.
+    /// Whether the command and all that it started could gain no privileges (`no_new_privs`). Without root, luc may install a
+    /// filter in no other way.
     pub no_new_privs: bool,
-    /// Process number of the keeper that lets the calls of programs pass that go on after the command; `None` if none
-    /// do.
+    /// Process number of the keeper that serves programs that go on after the command; `None` if none do.
     pub keeper: Option<i32>,
 }
 
-/// What a notifier works on.
+/// Rounds, figures and settings of a notifier.
 #[derive(Debug)]
 pub struct Work {
     /// The rounds of this user and policy.
@@ -71,8 +68,8 @@ pub struct Work {
 }
 
 impl Prepared {
-    /// Makes a notifier ready, and what the command's process does before it executes the program: the keeper runs from
-    /// here on. A command for which the filter `is_required` is not started without it.
+    /// Makes a notifier ready, and the installation of the filter for the command's process. The keeper runs from here on.
+    /// If the filter `is_required`, the command is not started without it.
     ///
     /// # Errors
     /// [`NotifyError`]; nothing is left then.
@@ -90,9 +87,11 @@ impl Prepared {
         Ok((prepared, Installing::new(child, is_required)))
     }
 
-    /// Begins to serve, in a thread of its own, before the command is started. Its process waits in its first call until
-    /// a keeper answers it, and whoever starts the process waits for the process: only who serves beside them replaces a
-    /// keeper that is killed then. Signals that are blocked here stay blocked in all threads.
+    /// Begins to serve, in a thread of its own, before the command is started.
+    ///
+    /// The command's process waits in its first call until a keeper answers, and its starter waits for the process. If the
+    /// keeper is killed then, only a thread beside them can replace it. Signals that are blocked here stay blocked in all
+    /// threads.
     ///
     /// # Errors
     /// If there is no thread.
@@ -121,20 +120,20 @@ impl Prepared {
             (_, None) => return Err(refusal(Errno::BADF)),
             (status, Some(listener)) => (status, listener),
         };
-        let kept =
-            Kept { listener, control: self.control, keeper: self.keeper, ledger: self.ledger };
-        let (supervisor, is_over, ringer) = supervise(kept, work, false)?;
-        Ok(Running {
-            supervisor,
-            is_over,
-            ringer,
-            without_privileges: status == Status::WithoutPrivileges,
-        })
+        let kept = KeptListener {
+            listener,
+            control: self.control,
+            keeper: self.keeper,
+            ledger: self.ledger,
+        };
+        let supervisor = supervise(kept, work, false)?;
+        Ok(Running { supervisor, without_privileges: status == Status::WithoutPrivileges })
     }
 }
 
 impl Beginning {
-    /// The notifier, once the command has been started, or not: what its process was given is gone by then.
+    /// Waits for the notifier. To be called when the start of the command has succeeded or failed, and its process holds
+    /// nothing more of the notifier.
     ///
     /// # Errors
     /// [`NotifyError`] if the filter was refused, so that the command runs as without luc, or there is no process.
@@ -146,19 +145,19 @@ impl Beginning {
 }
 
 impl Running {
-    /// Whether the command and all below it can gain no privileges.
+    /// Whether the command and its descendants cannot gain privileges.
     #[must_use]
     pub fn without_privileges(&self) -> bool {
         self.without_privileges
     }
 
-    /// Ends the service when the command has ended. Programs that go on are served by the keeper from here on.
+    /// Ends the service after the command. The keeper serves programs that go on.
     #[must_use]
     pub fn end(self) -> Notified {
-        self.is_over.store(true, Ordering::Release);
-        self.ringer.ring();
         let no_new_privs = self.without_privileges;
-        let Ok(Left { listener, keeper }) = self.supervisor.join() else {
+        self.supervisor.is_over.store(true, Ordering::Release);
+        self.supervisor.ringer.ring();
+        let Ok(SupervisorEnd { listener, keeper }) = self.supervisor.thread.join() else {
             // A defect: the keeper has taken over.
             return Notified { no_new_privs, keeper: None };
         };
@@ -175,20 +174,29 @@ impl Running {
     }
 }
 
-/// A listener and its keeper.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptListener {
     pub(super) listener: OwnedFd,
     pub(super) control: UnixStream,
     pub(super) keeper: Keeper,
     pub(super) ledger: Arc<SharedLedger>,
 }
 
-/// A supervisor's thread, what ends it, and what wakes it.
-pub(super) type Thread = (JoinHandle<Left>, Arc<AtomicBool>, Ringer);
+/// A supervisor's thread, with the means to end and to wake it.
+#[derive(Debug)]
+pub(super) struct SupervisorThread {
+    pub(super) thread: JoinHandle<SupervisorEnd>,
+    is_over: Arc<AtomicBool>,
+    ringer: Ringer,
+}
 
-/// Starts the thread that serves a listener. It `ends_alone` with the last process under the filter, or when it is told.
-pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thread, NotifyError> {
+/// Starts the thread that serves a listener. With `ends_alone` it ends with the last process under the filter; else it
+/// waits to be told.
+pub(super) fn supervise(
+    kept: KeptListener,
+    work: Work,
+    ends_alone: bool,
+) -> Result<SupervisorThread, NotifyError> {
     let ledger = kept.ledger;
     // SAFETY: what the kernel has put there.
     unsafe { sys::use_clock(libc::getauxval(libc::AT_SYSINFO_EHDR) as usize) };
@@ -232,11 +240,11 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
         ends_alone,
         replaced_ns: 0,
     };
-    let supervisor = thread::Builder::new()
+    let thread = thread::Builder::new()
         .name("notifier".to_owned())
         .spawn(move || supervisor.run())
         .map_err(NotifyError::system("start a thread"))?;
-    Ok((supervisor, is_over, ringer))
+    Ok(SupervisorThread { thread, is_over, ringer })
 }
 
 pub(super) fn refusal(errno: Errno) -> NotifyError {

@@ -1,8 +1,8 @@
-//! What is done with a call as soon as it is received: it goes on at once, or its file is taken over.
+//! The first step of a call after its receipt: it goes on at once, or its file is taken over.
 //!
 //! The kernel takes hold of a file as `fsync` begins. A notified call has begun for its program and holds nothing: until
-//! its file is taken over, another thread may close it, or open another file by its number. So a call that nobody is
-//! going to hold is let go on here, and the file of another one is taken over here. The event loop learns of both.
+//! its file is taken over, another thread may close it, or open another file by its number. So the sorter lets a call go
+//! on that nobody is going to hold, and takes the file of any other call over. The event loop learns of both.
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;
@@ -15,27 +15,26 @@ use luc_gate::rounds::FileSystemRounds;
 use crate::closing::Closing;
 use crate::fetch::{Fetched, Look, Missing, fetch, look};
 use crate::filter;
+use crate::places::PlaceId;
 use crate::uapi::Notice;
+use crate::who::ThreadFd;
 
-/// A file on which nobody is held is looked at again after this many calls: fetching its descriptor costs as much as the
-/// rest of a call.
-const SKIPPED: u8 = 15;
+/// Number of calls of a file between two looks at it, while no call of it is held. Fetching its descriptor costs as much
+/// as the rest of a call.
+const SKIPPED_CALLS: u8 = 15;
 
-/// Files of threads that are remembered, at most. All are forgotten then: to look again is cheap.
-const MOST_FILES: usize = 16384;
+/// Maximum number of threads' files that are remembered. Beyond it all are forgotten: to look again is cheap.
+const MAX_FILES: usize = 16384;
 
-/// A call that was received.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) notice: Notice,
-    /// When it was received.
     pub(crate) received_ns: u64,
-    /// What was found out of it.
     pub(crate) found: Found,
 }
 
 impl Received {
-    /// Closes the file, if it was taken over. To close a server's may wait for ever, so a thread does it.
+    /// Closes the file, if it was taken over. Closing a server's may wait for ever, so a thread does it.
     pub(crate) fn close(self) {
         if let Found::Taken(fetched) = self.found {
             close(fetched);
@@ -52,49 +51,45 @@ pub(crate) fn close(fetched: Fetched) {
     }
 }
 
-/// What was found out of a call.
+/// State of a call after sorting.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// It goes on; its file is what it was when it was last looked at.
+    /// It goes on; its file is taken for the one of the last look.
     Passes(Target),
-    /// It goes on, as to close its file may wait for a server.
+    /// It goes on, because closing its file may wait for a server.
     Seen(Look),
     /// It goes on, and there is no file.
     Missing(Missing),
-    /// It waits, and here is its file.
+    /// It waits; its file was taken over.
     Taken(Fetched),
 }
 
-/// What a descriptor was when it was last looked at.
+/// Kind of a descriptor when it was last looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Nothing that can gain by company.
     Nothing,
-    /// A file of the place of this index.
-    At(usize),
+    /// A file of this place.
+    At(PlaceId),
 }
 
-/// A descriptor of a thread.
-pub(crate) type Of = (u32, i32);
-
-/// What is known of a descriptor.
+/// Last look at a descriptor.
 #[derive(Clone, Copy, Debug)]
 struct File {
     target: Target,
-    /// The rounds of its place, if it has some.
+    /// Rounds of its place, if it has some.
     rounds: Option<&'static FileSystemRounds>,
-    /// Calls that need no look yet.
+    /// Number of calls that need no look yet.
     skips: u8,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    files: HashMap<Of, File>,
-    /// The devices of overlays of which it is known what is below.
+    files: HashMap<ThreadFd, File>,
+    /// Devices of the overlays whose lower device is known.
     overlays: Vec<u64>,
 }
 
-/// Sorts the calls of a listener.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     policy: Policy,
@@ -107,7 +102,7 @@ impl Sorter {
         Self { policy, closing, known: Mutex::default() }
     }
 
-    /// Finds out what a call is of. If `must_take`, it does not go on without its file having been looked at.
+    /// Finds a call's file. With `must_take`, the call does not go on before its file has been looked at.
     pub(crate) fn sort(
         &self,
         listener: RawFd,
@@ -130,7 +125,7 @@ impl Sorter {
         self.take(listener, notice, is_known, must_take).unwrap_or_else(Found::Missing)
     }
 
-    /// Takes a file over. What may be a server's is not; one that `is_known` most likely is none.
+    /// Takes a file over, unless it may be a server's. A file that `is_known` most likely is none.
     fn take(
         &self,
         listener: RawFd,
@@ -150,44 +145,45 @@ impl Sorter {
         fetch(listener, notice).map(Found::Taken)
     }
 
-    /// What is known of the file of a call, which counts. The event loop may be at what is known: then nothing is, for
-    /// it may be kept from its processor meanwhile.
+    /// The remembered file of a call, and one call less until the next look. `None` while the event loop has the lock: it
+    /// may be kept from its processor meanwhile, so it is not waited for.
     fn file(&self, notice: &Notice) -> Option<File> {
         let mut known = self.known.try_lock().ok()?;
-        let file = known.files.get_mut(&(notice.thread, notice.fd))?;
+        let file = known.files.get_mut(&notice.of_thread())?;
         let before = *file;
         file.skips = file.skips.saturating_sub(1);
         Some(before)
     }
 
-    /// Whether a device is a known overlay's. Unless it `must` be found out, the event loop is not waited for.
+    /// Whether a device is a known overlay's. Waits for the event loop only if it `must` be found out.
     fn is_overlay(&self, device: u64, must: bool) -> bool {
         let known = if must { Some(self.lock()) } else { self.known.try_lock().ok() };
         known.is_some_and(|known| known.overlays.contains(&device))
     }
 
-    /// Notes what a descriptor is. It is looked at again after `SKIPPED` calls, or at the next one if it `is_final` not.
+    /// Notes the kind of a descriptor. The next look is after [`SKIPPED_CALLS`] calls if the kind `is_final`, else at the
+    /// next call.
     pub(crate) fn note(
         &self,
-        of: Of,
+        of: ThreadFd,
         target: Target,
         rounds: Option<&'static FileSystemRounds>,
         is_final: bool,
     ) {
-        let file = File { target, rounds, skips: if is_final { SKIPPED } else { 0 } };
+        let file = File { target, rounds, skips: if is_final { SKIPPED_CALLS } else { 0 } };
         let mut known = self.lock();
-        if known.files.len() >= MOST_FILES {
+        if known.files.len() >= MAX_FILES {
             known.files.clear();
         }
         known.files.insert(of, file);
     }
 
-    /// Forgets a descriptor: it is none, or of nothing that can be synchronized.
-    pub(crate) fn forget(&self, of: Of) {
+    /// Forgets a descriptor that is closed, or of nothing that can be synchronized.
+    pub(crate) fn forget(&self, of: ThreadFd) {
         self.lock().files.remove(&of);
     }
 
-    /// Notes that a device is an overlay's, of which it is known what is below.
+    /// Notes that a device is an overlay's, and that the device below is known.
     pub(crate) fn note_overlay(&self, device: u64) {
         let mut known = self.lock();
         if !known.overlays.contains(&device) {
@@ -241,9 +237,9 @@ mod tests {
         let notice = notice(8);
         let mut looks = 0;
         for _ in 0..160 {
-            if !matches!(sort(&sorter, &notice, false), Found::Passes(Target::At(0))) {
+            if !matches!(sort(&sorter, &notice, false), Found::Passes(Target::At(PlaceId(0)))) {
                 looks += 1;
-                sorter.note((notice.thread, 8), Target::At(0), None, true);
+                sorter.note(notice.of_thread(), Target::At(PlaceId(0)), None, true);
             }
         }
         assert_eq!(looks, 10);
@@ -256,13 +252,13 @@ mod tests {
         let rounds: &'static FileSystemRounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
         rounds.commits.start(&sorter.policy);
         let notice = notice(-1);
-        let of = (notice.thread, notice.fd);
-        sorter.note(of, Target::At(0), Some(rounds), true);
+        let of = notice.of_thread();
+        sorter.note(of, Target::At(PlaceId(0)), Some(rounds), true);
         assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
-        sorter.note(of, Target::At(0), None, true);
+        sorter.note(of, Target::At(PlaceId(0)), None, true);
         assert!(matches!(sort(&sorter, &notice, false), Found::Passes(_)));
         assert!(matches!(sort(&sorter, &notice, true), Found::Missing(_)));
-        sorter.note(of, Target::At(0), None, false);
+        sorter.note(of, Target::At(PlaceId(0)), None, false);
         assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
         sorter.forget(of);
         assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
@@ -272,7 +268,7 @@ mod tests {
     fn what_is_known_is_not_waited_for() {
         let sorter = sorter("auto");
         let notice = notice(-1);
-        sorter.note((notice.thread, notice.fd), Target::Nothing, None, true);
+        sorter.note(notice.of_thread(), Target::Nothing, None, true);
         let known = sorter.lock();
         assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
         drop(known);

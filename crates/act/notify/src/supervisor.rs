@@ -1,7 +1,7 @@
 //! The event loop: sleeps for calls that were received, for early writes that are done, and for the next moment at which
 //! a held caller may go.
 //!
-//! It does nothing that waits for a disk or a server: while it waits, all programs wait.
+//! The loop does nothing that waits for a disk or a server: while it waits, all programs wait.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,16 +18,16 @@ use crate::ledger::SharedLedger;
 use crate::pace::Pace;
 use crate::receiver::Receiver;
 
-/// While a call waits for its answer the loop shows the keeper that it works this often, in nanoseconds.
-const BEAT_NS: u64 = 50_000_000;
+/// Interval at which the loop shows the keeper that it works, while a call waits for its answer.
+const BEAT_INTERVAL_NS: u64 = 50_000_000;
 
-/// A lost keeper is replaced no more often than this, in nanoseconds.
-const REPLACED_NS: u64 = 100_000_000;
+/// Minimum time between two replacements of a lost keeper.
+const MIN_REPLACE_INTERVAL_NS: u64 = 100_000_000;
 
-/// Calls that are looked at before the loop shows again that it works.
-const MOST_AT_ONCE: usize = 64;
+/// Maximum number of calls between two signs of the loop that it works.
+const MAX_CALLS_PER_BEAT: usize = 64;
 
-/// What the loop works with.
+/// State of the event loop.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     pub(crate) calls: Calls,
@@ -36,24 +36,23 @@ pub(crate) struct Supervisor {
     pub(crate) control: UnixStream,
     pub(crate) keeper: Option<Keeper>,
     pub(crate) ledger: Arc<SharedLedger>,
-    /// Set when the command has ended.
     pub(crate) is_over: Arc<AtomicBool>,
     /// Nobody is under the filter any more.
     pub(crate) nobody_left: bool,
-    /// Whether it ends when nobody is; else it waits to be told.
+    /// Whether the loop ends then; else it waits to be told.
     pub(crate) ends_alone: bool,
-    /// When the keeper was replaced last.
+    /// Time of the keeper's last replacement.
     pub(crate) replaced_ns: u64,
 }
 
-/// What a loop leaves.
+/// The listener and the keeper, when the loop has ended.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct SupervisorEnd {
     pub(crate) listener: OwnedFd,
     pub(crate) keeper: Option<Keeper>,
 }
 
-/// What has woken the loop.
+/// Reasons for which the loop has woken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Woken {
     bell: bool,
@@ -61,9 +60,9 @@ struct Woken {
 }
 
 impl Supervisor {
-    /// Serves until it is told that the command has ended. What it then still holds is answered here; what comes
-    /// later, by the keeper.
-    pub(crate) fn run(mut self) -> Left {
+    /// Serves until it is told that the command has ended. Answers the calls that it still holds then; the keeper answers
+    /// later ones.
+    pub(crate) fn run(mut self) -> SupervisorEnd {
         // A hold ends when it ends, not up to 50 us later.
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -93,16 +92,16 @@ impl Supervisor {
         while let Some(received) = self.receiver.next() {
             self.calls.answer_now(received);
         }
-        Left { listener: self.calls.end(), keeper: self.keeper }
+        SupervisorEnd { listener: self.calls.end(), keeper: self.keeper }
     }
 
-    /// Takes a part of the calls that were received; whether there may be more.
+    /// Takes a part of the calls that were received. Returns whether there may be more.
     fn take_received(&mut self, pace: &mut Pace) -> bool {
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_CALLS_PER_BEAT {
             let Some(received) = self.receiver.next() else {
                 return false;
             };
-            self.calls.arrived(received);
+            self.calls.take_call(received);
             pace.has_served(sys::now_ns());
         }
         true
@@ -117,10 +116,10 @@ impl Supervisor {
     fn sleep(&self, wake_ns: u64) -> Result<Woken, Errno> {
         let mut wake_ns = wake_ns;
         if self.calls.are_waiting() {
-            wake_ns = wake_ns.min(sys::now_ns().saturating_add(BEAT_NS));
+            wake_ns = wake_ns.min(sys::now_ns().saturating_add(BEAT_INTERVAL_NS));
         }
         if self.keeper.is_none() && !self.nobody_left {
-            wake_ns = wake_ns.min(self.replaced_ns.saturating_add(REPLACED_NS));
+            wake_ns = wake_ns.min(self.replaced_ns.saturating_add(MIN_REPLACE_INTERVAL_NS));
         }
         let timeout = (wake_ns != u64::MAX).then(|| {
             let ns = wake_ns.saturating_sub(sys::now_ns());
@@ -151,7 +150,7 @@ impl Supervisor {
 
     fn attend(&mut self, woken: Woken) {
         if woken.bell {
-            self.calls.written();
+            self.calls.take_results();
         }
         self.nobody_left = self.receiver.nobody_left();
         if woken.keeper_ended
@@ -164,7 +163,7 @@ impl Supervisor {
     /// Starts a keeper in the place of one that has ended.
     fn replace_keeper(&mut self) {
         let now_ns = sys::now_ns();
-        let is_soon = now_ns < self.replaced_ns.saturating_add(REPLACED_NS);
+        let is_soon = now_ns < self.replaced_ns.saturating_add(MIN_REPLACE_INTERVAL_NS);
         if self.keeper.is_some() || self.nobody_left || is_soon {
             return;
         }

@@ -10,6 +10,7 @@ use rustix::thread::CapabilitySet;
 
 use crate::NotifyError;
 use crate::realtime::RealTime;
+use crate::who::ThreadFd;
 
 /// Room for the kernel's `struct seccomp_notif`, which may grow.
 const NOTICE_BYTES: usize = 256;
@@ -17,14 +18,19 @@ const NOTICE_BYTES: usize = 256;
 /// A system call that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// Numbers of one listener count up by one.
+    /// Number of the call: those of one listener count up by one.
     pub(crate) id: u64,
     pub(crate) thread: u32,
     pub(crate) architecture: u32,
-    /// The system call's number.
     pub(crate) number: u32,
-    /// Its first argument: for the calls that are notified, a descriptor.
+    /// First argument: a descriptor, for the calls that are notified.
     pub(crate) fd: i32,
+}
+
+impl Notice {
+    pub(crate) fn of_thread(&self) -> ThreadFd {
+        ThreadFd { thread: self.thread, fd: self.fd }
+    }
 }
 
 /// `struct seccomp_notif` with room behind it.
@@ -62,8 +68,8 @@ pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
 pub(crate) struct SharedRoom([AtomicU64; NOTICE_BYTES / 8]);
 
 impl SharedRoom {
-    /// Receives a call into the room, once: the kernel writes its number there before a signal can end the receiver, so
-    /// the others know it even then.
+    /// Receives a call into the room, once. The kernel writes the call's number there before a signal can end the
+    /// receiver, so other processes know it even then.
     ///
     /// # Errors
     /// As [`receive`]; `EINVAL` if a call is there.
@@ -82,7 +88,6 @@ impl SharedRoom {
     }
 }
 
-/// The answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The thread makes its call in the kernel.
@@ -110,12 +115,13 @@ pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) -> Result<(), Err
     if result == 0 { Ok(()) } else { Err(last()) }
 }
 
-/// Calls that are let go in one go with real-time priority, which so lasts for about 0.2 ms at most.
-const MOST_AT_ONCE: usize = 64;
+/// Maximum number of calls answered in one period of real-time priority, which so lasts about 0.2 ms at most.
+const MAX_CALLS_AT_ONCE: usize = 64;
 
-/// Lets calls go on, those of a round all at once: their commit begins with the first one, and whoever comes after its
-/// first flush waits for one of his own. Woken on this processor, or by a thread of ordinary priority, the first ones
-/// would take it away before the last ones are answered.
+/// Lets calls go on, those of a round all at once.
+///
+/// Their commit begins with the first one. A caller that comes after its first flush waits for a flush of its own. Callers
+/// woken on this processor, or by a thread of ordinary priority, would take the processor before the last answer.
 pub(crate) fn let_all_go(listener: BorrowedFd<'_>, mut ids: impl ExactSizeIterator<Item = u64>) {
     let is_crowd = ids.len() > 1;
     if is_crowd {
@@ -123,7 +129,7 @@ pub(crate) fn let_all_go(listener: BorrowedFd<'_>, mut ids: impl ExactSizeIterat
     }
     while ids.len() > 0 {
         let _undisturbed = is_crowd.then(RealTime::begin);
-        for id in ids.by_ref().take(MOST_AT_ONCE) {
+        for id in ids.by_ref().take(MAX_CALLS_AT_ONCE) {
             // That the call is gone is no error.
             let _ = answer(listener.as_raw_fd(), id, Answer::Continue);
         }
@@ -148,8 +154,8 @@ pub(crate) fn is_listener(fd: RawFd) -> bool {
     result == 0 || sys::errno() == libc::ENOENT
 }
 
-/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other (Linux 6.6), or
-/// anywhere. Older kernels refuse and wake them anywhere.
+/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other, or anywhere.
+/// Kernels before 6.6 refuse, and wake them anywhere.
 pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
     const SYNC_WAKE_UP: libc::c_ulong = 1;
     // SAFETY: plain integers.
@@ -162,7 +168,7 @@ pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
     };
 }
 
-/// What a listener has to say.
+/// State of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// A call can be received.
@@ -191,17 +197,19 @@ pub(crate) fn is_waiting(listener: RawFd, timeout_ms: i32) -> Waiting {
     }
 }
 
-/// The flags that the filter is installed with. Without WAIT_KILLABLE_RECV (Linux 5.19) a signal would restart a held
-/// call as a new one, and Go preempts by signals. It holds from the receipt of a call on: see `receiver`. Without SPEC_ALLOW kernels before 5.16 turn a mitigation on for the
-/// program that slows it.
+/// Flags of the filter's installation.
+///
+/// Without WAIT_KILLABLE_RECV (Linux 5.19) a signal would restart a held call as a new one, and Go preempts by signals.
+/// The flag acts from the receipt of a call on: see `receiver`. Without SPEC_ALLOW, kernels before 5.16 turn a
+/// mitigation on that slows the program.
 pub(crate) const FLAGS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
     | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
     | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 
-/// Whether this kernel can notify of calls as it is needed.
+/// Checks that this kernel can notify of calls in the way that the notifier needs.
 ///
 /// # Errors
-/// [`NotifyError`] that says what is missing.
+/// [`NotifyError`], naming the missing part.
 pub fn available() -> Result<(), NotifyError> {
     if !super::filter::is_known() {
         return Err(NotifyError::Architecture);
@@ -235,8 +243,8 @@ pub fn available() -> Result<(), NotifyError> {
     Ok(())
 }
 
-/// Whether this process may put others under a filter as it is: without CAP_SYS_ADMIN they lose the chance to gain
-/// privileges (`no_new_privs`).
+/// Whether this process may put others under a filter and leave them the chance to gain privileges. That takes
+/// CAP_SYS_ADMIN; without it the kernel demands `no_new_privs`.
 #[must_use]
 pub fn is_privileged() -> bool {
     rustix::thread::capabilities(None)

@@ -1,10 +1,9 @@
-//! A thread that sleeps until others release a round in which callers are held here.
+//! A thread that sleeps until callers from elsewhere release a round in which callers are held here.
 //!
-//! Several supervisors hold callers in the same rounds. Whoever releases a round wakes the sleepers on its generation, as
-//! among threads; an event loop sleeps on descriptors and not on that. A commit takes callers in for about 0.2 ms, so
-//! one that is let go as much later flushes the device once more, for itself alone. So the thread lets callers go by
-//! itself, before it tells the loop, which has to be woken for that. The loop answers them once more, which the kernel
-//! refuses, and counts them.
+//! Several supervisors hold callers in the same rounds. The release of a round wakes the sleepers on its generation, as
+//! among threads; an event loop sleeps on descriptors and not on that. A commit takes callers in for about 0.2 ms. A caller
+//! that is let go later than that flushes the device once more, for itself alone. So the thread lets callers go by itself,
+//! before it wakes the loop. The loop answers them once more, which the kernel refuses, and counts them.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,8 +19,8 @@ use crate::realtime::RealTime;
 use crate::uapi;
 use crate::writers::Ringer;
 
-/// The most rounds that are watched at a time; the kernel waits for 128 things at once.
-const MOST: usize = 64;
+/// Maximum number of watched rounds; the kernel waits for 128 words at once.
+const MAX_ROUNDS: usize = 64;
 
 /// The thread. It ends when this is dropped.
 #[derive(Debug)]
@@ -37,12 +36,11 @@ struct Shared {
     has_failed: AtomicBool,
 }
 
-/// A round that gathers.
 #[derive(Debug)]
 struct Round {
     rounds: &'static Rounds,
     generation: u32,
-    /// The calls held here that go with it.
+    /// Calls held here that go with it.
     calls: Vec<Watched>,
 }
 
@@ -54,11 +52,10 @@ pub(crate) struct Watched {
 }
 
 impl Watcher {
-    /// Starts the thread. When a round that is watched has been released, it lets its calls go by this listener, and rings
-    /// the bell.
+    /// Starts the thread. When a watched round is released, the thread lets its calls go by this listener and rings the bell.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// The system has no thread left.
     pub(crate) fn start(bell: Ringer, listener: OwnedFd) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let watcher = Self(Arc::clone(&shared));
@@ -68,7 +65,7 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Has the release of a round noticed, with which these calls go. Whether it will be.
+    /// Watches a round, with whose release these calls go. Returns whether the release will be noticed.
     pub(crate) fn watch(
         &self,
         rounds: &'static Rounds,
@@ -86,7 +83,7 @@ impl Watcher {
             one.calls = calls.to_vec();
             return true;
         }
-        if watched.len() >= MOST {
+        if watched.len() >= MAX_ROUNDS {
             return false;
         }
         watched.push(Round { rounds, generation, calls: calls.to_vec() });
@@ -123,14 +120,14 @@ impl Shared {
             if self.is_over.load(Ordering::Acquire) {
                 return;
             }
-            let mut waits = vec![wait(&self.changes, changes, WaitFlags::PRIVATE)];
+            let mut waits = vec![wait_on(&self.changes, changes, WaitFlags::PRIVATE)];
             let mut watched = self.lock();
             let (gathering, released): (Vec<_>, Vec<_>) = mem::take(&mut *watched)
                 .into_iter()
                 .partition(|one| one.rounds.gathering().0 == one.generation);
             for one in &gathering {
                 let word = one.rounds.generation_word();
-                waits.push(wait(word, one.generation, WaitFlags::empty()));
+                waits.push(wait_on(word, one.generation, WaitFlags::empty()));
             }
             *watched = gathering;
             drop(watched);
@@ -157,8 +154,8 @@ impl Shared {
     }
 }
 
-/// Waits while a word has this value.
-fn wait(word: &AtomicU32, value: u32, flags: WaitFlags) -> Wait {
+/// A wait that lasts while a word has this value.
+fn wait_on(word: &AtomicU32, value: u32, flags: WaitFlags) -> Wait {
     let mut wait = Wait::new();
     wait.val = value.into();
     wait.uaddr = WaitPtr::new(word.as_ptr().cast());

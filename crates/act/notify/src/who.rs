@@ -1,4 +1,4 @@
-//! Who makes a call, and whether it is still being made.
+//! The maker of a call, and whether the call is still being made.
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};
@@ -6,7 +6,19 @@ use std::{fs, thread};
 
 use crate::uapi::Notice;
 
-/// Who makes a call, of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProcessFd {
+    process: u32,
+    fd: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ThreadFd {
+    pub(crate) thread: u32,
+    pub(crate) fd: i32,
+}
+
+/// The thread that makes a call, and the descriptor that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) thread: u32,
@@ -17,19 +29,18 @@ pub(crate) struct Who {
 }
 
 impl Who {
-    /// Who makes the call of a notice, in this process.
+    /// The maker of the call of a notice, in this process.
     pub(crate) fn of(notice: &Notice, process: u32) -> Self {
         Self { thread: notice.thread, process, number: notice.number, fd: notice.fd }
     }
 
-    /// What it synchronizes, until the process closes it.
-    pub(crate) fn file(&self) -> (u32, i32) {
-        (self.process, self.fd)
+    /// The synchronized descriptor, the same until the process closes it.
+    pub(crate) fn file(&self) -> ProcessFd {
+        ProcessFd { process: self.process, fd: self.fd }
     }
 
-    /// Its thread, and the descriptor.
-    pub(crate) fn of_thread(&self) -> (u32, i32) {
-        (self.thread, self.fd)
+    pub(crate) fn of_thread(&self) -> ThreadFd {
+        ThreadFd { thread: self.thread, fd: self.fd }
     }
 
     /// Whether the thread is in this call now. One that has ended is not.
@@ -50,27 +61,27 @@ impl Who {
     }
 }
 
-/// How long a thread that a signal has woken may take to wait again.
-const SETTLES: Duration = Duration::from_millis(10);
+/// Time that a thread may take to wait again after a signal has woken it.
+const SETTLE_TIMEOUT: Duration = Duration::from_millis(10);
 
 impl Who {
-    /// Waits until no signal is about to interrupt the thread's call. Before Linux 6.18 one that came before an answer and
-    /// is looked at after it does, and then nobody is told of the answer.
+    /// Waits until no signal is about to interrupt the thread's call. Before Linux 6.18, a signal that comes before an
+    /// answer and is handled after it interrupts the call, and the answer is lost.
     pub(crate) fn settle(&self) {
         let begun = Instant::now();
         let path = format!("/proc/{}/status", self.thread);
-        while begun.elapsed() < SETTLES {
+        while begun.elapsed() < SETTLE_TIMEOUT {
             let status = fs::read_to_string(&path).unwrap_or_default();
             if !is_interrupted(&status) {
                 return;
             }
-            thread::sleep(SETTLES / 100);
+            thread::sleep(SETTLE_TIMEOUT / 100);
         }
     }
 }
 
-/// Whether a thread, as `/proc/THREAD/status` has it, has a signal that wakes it from its call. In a call that only
-/// SIGKILL interrupts it is in state D.
+/// Whether a signal wakes a thread from its call, by `/proc/THREAD/status`. A thread in state D is in a call that only
+/// SIGKILL interrupts.
 fn is_interrupted(status: &str) -> bool {
     let value = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -81,7 +92,6 @@ fn is_interrupted(status: &str) -> bool {
     pending & !signals("SigBlk:") != 0 && !value("State:").starts_with('D')
 }
 
-/// The process of a thread.
 pub(crate) fn process_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;

@@ -1,7 +1,7 @@
-//! Threads that write callers' data early, and do whatever else may wait, so that the event loop never does.
+//! Threads that write callers' data early, and do all else that may wait, so that the event loop never waits.
 //!
-//! A write that has begun is waited for, however long it takes: of blocks that cannot be allocated only the early
-//! write is told. One that has not begun in time is given up, and its call is made as without luc.
+//! A write that has begun is waited for, however long it takes: only the early write is told of blocks that cannot be
+//! allocated. One that has not begun in time is given up, and its call is made as without luc.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
@@ -22,10 +22,10 @@ use crate::layers::device_of;
 use crate::ledger::SharedLedger;
 use crate::who::Who;
 
-/// Threads, at most: as many early writes go on at once. Each is started when a job would wait for the others.
-const MOST_THREADS: usize = 32;
+/// Maximum number of threads, and so of early writes at a time. Each is started when a job would wait for the others.
+const MAX_THREADS: usize = 32;
 
-/// Wakes who looks at the bell.
+/// Wakes the thread that sleeps on the bell.
 #[derive(Debug)]
 pub(crate) struct Ringer(OwnedFd);
 
@@ -36,62 +36,64 @@ impl Ringer {
     }
 }
 
-/// What to do with a file.
+/// Work on a file.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// Who made the call that it is for.
+    /// Maker of the call that the work is for.
     pub(crate) who: Who,
     pub(crate) task: Task,
-    /// When it was ordered.
     pub(crate) ordered_ns: u64,
 }
 
-/// What there is to do.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// To write a file's data early, for a call that waits, and to ask what the call needs.
+    /// Write a file's data early, for a call that waits, and find out what the call needs.
     Write {
         call: u64,
         file: Arc<KeptFile>,
         inode: Inode,
         /// The file's size and blocks, for a call that may need a flush only.
         extent: Option<Extent>,
-        /// Whether the data is written; else it is only asked what the last write needed.
+        /// Whether the data is written; else only the need of the last write is found out.
         writes: bool,
     },
-    /// To synchronize a file in place of a call that waits.
+    /// Synchronize a file in place of a call that waits.
     Synchronize { call: u64, file: Arc<KeptFile>, inode: Inode, kind: CallKind },
-    /// To close a file.
+    /// Close a file that may be a server's.
     Close(OwnedFd),
-    /// To find out which device a path leads to.
+    /// Find the device that a path leads to.
     Find(String),
 }
 
-/// What came of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Done {
-    /// Of an early write.
-    Written { call: u64, who: Who, written: Written, needs: Needs },
-    /// Of a synchronization: an `errno`, or 0. The file is closed.
-    Synchronized { call: u64, errno: i32 },
+    Written {
+        call: u64,
+        who: Who,
+        written: Written,
+        needs: Needs,
+    },
+    /// Result of a synchronization: an `errno`, or 0. The file is closed.
+    Synchronized {
+        call: u64,
+        errno: i32,
+    },
     /// The call was answered before.
     NotNeeded,
-    /// A file is closed.
     Closed,
     /// A path leads to this device.
     Found(Option<u64>),
 }
 
-/// What came of an early write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// The data is on the disk.
     Done,
-    /// Nobody asked for that.
+    /// Nobody asked for a write.
     NotAsked,
-    /// It could not be written early, or failed in a way that the program's own call reports.
+    /// The data could not be written early, or the write failed in a way that the program's own call reports.
     Refused,
-    /// It is lost with this `errno`, which nobody else is told.
+    /// Data is lost with this `errno`, which nobody else is told.
     Lost(i32),
 }
 
@@ -102,7 +104,7 @@ struct Queue {
     ordered: Condvar,
     /// Rung when something is done.
     bell: OwnedFd,
-    /// Where errors are kept that a caller is to be told.
+    /// Keeps errors until a caller has been told.
     ledger: Arc<SharedLedger>,
     closing: Closing,
 }
@@ -111,7 +113,7 @@ struct Queue {
 struct State {
     jobs: VecDeque<Job>,
     done: Vec<Done>,
-    /// When each thread took the job that it is at; 0 when it is at none.
+    /// Time at which each thread took its current job; 0 while it has none.
     taken_ns: Vec<u64>,
     /// Threads that wait for a job.
     idle: usize,
@@ -120,7 +122,7 @@ struct State {
     is_over: bool,
 }
 
-/// The threads. They end when this is dropped, each with the job that it is at.
+/// The threads. They end when this is dropped, each after its current job.
 #[derive(Debug)]
 pub(crate) struct Writers(Arc<Queue>);
 
@@ -158,10 +160,10 @@ impl Writers {
         &self.0.bell
     }
 
-    /// Another handle to ring it by.
+    /// Opens another handle that rings the bell.
     ///
     /// # Errors
-    /// If the process may have no further descriptor.
+    /// The process may have no further descriptor.
     pub(crate) fn ringer(&self) -> io::Result<Ringer> {
         Ok(Ringer(self.0.bell.try_clone()?))
     }
@@ -173,13 +175,13 @@ impl Writers {
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && !state.is_full {
             let is_started = self.start_thread(&mut state).is_ok();
-            state.is_full = !is_started || state.taken_ns.len() == MOST_THREADS;
+            state.is_full = !is_started || state.taken_ns.len() == MAX_THREADS;
         }
         drop(state);
         self.0.ordered.notify_one();
     }
 
-    /// Whether every thread has been at its job since before `before_ns`: nothing else gets done.
+    /// Whether every thread began its job before `before_ns`, so that nothing else gets done.
     pub(crate) fn are_stuck(&self, before_ns: u64) -> bool {
         let state = self.0.lock();
         let is_stuck = |&ns: &u64| ns != 0 && ns < before_ns;
@@ -191,12 +193,12 @@ impl Writers {
         self.0.closing.clone()
     }
 
-    /// Whether nobody has begun anything that was ordered.
+    /// Whether a job waits for a thread.
     pub(crate) fn has_orders(&self) -> bool {
         !self.0.lock().jobs.is_empty()
     }
 
-    /// Takes back the early writes that were ordered before `before_ns` and that no thread has begun; their calls.
+    /// Takes back the early writes that were ordered before `before_ns` and not begun. Returns their calls.
     pub(crate) fn take_back(&self, before_ns: u64) -> Vec<u64> {
         let mut late = Vec::new();
         self.0.lock().jobs.retain(|job| match job.task {
@@ -209,7 +211,7 @@ impl Writers {
         late
     }
 
-    /// What is done; silences the bell.
+    /// Takes the results, and silences the bell.
     pub(crate) fn done(&self) -> Vec<Done> {
         let mut count = [0; 8];
         // Nothing to read means that it did not ring.
@@ -295,7 +297,7 @@ impl Job {
     }
 }
 
-/// Writes a file's data early, and asks what its call needs.
+/// Writes a file's data early, and finds out what its call needs.
 fn write(fd: RawFd, extent: Option<Extent>, writes: bool) -> (Written, Needs) {
     let written = match writes.then(|| sys::write_early(fd)) {
         None => Written::NotAsked,
@@ -315,7 +317,7 @@ fn write(fd: RawFd, extent: Option<Extent>, writes: bool) -> (Written, Needs) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::closing::MOST_CLOSING;
+    use crate::closing::MAX_CLOSING_FILES;
     use std::fs::File;
     use std::time::{Duration, Instant};
 
@@ -337,7 +339,7 @@ mod tests {
         Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
     }
 
-    /// What is done, once there is something.
+    /// Waits for results.
     fn done(writers: &Writers) -> Vec<Done> {
         let begun = Instant::now();
         loop {
@@ -372,11 +374,11 @@ mod tests {
     #[test]
     fn no_job_waits_for_another_one_until_there_are_too_many() {
         let writers = writers();
-        for call in 0..10 * MOST_THREADS as u64 {
+        for call in 0..10 * MAX_THREADS as u64 {
             writers.order(job(call, 0));
             let state = writers.0.lock();
             assert!(state.idle >= state.jobs.len() || state.is_full);
-            assert!(state.taken_ns.len() <= MOST_THREADS);
+            assert!(state.taken_ns.len() <= MAX_THREADS);
         }
     }
 
@@ -434,7 +436,7 @@ mod tests {
         let writers = writers();
         writers.0.lock().is_full = true;
         let closing = writers.closing();
-        closing.add(MOST_CLOSING - 1);
+        closing.add(MAX_CLOSING_FILES - 1);
         assert!(closing.are_some() && !closing.are_many());
         let file = File::open("/dev/null").unwrap().into();
         writers.order(Job { who: WHO, task: Task::Close(file), ordered_ns: 0 });

@@ -12,7 +12,6 @@ use crate::{Change, Recorded, RunError, RunOutcome, TimeSplit, explain};
 /// Minimum number of pairs with a useful interval.
 const MIN_PAIRS: usize = 3;
 
-/// Options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Runs of each side.
@@ -23,26 +22,24 @@ pub struct Options {
     pub explains: bool,
 }
 
-/// Progress of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// How many runs will be made.
+    /// Number of runs that will be made.
     Begin(usize),
-    /// One more run has ended.
     Step,
-    /// Why the calls' time is not known.
+    /// Reason why the calls' time is not known.
     Unexplained(&'a str),
 }
 
-/// All runs and what they say together.
+/// All runs, and their figures together.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     /// The runs with the gate or the module.
     pub with: Vec<RunOutcome>,
     pub without: Vec<RunOutcome>,
-    run_time_s: Option<Row>,
-    calls_per_s: Option<Row>,
-    mean_latency_us: Option<Row>,
+    run_time_s: Option<ComparedFigure>,
+    calls_per_s: Option<ComparedFigure>,
+    mean_latency_us: Option<ComparedFigure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<Change>,
     /// The highest exit status of a run.
@@ -50,9 +47,9 @@ pub struct Comparison {
     pub exit_status: u8,
 }
 
-/// One figure, both ways: medians, and the ratio with its 95 % interval.
+/// A figure of both sides: medians, and the ratio with its 95 % interval.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ComparedFigure {
     with: f64,
     without: f64,
     ratio: Interval,
@@ -61,7 +58,7 @@ struct Row {
 /// Makes runs of both sides by `run`, in random order.
 ///
 /// # Errors
-/// As `run`; [`RunError::Killed`] if a signal ended the command, [`RunError::Stopped`] if one came to this process.
+/// Those of `run`. [`RunError::Killed`]: a signal ended the command. [`RunError::Stopped`]: a signal came to this process.
 pub fn compare(
     options: Options,
     run: impl Fn(Side) -> Result<RunOutcome, RunError>,
@@ -82,12 +79,13 @@ pub fn compare(
             Side::Without => without.push(outcome),
         }
     }
-    let why = if options.explains { change(run, &with, progress)? } else { None };
-    let row = |figure: &dyn Fn(&Outcome) -> Option<f64>| row(&with, &without, options.seed, figure);
+    let why = if options.explains { find_change(run, &with, progress)? } else { None };
+    let figure =
+        |of: &dyn Fn(&Outcome) -> Option<f64>| compare_figure(&with, &without, options.seed, of);
     Ok(Comparison {
-        run_time_s: row(&|o| Some(o.elapsed_s)),
-        calls_per_s: row(&|o| (o.calls() > 0).then(|| o.calls() as f64 / o.elapsed_s)),
-        mean_latency_us: row(&Outcome::mean_us),
+        run_time_s: figure(&|o| Some(o.elapsed_s)),
+        calls_per_s: figure(&|o| (o.calls() > 0).then(|| o.calls() as f64 / o.elapsed_s)),
+        mean_latency_us: figure(&Outcome::mean_us),
         with,
         without,
         why,
@@ -108,9 +106,9 @@ fn stop_by_signal(outcome: &RunOutcome) -> Result<(), RunError> {
     }
 }
 
-/// What changes in a call's time, by one more run without the gate and the module and one with them, both recorded. They
-/// do not count as measured, since being recorded costs something. `None`, and the reason said, if they cannot be.
-fn change(
+/// Finds the changes in a call's time, by one more run without the gate and the module and one with them, both recorded. They
+/// do not count as measured, because recording has a cost. If they cannot be recorded, says why and returns `None`.
+fn find_change(
     run: impl Fn(Side) -> Result<RunOutcome, RunError>,
     measured: &[RunOutcome],
     progress: &mut dyn FnMut(Progress<'_>),
@@ -136,24 +134,24 @@ fn change(
     Ok(with.map(|with| Change { without, with }))
 }
 
-fn row(
+fn compare_figure(
     with: &[RunOutcome],
     without: &[RunOutcome],
     seed: u64,
     figure: &dyn Fn(&Outcome) -> Option<f64>,
-) -> Option<Row> {
+) -> Option<ComparedFigure> {
     let figures = |runs: &[RunOutcome]| -> Option<Vec<f64>> {
         runs.iter().map(|run| figure(&run.gate)).collect()
     };
     let (with, without) = (figures(with)?, figures(without)?);
     let ratio = ratio_interval(&with, &without, seed).ok()?;
-    Some(Row { with: median(&with)?, without: median(&without)?, ratio })
+    Some(ComparedFigure { with: median(&with)?, without: median(&without)?, ratio })
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "     {:<20} {:>12} {:>12}   with / without (95 %)", "", "without", "with")?;
-        let mut line = |name: &str, row: &Option<Row>, text: &dyn Fn(f64) -> String| {
+        let mut line = |name: &str, row: &Option<ComparedFigure>, text: &dyn Fn(f64) -> String| {
             let Some(row) = row else {
                 return Ok(());
             };

@@ -19,17 +19,17 @@ use serde::Serialize;
 use crate::witness::{HOST_PROCESSES, Testimony, Witness};
 use crate::{PassingBy, RunError, RunOutcome};
 
-/// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
-/// and belong to commits that were reported before.
-const SETTLING_NS: u64 = 1_300_000_000;
+/// Age, relative to the latest event, at which an event is analysed. Sums are read from the kernel once a second, and belong
+/// to commits that were reported before.
+const SETTLE_TIME_NS: u64 = 1_300_000_000;
 /// Minimum number of events that are sorted at a time.
-const BATCH_EVENTS: usize = 1 << 16;
-/// Part of a run's time that may be unseen where who synchronizes counts as known.
+const MIN_BATCH_EVENTS: usize = 1 << 16;
+/// Maximum share of a run's time that may be unseen if the recording is to tell all that synchronize.
 const MAX_UNSEEN: f64 = 0.5;
 /// Share of time below which, on both sides, a part is not printed.
 const MIN_SHARE: f64 = 0.02;
 
-/// Time that a command runs before its recorder begins to load: the end of one that is shorter is not delayed by it.
+/// Time that a command runs before its recorder begins to load, so that the recorder does not delay the end of a shorter one.
 const RECORDER_DELAY: Duration = Duration::from_millis(20);
 
 /// The parts of a call's time.
@@ -80,7 +80,7 @@ struct PartTime {
     share: f64,
 }
 
-/// Where the calls' time went, on the file system that was synchronized on most.
+/// Parts of the calls' time, on the file system that was synchronized on most.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimeSplit {
     mount_point: String,
@@ -94,7 +94,7 @@ pub struct TimeSplit {
 }
 
 impl TimeSplit {
-    /// What a recorded run says; `None` if there were no calls.
+    /// Divides the time of a recorded run's calls; `None` if there were none.
     fn of(report: &Report, outcome: &Outcome) -> Option<Self> {
         let calls = |found: &&luc_explain::FileSystemReport| found.syncs.latency.count;
         // Pipes, and files in memory, are on no file system that is known here.
@@ -162,9 +162,9 @@ impl fmt::Display for TimeSplit {
 /// A run without the gate and one with it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
-    /// Of the run without.
+    /// Split of the run without the gate.
     pub without: TimeSplit,
-    /// Of the run with it.
+    /// Split of the run with the gate.
     pub with: TimeSplit,
 }
 
@@ -206,16 +206,15 @@ impl fmt::Display for Change {
 /// A run and, if it was recorded, its explanation.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The result of the run.
     pub outcome: RunOutcome,
-    /// Where its calls' time went, `None` if there were no calls; else why that cannot be told, in one line.
+    /// Split of its calls' time, `None` if there were no calls. The error says in one line why it is not known.
     pub why: Result<Option<TimeSplit>, String>,
 }
 
 /// Runs the command by `launch`, and records it if that is possible.
 ///
 /// # Errors
-/// As `launch`. That it cannot be recorded is none.
+/// Those of `launch`. A recording that is not possible is no error.
 pub fn explain(
     launch: impl FnOnce() -> Result<RunOutcome, RunError>,
 ) -> Result<Recorded, RunError> {
@@ -225,11 +224,12 @@ pub fn explain(
     Ok(Recorded::new(outcome, recorded.map(|found| (found, None))))
 }
 
-/// The same beside a command that does not wait for the recorder, at its start or at its end: what it does first is not
-/// seen. `launch` calls its argument with the command's process as soon as there is one.
+/// Runs the command by `launch`, and records it meanwhile, if that is possible. The command waits for the recorder neither at
+/// its start nor at its end, so its first calls are not seen. `launch` calls its argument with the command's process as soon as
+/// there is one.
 ///
 /// # Errors
-/// As `launch`.
+/// Those of `launch`.
 pub fn explain_meanwhile(
     launch: impl FnOnce(Start<'_>) -> Result<RunOutcome, RunError>,
 ) -> Result<Recorded, RunError> {
@@ -241,7 +241,7 @@ pub fn explain_meanwhile(
     Ok(Recorded::new(outcome, recorded.map(|(found, since)| (found, Some(since)))))
 }
 
-/// What a recording gives, and how long after the command's start it began; `None` if before it.
+/// The results of a recording, and the time after the command's start at which it began; `None` if it began before.
 type Found = ((Report, Testimony), Option<Duration>);
 
 impl Recorded {
@@ -288,8 +288,8 @@ impl Beginning {
         Ok(Self { running, began })
     }
 
-    /// The report, and how long after the start the recorder was ready. One that is not ready now is left to end with this
-    /// process.
+    /// The results, and the time after the start at which the recorder was ready. A recorder that is not ready now is left to end
+    /// with this process.
     fn end(self) -> Result<((Report, Testimony), Duration), RunError> {
         drop(self.running);
         if !self.began.is_finished() {
@@ -346,9 +346,9 @@ fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> (Report, Testimony) 
         witness.look_at(&batch);
         latest_ns = batch.iter().map(Event::time_ns).fold(latest_ns, u64::max);
         waiting.extend(batch);
-        if waiting.len() >= BATCH_EVENTS {
+        if waiting.len() >= MIN_BATCH_EVENTS {
             waiting.sort_by_key(Event::time_ns);
-            let until_ns = latest_ns.saturating_sub(SETTLING_NS);
+            let until_ns = latest_ns.saturating_sub(SETTLE_TIME_NS);
             let due = waiting.partition_point(|event| event.time_ns() <= until_ns);
             waiting.drain(..due).for_each(|event| add(&mut witness, event));
         }

@@ -1,6 +1,6 @@
 //! One run at its level: the gate in the programs, the module in the kernel, or both.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use luc_gate::Policy;
 use luc_gate::Settings as GateSettings;
 use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
-use luc_launch::{Around, Command, Outcome, Reach, Start};
+use luc_launch::{Around, Command, Outcome, Reach, Start, Watch};
 use luc_module::level::{EffectiveLevel, JournalUse, Plan, Session};
 use luc_module::{Device, Error, Key, Machine, Settings, touch};
 use luc_units::figures::Time;
@@ -29,9 +29,9 @@ pub struct RunOutcome {
     level: EffectiveLevel,
     /// The module's figures on each journal that the command used.
     kernel: Vec<KernelUse>,
-    /// What the recorder saw pass by, and not reach, the gate; `None` if the run was not recorded.
+    /// Synchronizations that did not reach the gate, by the recorder; `None` if the run was not recorded.
     pub passing_by: Option<PassingBy>,
-    /// Why it was not, if it was to be.
+    /// Reason why it was not recorded, if it was to be.
     #[serde(skip)]
     pub unrecorded: Option<String>,
     /// Settings of the module that could not be lent or restored, a line each.
@@ -39,10 +39,10 @@ pub struct RunOutcome {
     pub failures: Vec<String>,
 }
 
-/// Synchronizations by their ways, all but the first of which pass by the gate.
+/// Synchronizations by their ways. All ways but the first pass by the gate.
 #[derive(Debug, Serialize)]
 pub struct PassingBy {
-    /// Time after the command's start from which on they were counted.
+    /// Time after the command's start at which the count began.
     pub since_s: f64,
     #[serde(flatten)]
     pub ways: Ways,
@@ -55,7 +55,7 @@ struct KernelUse {
     used: JournalUse,
 }
 
-/// What the module shall do: the gate's options as its settings.
+/// Turns the gate's options into the module's settings.
 ///
 /// # Errors
 /// A value that the module does not take.
@@ -89,65 +89,88 @@ pub fn requested(
     Ok(settings)
 }
 
-/// Runs the command once, as planned; the gate gets to it by `reach`. `luc` is the program that watches over lent
-/// settings; `started` is told the command's process as soon as there is one.
-///
-/// # Errors
-/// [`RunError::Launch`]; the command has not been started then.
-pub fn run(
-    luc: &Path,
-    machine: &Machine,
-    plan: Plan,
-    command: &Command,
-    settings: &GateSettings,
-    reach: Reach,
-    started: Option<Start<'_>>,
-) -> Result<RunOutcome, RunError> {
-    let mut settings = *settings;
-    if plan.level == EffectiveLevel::Kernel {
-        settings.policy = Policy::Off;
+/// A command, and all that is decided about its run.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    /// The program `luc`, which watches over lent settings.
+    pub luc: PathBuf,
+    pub machine: Machine,
+    pub plan: Plan,
+    pub command: Command,
+    pub settings: GateSettings,
+    pub reach: Reach,
+}
+
+impl PlannedRun {
+    /// The same run without the gate and the module, to compare with. `None` if the module batches and may not be
+    /// stopped.
+    #[must_use]
+    pub fn without(&self) -> Option<Self> {
+        let plan = self.plan.without()?;
+        let settings = GateSettings { policy: Policy::Off, ..self.settings };
+        Some(Self { plan, settings, ..self.clone() })
     }
-    let level = plan.level;
-    let count_only = plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
-    if !plan.is_watching() {
-        let around = Around { reach, count_only, started, watch: None };
-        return Ok(RunOutcome {
-            gate: luc_launch::run(command, &settings, around)?,
-            level,
-            kernel: Vec::new(),
+
+    /// Runs the command once. `started` is told the command's process as soon as there is one.
+    ///
+    /// # Errors
+    /// [`RunError::Launch`]; the command has not been started then.
+    pub fn run(&self, started: Option<Start<'_>>) -> Result<RunOutcome, RunError> {
+        let mut settings = self.settings;
+        if self.plan.level == EffectiveLevel::Kernel {
+            settings.policy = Policy::Off;
+        }
+        if self.plan.is_watching() {
+            return self.launch_and_watch(&settings, started);
+        }
+        let gate = luc_launch::run(&self.command, &settings, self.around(started, None))?;
+        Ok(self.outcome(gate, Vec::new(), &[]))
+    }
+
+    /// Runs the command, and lends the module's settings to the journals that it uses.
+    fn launch_and_watch(
+        &self,
+        settings: &GateSettings,
+        started: Option<Start<'_>>,
+    ) -> Result<RunOutcome, RunError> {
+        let watcher = |holder: &str| {
+            let mut watcher = Process::new(&self.luc);
+            watcher.args(["kernel", "watch", holder]);
+            watcher
+        };
+        let mut session = Session::new(&self.machine, self.plan.clone(), &watcher);
+        let mut looked = Instant::now();
+        let mut watch = |process: u32, figures: Option<&RunFigures>| {
+            for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
+                let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+                session.uses(Device { major, minor });
+            }
+            if looked.elapsed() >= OPEN_FILES_INTERVAL {
+                touch::sample(process).into_iter().for_each(|device| session.uses(device));
+                looked = Instant::now();
+            }
+        };
+        let around = self.around(started, Some(&mut watch));
+        let gate = luc_launch::run(&self.command, settings, around)?;
+        let (uses, failures) = session.end();
+        Ok(self.outcome(gate, uses, &failures))
+    }
+
+    fn outcome(&self, gate: Outcome, uses: Vec<JournalUse>, failures: &[Error]) -> RunOutcome {
+        RunOutcome {
+            gate,
+            level: self.plan.level,
+            kernel: uses.into_iter().map(KernelUse::new).collect(),
             passing_by: None,
             unrecorded: None,
-            failures: Vec::new(),
-        });
+            failures: failures.iter().map(ToString::to_string).collect(),
+        }
     }
-    let watcher = |holder: &str| {
-        let mut watcher = Process::new(luc);
-        watcher.args(["kernel", "watch", holder]);
-        watcher
-    };
-    let mut session = Session::new(machine, plan, &watcher);
-    let mut looked = Instant::now();
-    let mut watch = |process: u32, figures: Option<&RunFigures>| {
-        for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
-            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-            session.uses(Device { major, minor });
-        }
-        if looked.elapsed() >= OPEN_FILES_INTERVAL {
-            touch::sample(process).into_iter().for_each(|device| session.uses(device));
-            looked = Instant::now();
-        }
-    };
-    let around = Around { reach, count_only, started, watch: Some(&mut watch) };
-    let gate = luc_launch::run(command, &settings, around)?;
-    let (uses, failures) = session.end();
-    Ok(RunOutcome {
-        gate,
-        level,
-        kernel: uses.into_iter().map(KernelUse::new).collect(),
-        passing_by: None,
-        unrecorded: None,
-        failures: failures.iter().map(ToString::to_string).collect(),
-    })
+
+    fn around<'a>(&self, started: Option<Start<'a>>, watch: Option<Watch<'a>>) -> Around<'a> {
+        let count_only = self.plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
+        Around { reach: self.reach, count_only, started, watch }
+    }
 }
 
 impl KernelUse {
@@ -176,7 +199,7 @@ impl std::fmt::Display for RunOutcome {
                 Some(others) => writeln!(
                     f,
                     "luc: {others} pass by, as luc run gets to fsync, fdatasync and msync alone{}",
-                    since(*since_s)
+                    format_since(*since_s)
                 ),
                 None => Ok(()),
             },
@@ -189,8 +212,8 @@ impl std::fmt::Display for RunOutcome {
     }
 }
 
-/// From when on something was seen, where that was not the start.
-fn since(since_s: f64) -> String {
+/// The beginning of an observation, if it was not the start.
+fn format_since(since_s: f64) -> String {
     if since_s > 0.0 { format!(" (seen from {since_s:.2} s on)") } else { String::new() }
 }
 
@@ -211,16 +234,18 @@ impl std::fmt::Display for KernelUse {
             "{} fsyncs in {} commits{}",
             stats.fsyncs,
             stats.commits,
-            each(used.fsyncs_per_commit, |n| format!(", {n:.1} for each that an fsync asked for")),
+            format_if_known(used.fsyncs_per_commit, |n| format!(
+                ", {n:.1} for each that an fsync asked for"
+            )),
         )?;
         writeln!(
             f,
             "     kernel: {} commits held{}; {} of {} writes delayed{}; {} copies, {} KiB{}",
             stats.holds,
-            each(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
+            format_if_known(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
             stats.writes_delayed,
             stats.writes,
-            each(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
+            format_if_known(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
             stats.copies,
             stats.copy_bytes / 1024,
             if stats.copies_failed > 0 {
@@ -232,7 +257,7 @@ impl std::fmt::Display for KernelUse {
     }
 }
 
-fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
+fn format_if_known(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
     number.map_or_else(String::new, text)
 }
 

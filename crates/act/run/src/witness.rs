@@ -1,4 +1,4 @@
-//! Synchronizations of each process as the recorder saw them: what takes no part in the gate is known by these.
+//! Synchronizations of each process, by the recorder: they show the processes that take no part in the gate.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,8 +12,8 @@ use luc_launch::participants::Seen;
 /// The inode of the first namespace of processes (PROC_PID_INIT_INO of include/linux/proc_ns.h).
 pub(crate) const HOST_PROCESSES: u64 = 0xEFFF_FFFC;
 
-/// Processes that are kept.
-const PROCESSES: usize = 65_536;
+/// Maximum number of processes that are kept.
+const MAX_PROCESSES: usize = 65_536;
 
 /// Counts synchronizations by process and way.
 #[derive(Debug, Default)]
@@ -27,14 +27,14 @@ pub(crate) struct Witness {
 
 #[derive(Debug, Default)]
 struct Process {
-    /// Its number in its own namespace, and which that is.
+    /// Its number in its own namespace, and that namespace's inode.
     own: (u32, u64),
     program: String,
     calls: u64,
     obstacle: Option<Obstacle>,
 }
 
-/// What the recorder saw of who synchronized.
+/// Processes that synchronized, by the recorder.
 #[derive(Debug)]
 pub(crate) struct Testimony {
     pub(crate) ways: Ways,
@@ -48,7 +48,7 @@ impl Witness {
             let Event::Sync(row) = event else {
                 continue;
             };
-            if self.processes.len() < PROCESSES && !self.processes.contains_key(&row.process) {
+            if self.processes.len() < MAX_PROCESSES && !self.processes.contains_key(&row.process) {
                 let obstacle = match self.look.at(row.process.0) {
                     Found::Obstacle(obstacle) => Some(obstacle),
                     Found::Loaded => Some(Obstacle::Direct),
@@ -65,7 +65,7 @@ impl Witness {
         }
     }
 
-    /// Takes in an event; a thread's name comes before its calls.
+    /// Adds an event; a thread's name comes before its calls.
     pub(crate) fn add(&mut self, event: &Event) {
         match event {
             Event::Task(row) => {
@@ -108,7 +108,7 @@ impl Witness {
     }
 }
 
-/// Whether nothing but the file system's part was seen, as where system calls are not looked at yet: it may have been a write.
+/// Whether only the file system's part of a call was seen, because system calls were not traced yet: it may have been a write.
 fn is_of_unknown_way(row: &Sync) -> bool {
     row.kind != SyncKind::Msync
         && row.file_system_enter_ns != 0

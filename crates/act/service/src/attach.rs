@@ -1,5 +1,5 @@
-//! `luc attach`: a process that runs already is put under the filter, and handed over to `lucd` as a container's runtime
-//! hands a container over.
+//! `luc attach`: puts a running process under the filter, and hands it over to `lucd` as a container's runtime hands a
+//! container over.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -14,11 +14,11 @@ use crate::containers::profile::SOCKET;
 use crate::containers::state::{ATTACHED, kept_by};
 use crate::{ServiceError, systemctl};
 
-/// How long `lucd` may take to serve it. All calls pass before.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time that `lucd` may take to serve a process. All calls pass before.
+const SERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Puts a process under the filter and has `lucd` serve it; its name for `luc status`. Once begun it goes on to its end,
-/// whatever signal or closed terminal comes.
+/// Puts a process under the filter and has `lucd` serve it. Returns its name for `luc status`. Once begun, neither a signal
+/// nor a closed terminal stops it.
 ///
 /// # Errors
 /// [`ServiceError`]; unless it says that `lucd` does not serve it, the process goes on as it was.
@@ -68,7 +68,7 @@ fn begin(
     )))
 }
 
-/// Attaches a process and hands it over to `lucd`. If that does not serve it, a keeper goes on to let its calls pass.
+/// Attaches a process and hands it over to `lucd`. If `lucd` does not serve it, a keeper goes on to let its calls pass.
 #[cfg(target_arch = "x86_64")]
 fn hand_over(
     connection: &UnixStream,
@@ -90,7 +90,7 @@ fn hand_over(
             let reason = "the process has ended".to_owned();
             return Err(ServiceError::NotServed(name.to_owned(), reason));
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > SERVE_TIMEOUT {
             let reason = "it took more than 10 s".to_owned();
             return Err(ServiceError::NotServed(name.to_owned(), reason));
         }

@@ -1,9 +1,9 @@
-//! Containers: their runtime puts them under a filter, by a profile of system calls that luc makes ([`profile`]), and
-//! hands the filter's listener to `lucd`.
+//! Containers: their runtime puts them under a filter by a profile of system calls that luc makes ([`profile`]), and hands
+//! the filter's listener to `lucd`.
 //!
-//! - [`profile`]: the profile, pure; [`runtime`]: whether a runtime can do what it asks for.
-//! - [`mod@file`]: from a file to a file.
-//! - [`state`]: what a runtime says of a container, and what `lucd` keeps of it.
+//! - [`profile`]: the profile, pure; [`runtime`]: asks a runtime whether it can do what the profile demands.
+//! - [`mod@file`]: makes a profile's file from another one.
+//! - [`state`]: the state of a container, as its runtime sends it and as `lucd` keeps it.
 
 mod error;
 pub mod file;

@@ -1,11 +1,11 @@
-//! `lucd`: serves the calls of all services that are notified, so that they meet in the same rounds, whoever they run as.
+//! `lucd`: serves the calls of all notified services, so that they meet in the same rounds, whatever users they run as.
 //!
-//! - `admission`: who may connect; `patience`: how often users are listened to who may not.
+//! - `admission`: decides who is served; `patience`: limits the attempts of users who are not.
 //! - `containers`: containers, whose runtimes connect elsewhere.
-//! - `store`: what systemd keeps for the next `lucd`.
+//! - `store`: descriptors that systemd keeps for the next `lucd`.
 //!
 //! Each service and each container has a thread of its own and a keeper. They share rounds in memory that only this process
-//! has mapped, and the programs of root under `luc run` or with the library.
+//! has mapped, and root's programs under `luc run` or with the library.
 
 mod admission;
 mod containers;
@@ -36,28 +36,28 @@ use say::say;
 use store::Stored;
 
 use crate::ServiceError;
-use crate::containers::state::ENDING;
+use crate::containers::state::UNIT_SUFFIX;
 use crate::plan::SOCKET;
 
-/// Filters of a service that are served at once, at most: a program that connects again and again is not to make processes
-/// without end.
-const MOST_OF_UNIT: usize = 16;
+/// Maximum number of a service's filters that are served at a time: a program that connects again and again must not make
+/// processes without end.
+const MAX_FILTERS_PER_UNIT: usize = 16;
 
-/// Connections of users who are not listened to, after which nobody is for a moment. Who connects without end so waits for
-/// his turn, and takes no processor from others.
-const MOST_UNHEARD: u32 = 4;
-const UNHEARD_PAUSE: Duration = Duration::from_millis(1);
+/// Number of ignored connections after which `lucd` pauses. So users that connect without end wait for their turn, and take
+/// no processor from others.
+const IGNORED_PER_PAUSE: u32 = 4;
+const IGNORED_PAUSE: Duration = Duration::from_millis(1);
 
-/// Connections that wait to be looked at. One that comes behind as many unheard ones waits for 64 ms.
-const BACKLOG: i32 = 256;
+/// Length of the queue of connections. One that comes behind as many ignored ones waits for 64 ms.
+const QUEUE_LENGTH: i32 = 256;
 
-/// Filters of a service that are begun in a second, at most: to begin one takes a process.
-const MOST_BEGUN: u32 = 32;
+/// Maximum number of a service's filters that are begun in a second: each takes a process.
+const MAX_FILTERS_PER_SECOND: u32 = 32;
 
-/// The files of the rounds have this unit's name as well: they stay as long as it runs.
-const OWN: &str = "lucd.service";
+/// Unit that the files of the rounds are named after too: they stay as long as it runs.
+const OWN_UNIT: &str = "lucd.service";
 
-/// What all threads share.
+/// State that all threads share.
 #[derive(Debug)]
 struct Lucd {
     arena: &'static Arena,
@@ -67,7 +67,7 @@ struct Lucd {
 #[derive(Debug, Default)]
 struct Units {
     known: BTreeMap<String, Unit>,
-    /// Figures of containers that have ended, for others: there may be any number of containers, one after the other.
+    /// Figures of containers that have ended, for reuse: there may be any number of containers, one after the other.
     spare: Vec<(String, &'static RunFigures)>,
 }
 
@@ -75,45 +75,45 @@ struct Units {
 #[derive(Debug)]
 struct Unit {
     figures: &'static RunFigures,
-    /// Its filters that are served.
+    /// Number of its filters that are served.
     served: usize,
-    /// Since when filters are counted, and how many were begun since then.
-    begun: (Instant, u32),
+    /// Start of the current second.
+    second: Instant,
+    begun: u32,
 }
 
 impl Unit {
     fn new(figures: &'static RunFigures) -> Self {
-        Self { figures, served: 0, begun: (Instant::now(), 0) }
+        Self { figures, served: 0, second: Instant::now(), begun: 0 }
     }
 
-    /// Counts a filter more; else why there may be none.
+    /// Counts one filter more. The error says why there may be none.
     fn begin(&mut self) -> Result<&'static RunFigures, String> {
-        if self.served >= MOST_OF_UNIT {
-            return Err(format!("it has {MOST_OF_UNIT} filters already"));
+        if self.served >= MAX_FILTERS_PER_UNIT {
+            return Err(format!("it has {MAX_FILTERS_PER_UNIT} filters already"));
         }
-        let (since, begun) = &mut self.begun;
-        if since.elapsed() >= Duration::from_secs(1) {
-            (*since, *begun) = (Instant::now(), 0);
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            (self.second, self.begun) = (Instant::now(), 0);
         }
-        if *begun >= MOST_BEGUN {
-            return Err(format!("it has begun {MOST_BEGUN} filters in a second"));
+        if self.begun >= MAX_FILTERS_PER_SECOND {
+            return Err(format!("it has begun {MAX_FILTERS_PER_SECOND} filters in a second"));
         }
-        *begun += 1;
+        self.begun += 1;
         self.served += 1;
         Ok(self.figures)
     }
 }
 
-/// Serves until a signal ends the process. Its keepers go on then, and the next one takes the services back.
+/// Serves until a signal ends the process. Its keepers then go on, and the next `lucd` takes the services back.
 ///
 /// # Errors
-/// [`ServiceError`] if it cannot begin.
+/// [`ServiceError`]: it cannot begin.
 pub fn run() -> Result<(), ServiceError> {
-    let taken = store::taken();
+    let taken = store::take();
     if !rustix::process::geteuid().is_root() {
         return Err(ServiceError::NotRoot);
     }
-    let (arena, _) = Files::new(OWN, 0).open()?;
+    let (arena, _) = Files::new(OWN_UNIT, 0).open()?;
     arena.forget();
     let lucd = Arc::new(Lucd { arena, units: Mutex::default() });
     for (stored, lasting) in taken.left {
@@ -148,10 +148,10 @@ pub fn run() -> Result<(), ServiceError> {
 /// Removes the files and the socket of a `lucd` that has ended.
 ///
 /// # Errors
-/// [`ServiceError`] if something could not be removed.
+/// [`ServiceError`]: something could not be removed.
 pub fn clear() -> Result<(), ServiceError> {
-    let containers = luc_gate::unit::ending_in(ENDING);
-    for unit in containers.iter().map(String::as_str).chain([OWN]) {
+    let containers = luc_gate::unit::ending_in(UNIT_SUFFIX);
+    for unit in containers.iter().map(String::as_str).chain([OWN_UNIT]) {
         luc_gate::unit::remove(unit).map_err(ServiceError::io("removed", "what lucd shares"))?;
     }
     match fs::remove_file(SOCKET) {
@@ -171,13 +171,13 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(path)?;
-    rustix::net::listen(&listener, BACKLOG)?;
+    rustix::net::listen(&listener, QUEUE_LENGTH)?;
     // Services run as all kinds of users; who may be served is asked of each connection.
     fs::set_permissions(path, Permissions::from_mode(0o666))?;
     Ok(listener)
 }
 
-/// Has systemd keep what the next `lucd` needs, until the last process under the filter has ended.
+/// Serves until the last process under the filter has ended. Meanwhile systemd keeps what the next `lucd` needs.
 fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lasting) {
     stored.keep(&lasting);
     drop(lasting);
@@ -186,29 +186,29 @@ fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lastin
     say(format_args!("{unit}: the last process under the filter has ended"));
 }
 
-/// Starts a thread. Without one the process goes on, and keepers with what it would have served.
+/// Starts a thread. If there is none, this process goes on, and keepers serve in the thread's place.
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let builder = thread::Builder::new().name(name.to_owned());
     builder.spawn(work).map(drop)
 }
 
 impl Lucd {
-    /// Looks who has connected, and serves whoever may be served by a thread of its own. Nothing here waits for a peer.
+    /// Looks at a connection, and starts a thread that serves it if it may be served. Nothing here waits for a peer.
     fn meet(self: &Arc<Self>, patience: &mut Patience, connection: UnixStream) {
         let user = admission::user(&connection);
         if !patience.listens(user) {
-            if patience.has_ignored(MOST_UNHEARD) {
-                thread::sleep(UNHEARD_PAUSE);
+            if patience.has_ignored(IGNORED_PER_PAUSE) {
+                thread::sleep(IGNORED_PAUSE);
             }
             return;
         }
         let (unit, process) = match admission::admit(&connection) {
             Ok(admitted) => admitted,
-            Err(reason) => return patience.refused(user, &reason),
+            Err(reason) => return patience.refuse(user, &reason),
         };
         let figures = match self.begin(&unit) {
             Ok(figures) => figures,
-            Err(reason) => return patience.refused(user, &format!("{unit}: {reason}")),
+            Err(reason) => return patience.refuse(user, &format!("{unit}: {reason}")),
         };
         let lucd = Arc::clone(self);
         let of_thread = unit.clone();
@@ -217,11 +217,11 @@ impl Lucd {
         });
         if let Err(error) = started {
             self.end(&unit);
-            patience.refused(user, &format!("{unit}: it runs without luc: {error}"));
+            patience.refuse(user, &format!("{unit}: it runs without luc: {error}"));
         }
     }
 
-    /// Serves a service's first process, until the last one under its filter has ended.
+    /// Serves a service's first process until the last one under its filter has ended.
     fn serve(
         &self,
         connection: &UnixStream,
@@ -260,7 +260,7 @@ impl Lucd {
         stored.forget();
     }
 
-    /// Notes that one filter more of a unit is served; the unit's figures.
+    /// Counts one filter more of a unit. Returns the unit's figures.
     fn begin(&self, unit: &str) -> Result<&'static RunFigures, String> {
         let mut units = self.units();
         if let Some(known) = units.known.get_mut(unit) {
@@ -285,7 +285,7 @@ impl Lucd {
             return;
         };
         known.served = known.served.saturating_sub(1);
-        if known.served == 0 && unit.ends_with(ENDING) {
+        if known.served == 0 && unit.ends_with(UNIT_SUFFIX) {
             let spare = (unit.to_owned(), known.figures);
             units.known.remove(unit);
             units.spare.push(spare);

@@ -1,4 +1,4 @@
-//! luc's file beside a unit: it is there as a whole or not at all.
+//! luc's file beside a unit: it is there whole, or not at all.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,21 +9,20 @@ use luc_units::OnPath as _;
 
 use crate::ServiceError;
 
-/// Where the system's own units and drop-ins are.
-const UNITS: &str = "/etc/systemd/system";
-const NAME: &str = "50-luc.conf";
+/// Folder of the system's own units and drop-ins.
+const UNIT_FOLDER: &str = "/etc/systemd/system";
+const FILE_NAME: &str = "50-luc.conf";
 
-/// The drop-in of a unit.
 #[derive(Clone, Debug)]
 pub struct DropIn {
     directory: PathBuf,
 }
 
 impl DropIn {
-    /// That of `unit`, by the unit's own name.
+    /// The drop-in of `unit`, which is the unit's own name.
     #[must_use]
     pub fn of(unit: &str) -> Self {
-        Self::below(Path::new(UNITS), unit)
+        Self::below(Path::new(UNIT_FOLDER), unit)
     }
 
     fn below(units: &Path, unit: &str) -> Self {
@@ -32,13 +31,13 @@ impl DropIn {
 
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.directory.join(NAME)
+        self.directory.join(FILE_NAME)
     }
 
-    /// Its text; `None` if there is none.
+    /// Reads its text; `None` if there is none.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// It cannot be read.
     pub fn read(&self) -> Result<Option<String>, ServiceError> {
         match fs::read_to_string(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -49,7 +48,7 @@ impl DropIn {
     /// Puts `text` in its place; `None` removes it.
     ///
     /// # Errors
-    /// If it cannot be changed: it is then as it was.
+    /// It cannot be changed; it is then as it was.
     pub fn set(&self, text: Option<&str>) -> Result<(), ServiceError> {
         match text {
             Some(text) => {
@@ -78,7 +77,7 @@ impl DropIn {
         luc_host::whole::write(&self.path(), text.as_bytes(), 0o644)
     }
 
-    /// The directory goes with the last file in it.
+    /// Removes the directory if it is empty.
     fn remove_empty(&self) {
         let _ = fs::remove_dir(&self.directory);
     }
@@ -87,9 +86,9 @@ impl DropIn {
 /// The units that have one, sorted.
 ///
 /// # Errors
-/// If the directory of units cannot be read.
+/// The directory of units cannot be read.
 pub fn enabled() -> Result<Vec<String>, ServiceError> {
-    enabled_below(Path::new(UNITS))
+    enabled_below(Path::new(UNIT_FOLDER))
 }
 
 fn enabled_below(units: &Path) -> Result<Vec<String>, ServiceError> {
@@ -99,7 +98,7 @@ fn enabled_below(units: &Path) -> Result<Vec<String>, ServiceError> {
     };
     let mut enabled: Vec<String> = entries
         .flatten()
-        .filter(|entry| entry.path().join(NAME).is_file())
+        .filter(|entry| entry.path().join(FILE_NAME).is_file())
         .filter_map(|entry| {
             let name = entry.file_name();
             Some(name.to_str()?.strip_suffix(".d")?.to_owned())

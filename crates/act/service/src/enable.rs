@@ -12,18 +12,17 @@ use crate::{ServiceError, facts, systemctl};
 pub struct Enabled {
     #[serde(flatten)]
     pub plan: Plan,
-    /// Where the drop-in is.
     pub path: std::path::PathBuf,
-    /// File systems on which its processes have files open now, and whether their journals can be shared.
+    /// Mount points of file systems on which its processes have files open, and whether their journals can be shared.
     pub file_systems: Vec<(std::path::PathBuf, bool)>,
-    /// Whether it runs, so that the change is due at its next start only.
+    /// Whether it runs, so that the change takes effect at its next start only.
     pub runs: bool,
 }
 
 /// Plans for units, without changing anything.
 ///
 /// # Errors
-/// [`ServiceError`] of the first unit that cannot be enabled.
+/// [`ServiceError`]: the first unit that cannot be enabled.
 pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError> {
     systemctl::check()?;
     let tools = facts::tools()?;
@@ -48,10 +47,10 @@ pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError
     Ok(plans)
 }
 
-/// Does what was planned; `now`, with a restart of the units that run.
+/// Carries the plans out. With `now`, restarts the units that run.
 ///
 /// # Errors
-/// [`ServiceError`]; all is then as it was, and what was restarted is restarted once more.
+/// [`ServiceError`]; all is then as it was, and units that were restarted are restarted once more.
 pub fn enable(plans: &[Enabled], now: bool) -> Result<(), ServiceError> {
     let mut changes = Changes::default();
     if let Err(error) = changes.make(plans) {
@@ -78,7 +77,7 @@ pub fn enable(plans: &[Enabled], now: bool) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// What was changed, to be taken back.
+/// Changes, for the case that they have to be taken back.
 #[derive(Debug, Default)]
 struct Changes(Vec<Change>);
 
@@ -114,8 +113,8 @@ impl Changes {
         Ok(())
     }
 
-    /// As it was before, as far as that can be had: what has failed is told, and this can only fail for the same reason.
-    /// The units that were not enabled before.
+    /// Restores the drop-ins as far as possible: the first failure is reported, and this can only fail for the same reason.
+    /// Returns the units that were not enabled before.
     fn take_back(self) -> Vec<String> {
         let has_changed = !self.0.is_empty();
         let mut new = Vec::new();
@@ -130,19 +129,17 @@ impl Changes {
     }
 }
 
-/// What [`disable`] has done, by the units' own names.
+/// Result of [`disable`], by the units' own names.
 #[derive(Debug, Default)]
 pub struct Disabled {
-    /// Units that were enabled.
     pub names: Vec<String>,
-    /// Units that were not.
     pub were_not: Vec<String>,
 }
 
-/// Removes the drop-ins of units, and what their processes have shared.
+/// Removes the drop-ins of units, and the files that their processes have shared.
 ///
 /// # Errors
-/// [`ServiceError`] if one of them is no unit; then all of them stay enabled.
+/// [`ServiceError`]: one of them is no unit; all of them then stay enabled.
 pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
     check_root()?;
     let runs = systemctl::check().is_ok();

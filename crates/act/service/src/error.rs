@@ -1,4 +1,4 @@
-//! Why a service is not enabled, disabled or looked at. Each text is one line.
+//! Reasons why a service is not enabled, disabled or looked at. Each text is one line.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,64 +11,53 @@ use crate::plan::Refusal;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// systemd is not process 1 here.
     #[error(
         "systemd does not run here, so no service can be enabled: start the program by `luc run -- COMMAND`"
     )]
     NoSystemd,
     #[error("changing a service takes root: run luc by sudo")]
     NotRoot,
-    /// A name that no unit has.
     #[error("{0} is no name of a service: name one as in `systemctl list-units --type=service`")]
     Name(String),
-    /// It cannot be brought into the gate.
     #[error("{unit}: {refusal}")]
     Refused { unit: String, refusal: Refusal },
     #[error("systemctl {words} failed: {reason}")]
     Systemctl { words: String, reason: String },
-    /// systemd did not take the drop-in.
     #[error(
         "{unit}: systemd does not read {path}, so it was removed again: see `systemctl status {unit}`"
     )]
     NotTaken { unit: String, path: PathBuf },
-    /// A service that fails with luc.
     #[error("{0} did not start with luc, so all is as it was: see `journalctl -u {0}`")]
     NotStarted(String),
     #[error(
         "{0}: there is no such unit, and it is not enabled: `luc status` lists the services that are"
     )]
     NotEnabled(String),
-    /// The library or the program that it needs is not installed.
     #[error("{name} is neither in {beside} nor in {installed}: install luc as a whole")]
     Missing {
         name: &'static str,
-        /// Beside the running program.
+        /// Path beside the running program.
         beside: PathBuf,
-        /// Where an installed luc has it.
+        /// Path in an installed luc.
         installed: PathBuf,
     },
-    /// A path that a unit file cannot express.
     #[error("{0} has a space, a quote or a sign of systemd's in its path: install luc elsewhere")]
     Inexpressible(PathBuf),
-    /// Nobody would take a process over.
     #[error("lucd.socket does not listen ({0}): `systemctl enable --now lucd.socket` first")]
     NoSocket(String),
-    /// A process that cannot be put under the filter.
     #[error("{0}")]
     NotAttached(String),
-    /// A process that is under the filter, and whose calls all pass.
     #[error(
         "{0} is under the filter, but lucd does not serve it ({1}), so that its calls pass: see `journalctl -u lucd`"
     )]
     NotServed(String, String),
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// The files that processes share.
     #[error(transparent)]
     Files(#[from] FilesError),
     #[error("{path} cannot be {what}: {source}")]
     File {
-        /// What was being done, as `written`.
+        /// Participle of the failed operation, such as `written`.
         what: &'static str,
         path: PathBuf,
         source: io::Error,

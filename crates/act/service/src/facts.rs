@@ -1,4 +1,4 @@
-//! All that a plan is made of, asked of this machine.
+//! Facts that a plan is made from, as this machine tells them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use luc_gate::inspect::filesystem::{self, Journal};
 use luc_gate::inspect::program::program_with_path;
 use luc_host::mountinfo::mounts;
+use luc_host::programs::{NotInstalled, find_part};
 use luc_launch::library;
 use luc_units::OnPath as _;
 
@@ -17,16 +18,16 @@ use crate::settings::Settings;
 use crate::unit_file::UnitFile;
 use crate::{ServiceError, systemctl};
 
-/// The program before a unit's own.
-const EXEC: &str = "luc-exec";
+/// Program that is started before a unit's own.
+const EXEC_NAME: &str = "luc-exec";
 
-/// Where systemd looks for programs without a slash in their names (DEFAULT_PATH).
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Folders in which systemd looks for programs without a slash in their names (DEFAULT_PATH).
+const SYSTEMD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The facts about a unit.
+/// Collects the facts about a unit.
 ///
 /// # Errors
-/// [`ServiceError`] if systemd does not answer, or one of its files cannot be read.
+/// [`ServiceError`]: systemd does not answer, or one of the unit's files cannot be read.
 pub fn of_unit(unit: &str) -> Result<Facts, ServiceError> {
     let settings = systemctl::show(unit)?;
     let read = |path: &Path| fs::read(path).map_err(ServiceError::io("read", path));
@@ -58,7 +59,7 @@ pub fn of_unit(unit: &str) -> Result<Facts, ServiceError> {
     })
 }
 
-/// The programs that the unit starts by itself, whatever luc has put before them, and whether the library gets into them.
+/// The unit's own programs, without those that luc has put before them, and whether the library gets into them.
 fn programs(
     settings: &Settings,
     files: &[UnitFile],
@@ -73,11 +74,11 @@ fn programs(
     let all: BTreeSet<PathBuf> = if lines.is_empty() {
         settings.programs().into_iter().collect()
     } else {
-        let of_systemd = settings.programs().into_iter().filter(|path| !path.ends_with(EXEC));
+        let of_systemd = settings.programs().into_iter().filter(|path| !path.ends_with(EXEC_NAME));
         written.chain(of_systemd).collect()
     };
     let inspected = |path: PathBuf| {
-        let gateability = program_with_path(&path, Some(PATH.as_ref())).ok()?;
+        let gateability = program_with_path(&path, Some(SYSTEMD_PATH.as_ref())).ok()?;
         Some((path, gateability))
     };
     all.into_iter().filter_map(inspected).collect()
@@ -101,7 +102,7 @@ fn journals() -> Vec<PathBuf> {
     found
 }
 
-/// Mount points of the file systems that processes have regular files open on, and whether their journals can be shared.
+/// Mount points of file systems on which processes have regular files open, and whether their journals can be shared.
 #[must_use]
 pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
     let mut devices = BTreeSet::new();
@@ -125,12 +126,13 @@ pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
     devices.into_iter().filter_map(of_device).collect()
 }
 
-/// What is installed beside this program, and what this machine can do.
+/// Finds luc's parts beside this program, and what this machine can do.
 ///
 /// # Errors
-/// [`ServiceError`] if something is not installed, or where a unit file cannot name it.
+/// [`ServiceError`]: a part is not installed, or a unit file cannot name its path.
 pub fn tools() -> Result<Tools, ServiceError> {
-    let tools = Tools { library: library::find()?, exec: find(EXEC)?, no_notifier: no_notifier()? };
+    let tools =
+        Tools { library: library::find()?, exec: find(EXEC_NAME)?, no_notifier: no_notifier()? };
     for path in [&tools.library, &tools.exec] {
         let text = path.to_string_lossy();
         if text.contains([' ', '\t', '"', '\'', '\\', '%', '$', ':', ';']) {
@@ -140,7 +142,7 @@ pub fn tools() -> Result<Tools, ServiceError> {
     Ok(tools)
 }
 
-/// Why services cannot be notified here; `None` if they can.
+/// Reason why services cannot be notified here; `None` if they can.
 fn no_notifier() -> Result<Option<String>, ServiceError> {
     if let Err(error) = luc_notify::available() {
         return Ok(Some(error.to_string()));
@@ -152,16 +154,12 @@ fn no_notifier() -> Result<Option<String>, ServiceError> {
     }))
 }
 
-/// A program beside this one, else in `../lib/luc/` from there.
+/// Finds a program beside this one, else in `../lib/luc/` from there.
 fn find(name: &'static str) -> Result<PathBuf, ServiceError> {
     let own = std::env::current_exe().map_err(ServiceError::io("found", "the running program"))?;
-    let directory = own.parent().unwrap_or(&own);
-    let beside = directory.join(name);
-    let installed = directory.parent().unwrap_or(directory).join("lib/luc").join(name);
-    for path in [&beside, &installed] {
-        if path.is_file() {
-            return Ok(path.clone());
-        }
-    }
-    Err(ServiceError::Missing { name, beside, installed })
+    find_part(&own, name).map_err(|NotInstalled { beside, installed }| ServiceError::Missing {
+        name,
+        beside,
+        installed,
+    })
 }

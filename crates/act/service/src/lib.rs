@@ -1,24 +1,24 @@
-//! Services that systemd starts get the gate without a change of theirs: `luc enable`, `disable` and `status`.
+//! Brings services that systemd starts into the gate, unchanged: `luc enable`, `disable` and `status`.
 //!
-//! A service is enabled by one drop-in beside its unit, which systemd reads. The drop-in either has the dynamic loader
-//! put the gate's library into the service's programs, or has `luc-exec` put them under a filter of system calls, whose
-//! listener `lucd` serves.
+//! A service is enabled by one drop-in beside its unit, which systemd reads. There are two ways. The dynamic loader puts the
+//! gate's library into the service's programs. Or `luc-exec` puts them under a filter of system calls, and `lucd` serves its
+//! listener.
 //!
 //! Pure, so that all of it can be tested without systemd:
 //!
-//! - [`settings`]: what `systemctl show` says of a unit; [`unit_file`]: what its files say.
-//! - [`words`]: how systemd divides a command line, with every word as it is written.
-//! - [`plan`]: from these, what the drop-in contains, or why there is none.
+//! - [`settings`]: a unit by `systemctl show`; [`unit_file`]: a unit by its files.
+//! - [`words`]: divides a command line as systemd does, with every word as it is written.
+//! - [`plan`]: makes the drop-in from these, or says why there is none.
 //!
 //! With the system:
 //!
-//! - [`systemctl`]: asks systemd; [`facts`]: all that a plan is made of.
+//! - [`systemctl`]: asks systemd; [`facts`]: collects the facts that a plan is made from.
 //! - [`drop_in`]: the file, written and removed as a whole.
 //! - [`enable`]: plans, files and reloads for several units, all of them or none.
-//! - [`daemon`]: serves those whose calls are notified.
-//! - [`containers`]: a profile of system calls, by which a container's runtime hands its filter to the daemon.
-//! - [`mod@attach`]: hands a process that runs over to the daemon.
-//! - [`status`]: which of a unit's processes are reached indeed, and what became of their calls.
+//! - [`daemon`]: serves the notified ones.
+//! - [`containers`]: a profile of system calls by which a container's runtime hands its filter to the daemon.
+//! - [`mod@attach`]: hands a running process over to the daemon.
+//! - [`status`]: the reached processes of a unit, and the figures of their calls.
 //!
 //! # From a unit to a service under the gate
 //!

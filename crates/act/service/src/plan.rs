@@ -1,6 +1,6 @@
-//! From a unit's settings to what its drop-in contains, or to why it has none. Pure.
+//! Makes a unit's drop-in from its settings, or says why it has none. Pure.
 //!
-//! - `library`, `notifier`: the two ways; what each takes from a unit or adds to it.
+//! - `library`, `notifier`: the two ways, with what each takes from a unit or adds to it.
 
 mod library;
 mod notifier;
@@ -28,7 +28,7 @@ pub enum Reach {
     Notify,
 }
 
-/// How a unit's calls are reached.
+/// Way in which a unit's calls are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -38,76 +38,64 @@ pub enum Way {
     Notify,
 }
 
-/// All that a plan is made of.
+/// Facts that a plan is made from.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// What systemd says of the unit.
+    /// The unit's properties, by systemd.
     pub settings: Settings,
-    /// Its files in the order in which systemd reads them, without luc's own drop-in.
+    /// Files in the order in which systemd reads them, without luc's own drop-in.
     pub files: Vec<UnitFile>,
-    /// The text of luc's own drop-in, if the unit is enabled already. What it adds is in the settings as well.
+    /// Text of luc's own drop-in, if the unit is enabled already. Its additions are in the settings as well.
     pub drop_in: Option<String>,
-    /// The programs that it starts, as far as they could be looked at.
+    /// Programs that the unit starts, as far as they could be looked at.
     pub programs: Vec<(PathBuf, Gateability)>,
-    /// Names and contents of the files with its environment.
+    /// Paths and contents of the files with its environment.
     pub environment_files: Vec<(PathBuf, String)>,
     /// Mount points of file systems with a journal that can be shared.
     pub journals: Vec<PathBuf>,
 }
 
-/// What is installed beside luc, and what this machine can do.
+/// Parts of luc that are installed, and what this machine can do.
 #[derive(Clone, Debug)]
 pub struct Tools {
     pub library: PathBuf,
     pub exec: PathBuf,
-    /// Why there are no notifications here; `None` if there are.
+    /// Reason why there are no notifications here; `None` if there are.
     pub no_notifier: Option<String>,
 }
 
-/// What enabling a unit does.
+/// Effect of enabling a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// The unit's own name.
     pub unit: String,
-    /// How its calls are reached.
     pub way: Way,
     pub why: String,
-    /// The text of the drop-in.
     pub drop_in: String,
-    /// What its sandbox loses, and what users of the service may notice.
+    /// Losses of its sandbox, and changes that users of the service may notice.
     pub notes: Vec<String>,
 }
 
-/// Why a unit is not enabled. The text begins with what is wrong, and ends with what to do.
+/// Reason why a unit is not enabled. The text begins with what is wrong, and ends with what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is none of this name.
     #[error("there is no such unit: `systemctl list-unit-files` lists those that are installed")]
     Unknown,
-    /// It is masked, or its file is damaged.
     #[error("systemd cannot start it (its load state is {0}): see `systemctl status`")]
     NotLoaded(String),
-    /// Sockets, timers and others start nothing themselves.
     #[error("only services start programs: name the service that it belongs to")]
     NoService,
-    /// It is only a handle for others.
     #[error("it starts nothing itself{}", name_them(.0))]
     StartsNothing(Vec<String>),
-    /// It belongs to luc.
     #[error("it is luc's own, and synchronizes nothing: name the service that is slow")]
     Own,
-    /// No journal to share.
     #[error(
         "no file system here has an ext4 journal, so there is nothing to share: leave it as it is"
     )]
     NoJournal,
-    /// The library does not get into it, and notifications were not to be used or cannot be.
     #[error("the library does not reach it: {0}")]
     Library(String),
-    /// Notifications cannot be had.
     #[error("its system calls cannot be notified: {0}")]
     Notify(String),
-    /// A line of its files is not understood.
     #[error("its line ExecStart={line} is not understood: {error}; use --reach library")]
     Line { line: String, error: LineError },
 }
@@ -121,7 +109,7 @@ fn name_them(others: &[String]) -> String {
     }
 }
 
-/// Programs that clean their environment, so that the library is lost below them. Measured, or seen in their sources.
+/// Programs that clean their environment, so that processes below them lose the library. Measured, or seen in their sources.
 const CLEANERS: [(&str, &str); 6] = [
     ("master", "Postfix gives its daemons an environment of its own (import_environment)"),
     ("postmulti", "Postfix gives its daemons an environment of its own (import_environment)"),
@@ -132,7 +120,7 @@ const CLEANERS: [(&str, &str); 6] = [
 ];
 
 impl Plan {
-    /// What is to be done with a unit.
+    /// Makes the plan for a unit.
     ///
     /// # Errors
     /// [`Refusal`]
@@ -184,7 +172,7 @@ fn auto(facts: &Facts, tools: &Tools) -> Result<Plan, Refusal> {
     })
 }
 
-/// Why the library does not get into the unit's programs, if that can be seen in them.
+/// Reason why the library does not get into the unit's programs, if they show one.
 fn why_no_library(facts: &Facts) -> Option<String> {
     let of_program = |(path, program): &(PathBuf, Gateability)| {
         let reason = program.reason()?;
@@ -221,7 +209,7 @@ fn refuse_what_starts_nothing(facts: &Facts) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The unit's commands as they are written, with the lines that they are in.
+/// The unit's commands as they are written, with their lines.
 fn written_commands(facts: &Facts) -> Result<Vec<(String, Vec<CommandLine>)>, Refusal> {
     let of_line = |line: String| match commands(&line) {
         Ok(commands) => Ok((line, commands)),
@@ -230,17 +218,17 @@ fn written_commands(facts: &Facts) -> Result<Vec<(String, Vec<CommandLine>)>, Re
     unit_file::list(&facts.files, "ExecStart").into_iter().map(of_line).collect()
 }
 
-/// Whether a value of a unit file is a yes.
+/// Whether a value of a unit file means yes.
 fn is_yes(value: &str) -> bool {
     ["yes", "y", "true", "t", "on", "1"].contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// The beginning of each drop-in.
+/// First line of each drop-in.
 fn heading(unit: &str) -> String {
     format!("# Written by `luc enable`; `luc disable {unit}` removes it.\n")
 }
 
-/// The line by which a unit that may execute only some files may execute luc's as well, if it takes one.
+/// The line that allows a unit to execute luc's files, if it may execute only some files.
 fn may_execute(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
     let settings = &facts.settings;
     let is_below = |path: &&Path, list: &str| {

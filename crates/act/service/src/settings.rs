@@ -1,11 +1,11 @@
-//! What `systemctl show` prints of a unit.
+//! A unit's properties, as `systemctl show` prints them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::words::unquoted;
+use crate::words::unquote_words;
 
-/// A unit's properties. What is not there reads as empty.
+/// A unit's properties. A missing one reads as empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(BTreeMap<String, Vec<String>>);
 
@@ -20,26 +20,23 @@ impl Settings {
         Self(all)
     }
 
-    /// These settings with those of another in the place of their own of the same names.
+    /// Replaces settings by those of `other` that have the same names.
     #[cfg(test)]
     pub(crate) fn replaced_by(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// The value of a property, the first if there are several.
     #[must_use]
     pub fn get(&self, name: &str) -> &str {
         let values = self.0.get(name);
         values.and_then(|values| values.first()).map_or("", String::as_str)
     }
 
-    /// All values of a property.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.get(name).into_iter().flatten().map(String::as_str)
     }
 
-    /// Whether a property is `yes`.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name) == "yes"
@@ -50,7 +47,7 @@ impl Settings {
         self.get(name).split_whitespace()
     }
 
-    /// The unit's own name: others may be aliases.
+    /// The unit's own name; other names may be aliases.
     #[must_use]
     pub fn id(&self) -> &str {
         self.get("Id")
@@ -67,18 +64,18 @@ impl Settings {
         self.all("ExecStart").filter_map(path).collect()
     }
 
-    /// Variables of the environment, without those of files.
+    /// Variables of the environment, without those from files.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         let variable = |word: String| {
             let (name, value) = word.split_once('=')?;
             Some((name.to_owned(), value.to_owned()))
         };
-        let words = self.all("Environment").flat_map(unquoted);
+        let words = self.all("Environment").flat_map(unquote_words);
         words.filter_map(variable).collect()
     }
 
-    /// Files with more of it, which counts more.
+    /// Files with further variables, which override these.
     #[must_use]
     pub fn environment_files(&self) -> Vec<PathBuf> {
         self.all("EnvironmentFiles")
@@ -88,22 +85,22 @@ impl Settings {
             .collect()
     }
 
-    /// What its filter of system calls says of one.
+    /// Whether its filter of system calls lets a call pass.
     #[must_use]
     pub fn lets_pass(&self, call: &str) -> bool {
-        listed(self.get("SystemCallFilter"), call)
+        list_allows(self.get("SystemCallFilter"), call)
     }
 
     /// Whether sockets of a family may be made.
     #[must_use]
     pub fn allows_family(&self, family: &str) -> bool {
-        listed(self.get("RestrictAddressFamilies"), family)
+        list_allows(self.get("RestrictAddressFamilies"), family)
     }
 }
 
-/// Whether a list of what is allowed, or with a `~` of what is not, lets a word pass. An empty one lets all pass. A word
-/// may have an error number behind it.
-fn listed(list: &str, word: &str) -> bool {
+/// Whether a list of allowed words, or with a `~` of denied ones, lets a word pass. An empty list lets all pass. A word may
+/// have an error number behind it.
+fn list_allows(list: &str, word: &str) -> bool {
     let (is_denied, list) = match list.strip_prefix('~') {
         Some(list) => (true, list),
         None => (false, list),
@@ -119,12 +116,12 @@ mod tests {
 
     #[test]
     fn lists_allow_or_deny() {
-        assert!(listed("", "seccomp"));
-        assert!(listed("read seccomp:EPERM write", "seccomp"));
-        assert!(!listed("read write", "seccomp"));
-        assert!(!listed("~seccomp bpf", "seccomp"));
-        assert!(listed("~bpf", "seccomp"));
-        assert!(listed("~", "seccomp"));
+        assert!(list_allows("", "seccomp"));
+        assert!(list_allows("read seccomp:EPERM write", "seccomp"));
+        assert!(!list_allows("read write", "seccomp"));
+        assert!(!list_allows("~seccomp bpf", "seccomp"));
+        assert!(list_allows("~bpf", "seccomp"));
+        assert!(list_allows("~", "seccomp"));
     }
 
     #[test]

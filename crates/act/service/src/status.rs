@@ -1,5 +1,5 @@
-//! `luc status`: what reaches the processes of a unit or a container, by what can be seen of them and not by what was
-//! configured.
+//! `luc status`: whether the gate reaches the processes of a unit or a container, by the processes themselves and not by the
+//! configuration.
 
 mod containers;
 
@@ -18,33 +18,30 @@ use crate::plan::{Plan, Reach, Way};
 use crate::settings::Settings;
 use crate::{ServiceError, facts, systemctl};
 
-/// Processes that are looked at, of a unit.
-const PROCESSES: usize = 4096;
+/// Maximum number of a unit's processes that are looked at.
+const MAX_PROCESSES: usize = 4096;
 
 /// A unit or a container as it is now.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Its own name; of a container with `.container` behind it.
+    /// Own name of the unit; for a container with `.container` behind it.
     pub unit: String,
-    /// What is known of a container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
-    /// Whether it is enabled, and how.
+    /// Way in which it is reached, if it is enabled.
     pub way: Option<Way>,
-    /// What systemd says: `active`, `inactive`, `failed` and others.
+    /// systemd's state: `active`, `inactive`, `failed` and others.
     pub state: String,
     pub processes: Vec<Process>,
-    /// What became of its calls, by file system.
+    /// Figures of its calls, by file system.
     pub file_systems: Vec<FileSystemOutcome>,
-    /// What should be known, or done.
     pub notes: Vec<String>,
 }
 
-/// A process of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Process {
     pub process: u32,
-    /// Its program's name, as the kernel has it.
+    /// Program's name, as the kernel has it.
     pub program: String,
     /// Whether anything reaches it.
     pub reached: Reached,
@@ -58,25 +55,25 @@ pub enum Reached {
     Library,
     /// A filter notifies of its calls.
     Notifier,
-    /// The library is in it, and found nothing to take part in, or left it.
+    /// The library is in it, and found nothing to take part in, or stopped taking part.
     LibraryAside,
     Nothing,
-    /// Only root sees it.
+    /// Only root can see it.
     Unknown,
 }
 
 impl Reached {
-    /// Whether its calls are known to go on alone.
+    /// Whether its calls certainly do not take part.
     #[must_use]
     pub fn is_missed(self) -> bool {
         matches!(self, Self::LibraryAside | Self::Nothing)
     }
 }
 
-/// The status of units and containers; if none is named of all units that are enabled and all containers that are served.
+/// The status of units and containers. If none is named: of all enabled units and all served containers.
 ///
 /// # Errors
-/// [`ServiceError`] if systemd does not answer, or knows no such unit.
+/// [`ServiceError`]: systemd does not answer, or knows no such unit.
 pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
     systemctl::check()?;
     let containers = containers::all(systemctl::lucd()?);
@@ -109,7 +106,7 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
     let way = drop_in.as_deref().map(way_of);
     let numbers = processes_of(&settings);
     let served = match way {
-        Some(Way::Notify) => served(&unit)?,
+        Some(Way::Notify) => served_figures(&unit)?,
         _ => None,
     };
     let filters = served.as_ref().map_or(0, |served| served.filters);
@@ -121,9 +118,9 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
     });
     let file_systems = figures.map_or_else(Vec::new, |figures| figures.file_systems);
     if let (Some(way), Some(text)) = (way, &drop_in) {
-        notes.extend(changed(&unit, way, text)?);
+        notes.extend(note_change(&unit, way, text)?);
     }
-    notes.extend(escaped(way, &processes, &unit));
+    notes.extend(note_missed(way, &processes, &unit));
     Ok(Status {
         unit,
         container: None,
@@ -135,13 +132,13 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
     })
 }
 
-/// What a drop-in of luc's does.
+/// The way of a drop-in of luc's.
 fn way_of(text: &str) -> Way {
     if text.lines().any(|line| line.starts_with("ExecStart=")) { Way::Notify } else { Way::Library }
 }
 
-/// What has changed since the drop-in was written: it would be another one now.
-fn changed(unit: &str, way: Way, text: &str) -> Result<Option<String>, ServiceError> {
+/// A note if the drop-in would be another one now.
+fn note_change(unit: &str, way: Way, text: &str) -> Result<Option<String>, ServiceError> {
     let reach = match way {
         Way::Library => Reach::Library,
         Way::Notify => Reach::Notify,
@@ -157,7 +154,7 @@ fn changed(unit: &str, way: Way, text: &str) -> Result<Option<String>, ServiceEr
 }
 
 /// The names of the programs that nothing reaches.
-fn missed(processes: &[Process]) -> Vec<&str> {
+fn missed_programs(processes: &[Process]) -> Vec<&str> {
     let mut names: Vec<&str> = processes
         .iter()
         .filter(|process| process.reached.is_missed())
@@ -168,10 +165,10 @@ fn missed(processes: &[Process]) -> Vec<&str> {
     names
 }
 
-/// Names what nothing reaches.
-fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String> {
+/// A note with the programs that nothing reaches.
+fn note_missed(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String> {
     let way = way?;
-    let names = missed(processes);
+    let names = missed_programs(processes);
     if names.is_empty() {
         return None;
     }
@@ -221,7 +218,7 @@ fn collect(group: &Path, found: &mut Vec<u32>) {
     let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
     for entry in fs::read_dir(group).into_iter().flatten().flatten() {
-        if found.len() >= PROCESSES {
+        if found.len() >= MAX_PROCESSES {
             return;
         }
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -230,13 +227,13 @@ fn collect(group: &Path, found: &mut Vec<u32>) {
     }
 }
 
-/// What `lucd` knows of a unit that it serves.
-fn served(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
+/// The figures of a unit that `lucd` serves.
+fn served_figures(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
     Ok(of_process(systemctl::lucd()?, unit))
 }
 
-/// Looks at a process; `None` if it has ended. With the notifier, the service's first process is under `filters` filters,
-/// and so is all that it has started.
+/// Looks at a process; `None` if it has ended. With the notifier, the service's first process and all that it has started
+/// are under `filters` filters.
 fn look(process: u32, unit: &str, filters: u32) -> Option<Process> {
     let of_process = PathBuf::from("/proc").join(process.to_string());
     let program = fs::read_to_string(of_process.join("comm")).ok()?;
@@ -246,13 +243,13 @@ fn look(process: u32, unit: &str, filters: u32) -> Option<Process> {
         // One that has ended and not been waited for has no memory.
         Ok(maps) if maps.is_empty() => return None,
         Ok(_) if filters > 0 && seccomp::filters_of(process)? >= filters => Reached::Notifier,
-        Ok(maps) => reached(&maps, unit),
+        Ok(maps) => reach_by_maps(&maps, unit),
     };
     Some(Process { process, program: luc_units::plain(program.trim_end()), reached })
 }
 
-/// What the mappings of a process say.
-fn reached(maps: &[u8], unit: &str) -> Reached {
+/// Whether the library reaches a process, by its mappings.
+fn reach_by_maps(maps: &[u8], unit: &str) -> Reached {
     let mut lines = maps.split(|&byte| byte == b'\n');
     let has_library = maps.windows(LIBRARY.len()).any(|part| part == LIBRARY.as_bytes());
     if !has_library {
@@ -273,10 +270,13 @@ mod tests {
         let library = "7f00-7f01 r-xp 0 08:01 7 /usr/lib/luc/libluc_gate_preload.so\n";
         let figures = "7f02-7f03 rw-s 0 00:1a 9 /dev/shm/luc-gate-105/unit-a.service\n";
         let both = format!("{library}{figures}");
-        assert_eq!(reached(b"7f00-7f01 r-xp 0 08:01 7 /bin/a\n", "a.service"), Reached::Nothing);
-        assert_eq!(reached(library.as_bytes(), "a.service"), Reached::LibraryAside);
-        assert_eq!(reached(both.as_bytes(), "a.service"), Reached::Library);
-        assert_eq!(reached(both.as_bytes(), "b.service"), Reached::LibraryAside);
+        assert_eq!(
+            reach_by_maps(b"7f00-7f01 r-xp 0 08:01 7 /bin/a\n", "a.service"),
+            Reached::Nothing
+        );
+        assert_eq!(reach_by_maps(library.as_bytes(), "a.service"), Reached::LibraryAside);
+        assert_eq!(reach_by_maps(both.as_bytes(), "a.service"), Reached::Library);
+        assert_eq!(reach_by_maps(both.as_bytes(), "b.service"), Reached::LibraryAside);
     }
 
     #[test]
@@ -284,11 +284,11 @@ mod tests {
         let process =
             |program: &str, reached| Process { process: 1, program: program.to_owned(), reached };
         let all = [process("a", Reached::Library), process("b", Reached::Nothing)];
-        let note = escaped(Some(Way::Library), &all, "x.service").unwrap();
+        let note = note_missed(Some(Way::Library), &all, "x.service").unwrap();
         assert!(note.starts_with("not reached: b; `luc enable --reach notify"), "{note}");
-        assert_eq!(escaped(Some(Way::Library), &all[..1], "x.service"), None);
-        assert_eq!(escaped(None, &all, "x.service"), None);
-        let note = escaped(Some(Way::Library), &all[1..], "x.service").unwrap();
+        assert_eq!(note_missed(Some(Way::Library), &all[..1], "x.service"), None);
+        assert_eq!(note_missed(None, &all, "x.service"), None);
+        let note = note_missed(Some(Way::Library), &all[1..], "x.service").unwrap();
         assert!(note.contains("systemctl restart x.service"), "{note}");
     }
 

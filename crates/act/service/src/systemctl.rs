@@ -1,4 +1,4 @@
-//! systemd, by `systemctl`.
+//! Asks systemd and has it act, by `systemctl`.
 
 use std::io;
 use std::path::Path;
@@ -9,33 +9,33 @@ use luc_host::programs::tool;
 use crate::ServiceError;
 use crate::settings::Settings;
 
-/// There only while systemd is process 1.
-const RUNS: &str = "/run/systemd/system";
+/// Folder that is there only while systemd is process 1.
+const RUNNING_FOLDER: &str = "/run/systemd/system";
 
-/// Whether systemd runs here.
+/// Checks that systemd runs here.
 ///
 /// # Errors
 /// [`ServiceError::NoSystemd`]
 pub fn check() -> Result<(), ServiceError> {
-    if Path::new(RUNS).is_dir() { Ok(()) } else { Err(ServiceError::NoSystemd) }
+    if Path::new(RUNNING_FOLDER).is_dir() { Ok(()) } else { Err(ServiceError::NoSystemd) }
 }
 
 /// The process number of `lucd`; 0 if it does not run.
 ///
 /// # Errors
-/// [`ServiceError`] if systemd does not answer.
+/// [`ServiceError`]: systemd does not answer.
 pub fn lucd() -> Result<u32, ServiceError> {
     let settings = show("lucd.service")?;
     Ok(settings.get("MainPID").parse().unwrap_or(0))
 }
 
-/// The name of a unit as systemd wants it: without a kind it is a service.
+/// The name of a unit as systemd wants it: a name without a kind is a service's.
 ///
 /// # Errors
-/// [`ServiceError::Name`] if no unit can have it.
+/// [`ServiceError::Name`]: no unit can have it.
 pub fn name(text: &str) -> Result<String, ServiceError> {
     let is_possible = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
-    let has_kind = text.rsplit_once('.').is_some_and(|(_, kind)| KINDS.contains(&kind));
+    let has_kind = text.rsplit_once('.').is_some_and(|(_, kind)| UNIT_KINDS.contains(&kind));
     let name = if has_kind { text.to_owned() } else { format!("{text}.service") };
     let is_template = name.contains("@.");
     if text.is_empty()
@@ -49,7 +49,7 @@ pub fn name(text: &str) -> Result<String, ServiceError> {
     Ok(name)
 }
 
-const KINDS: [&str; 11] = [
+const UNIT_KINDS: [&str; 11] = [
     "automount",
     "device",
     "mount",
@@ -63,7 +63,7 @@ const KINDS: [&str; 11] = [
     "timer",
 ];
 
-/// All that systemd says of a unit; of one that there is not, that.
+/// The properties of a unit. A unit that does not exist has some, too.
 ///
 /// # Errors
 /// [`ServiceError::Systemctl`]
@@ -71,7 +71,7 @@ pub fn show(unit: &str) -> Result<Settings, ServiceError> {
     Ok(Settings::parse(&run(&["show", "--no-pager", "--", unit])?))
 }
 
-/// Has systemd read all units anew.
+/// Makes systemd read all units again.
 ///
 /// # Errors
 /// [`ServiceError::Systemctl`]

@@ -1,4 +1,4 @@
-//! Unit files and drop-ins: assignments in their sections, with values as they are written.
+//! Parses unit files and drop-ins: assignments in their sections, with values as they are written.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ struct Assignment {
 }
 
 impl UnitFile {
-    /// Reads a file's text. A line that ends in a backslash goes on in the next one, and comments in between are left out
-    /// (systemd.syntax(7)). What is no assignment is passed over.
+    /// Parses a file's text. A line that ends in a backslash goes on in the next one, and comments in between are left out
+    /// (systemd.syntax(7)). Lines without an assignment are passed over.
     #[must_use]
     pub fn parse(path: &Path, text: &str) -> Self {
         let mut assignments = Vec::new();
@@ -52,7 +52,7 @@ impl UnitFile {
     }
 }
 
-/// Whether a line's last backslash is itself escaped by one.
+/// Whether a line's last backslash is itself escaped.
 fn ends_escaped(line: &str) -> bool {
     let backslashes = line.chars().rev().take_while(|&c| c == '\\').count();
     backslashes % 2 == 0
@@ -71,7 +71,7 @@ fn note(assignments: &mut Vec<Assignment>, section: &mut String, line: &str) {
     }
 }
 
-/// The values that count of a key that is a list, over all files in order: an empty value forgets those before.
+/// The effective values of a key that is a list, over all files in order: an empty value discards those before.
 pub fn list<'a>(files: impl IntoIterator<Item = &'a UnitFile>, key: &str) -> Vec<String> {
     let mut values = Vec::new();
     for file in files {

@@ -1,27 +1,26 @@
-//! Command lines of unit files, divided into words as systemd does it (extract_first_word(), config_parse_exec()), with
-//! each word as it is written: quotes, escapes and specifiers stay.
+//! Divides command lines of unit files into words as systemd does (extract_first_word(), config_parse_exec()). Each word
+//! stays as it is written, with quotes, escapes and specifiers.
+
+use std::ops::Range;
 
 /// A command of an `ExecStart=` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The characters before the program, of `-`, `@`, `:`, `+` and `!`.
+    /// Characters before the program: `-`, `@`, `:`, `+` and `!`.
     pub prefix: String,
-    /// The program, as it is written.
+    /// Program, as it is written.
     pub program: String,
-    /// All that follows it, as it is written, without spaces around it.
+    /// All after the program, as it is written, without spaces around it.
     pub rest: String,
 }
 
-/// A line that is not understood, and why.
+/// Reason why a line is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// A quote that nothing ends.
     #[error("a quote is not closed")]
     Quote,
-    /// Characters before the program that are within quotes, or unknown.
     #[error("the characters before its program are not understood")]
     Prefix,
-    /// There is no program.
     #[error("it names no program")]
     NoProgram,
 }
@@ -38,12 +37,12 @@ pub fn commands(line: &str) -> Result<Vec<CommandLine>, LineError> {
     let mut begin = 0;
     let mut words = Vec::new();
     for word in spans(line)? {
-        if &line[word.0..word.1] == ";" {
+        if &line[word.clone()] == ";" {
             if !words.is_empty() {
                 all.push(command(line, &words)?);
             }
             words.clear();
-            begin = word.1;
+            begin = word.end;
         } else {
             words.push(word);
         }
@@ -56,11 +55,11 @@ pub fn commands(line: &str) -> Result<Vec<CommandLine>, LineError> {
     Ok(all)
 }
 
-fn command(line: &str, words: &[(usize, usize)]) -> Result<CommandLine, LineError> {
+fn command(line: &str, words: &[Range<usize>]) -> Result<CommandLine, LineError> {
     let (Some(first), Some(last)) = (words.first(), words.last()) else {
         return Err(LineError::NoProgram);
     };
-    let word = &line[first.0..first.1];
+    let word = &line[first.clone()];
     let program = word.trim_start_matches(PREFIXES);
     if program.is_empty() {
         return Err(LineError::NoProgram);
@@ -74,21 +73,12 @@ fn command(line: &str, words: &[(usize, usize)]) -> Result<CommandLine, LineErro
     Ok(CommandLine {
         prefix: word[..word.len() - program.len()].to_owned(),
         program: program.to_owned(),
-        rest: line[first.1..last.1].trim_start().to_owned(),
+        rest: line[first.end..last.end].trim_start().to_owned(),
     })
 }
 
-impl CommandLine {
-    /// Its first argument, as it is written.
-    #[must_use]
-    pub fn first_argument(&self) -> Option<&str> {
-        let (begin, end) = *spans(&self.rest).ok()?.first()?;
-        self.rest.get(begin..end)
-    }
-}
-
-/// Where the words of a line begin and end.
-fn spans(line: &str) -> Result<Vec<(usize, usize)>, LineError> {
+/// Finds the beginnings and ends of a line's words.
+fn spans(line: &str) -> Result<Vec<Range<usize>>, LineError> {
     let mut spans = Vec::new();
     let mut begin = None;
     let mut quote = None;
@@ -101,7 +91,7 @@ fn spans(line: &str) -> Result<Vec<(usize, usize)>, LineError> {
         let is_space = matches!(c, ' ' | '\t' | '\n' | '\r');
         match (quote, c) {
             (None, _) if is_space => {
-                spans.extend(begin.take().map(|begin| (begin, at)));
+                spans.extend(begin.take().map(|begin| begin..at));
                 continue;
             }
             (_, '\\') => is_escaped = true,
@@ -114,18 +104,18 @@ fn spans(line: &str) -> Result<Vec<(usize, usize)>, LineError> {
     if quote.is_some() {
         return Err(LineError::Quote);
     }
-    spans.extend(begin.map(|begin| (begin, line.len())));
+    spans.extend(begin.map(|begin| begin..line.len()));
     Ok(spans)
 }
 
-/// Words without their quotes; escapes but those of quotes and backslashes stay as they are. What has an open quote is
-/// taken as it is.
+/// Removes the quotes of words. Escapes stay, except those of quotes and backslashes. A line with an open quote is divided
+/// at spaces.
 #[must_use]
-pub fn unquoted(line: &str) -> Vec<String> {
+pub fn unquote_words(line: &str) -> Vec<String> {
     let Ok(spans) = spans(line) else {
         return line.split_whitespace().map(ToOwned::to_owned).collect();
     };
-    spans.into_iter().map(|(begin, end)| unquote(&line[begin..end])).collect()
+    spans.into_iter().map(|word| unquote(&line[word])).collect()
 }
 
 fn unquote(word: &str) -> String {
@@ -203,7 +193,7 @@ mod tests {
     #[test]
     fn quotes_are_taken_off() {
         assert_eq!(
-            unquoted(r#"A=1 "B=x \"y\"" 'C=z' D=a\b"#),
+            unquote_words(r#"A=1 "B=x \"y\"" 'C=z' D=a\b"#),
             ["A=1", "B=x \"y\"", "C=z", r"D=a\b"]
         );
     }
@@ -211,7 +201,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_panics_and_no_word_is_lost(text in r#"[-@:+!|;'"\\ $%a-c\t\n\u{e9}]{0,40}"#) {
-            let _ = unquoted(&text);
+            let _ = unquote_words(&text);
             if let Ok(all) = commands(&text) {
                 // All that is not a space or a dividing semicolon is in a command, in order.
                 let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();

@@ -59,7 +59,7 @@ impl Drop for Guard {
     }
 }
 
-/// As [`Guard::install`], for the rest of the process's life.
+/// Takes the signals over like [`Guard::install`], for the rest of the process's life.
 ///
 /// # Errors
 /// The system's, from `sigaction`.

@@ -17,13 +17,11 @@ pub struct Mount {
     /// The mounted folder of the file system: `/` unless it is a bind mount.
     pub root: PathBuf,
     pub mount_point: PathBuf,
-    /// Options of the mount.
     pub options: String,
     /// The file system's type, such as `ext4`.
     pub kind: String,
     /// The mounted source, such as `/dev/sda1`.
     pub source: OsString,
-    /// Options of the file system.
     pub super_options: String,
 }
 
@@ -43,7 +41,7 @@ pub fn mounts_of(process: u32) -> io::Result<Vec<Mount>> {
     Ok(parse(&std::fs::read(format!("/proc/{process}/mountinfo"))?))
 }
 
-/// The mounts of a mountinfo file; lines of another form are passed over.
+/// Parses a mountinfo file; lines of another form are passed over.
 #[must_use]
 pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
@@ -158,7 +156,7 @@ mod tests {
         }
     }
 
-    /// As the kernel writes a name (seq_path): space, tab, newline, backslash and `#` in octal.
+    /// Escapes a name like the kernel (seq_path): space, tab, newline, backslash and `#` in octal.
     fn escape(name: &[u8]) -> Vec<u8> {
         name.iter()
             .flat_map(|&byte| match byte {

@@ -1,4 +1,4 @@
-//! Files that root acts on: whether somebody else could have written them.
+//! Checks files that root acts on: whether somebody else could have written them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -8,15 +8,15 @@ use std::path::Path;
 /// Bits of a mode by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The users whose files this process may act on: root, and who has root by sudo. `None` for ordinary users: what they
-/// do with other people's files changes nothing that they could not change anyway.
+/// The users whose files this process may act on: root, and the user that is root by sudo. `None` for ordinary users: other
+/// people's files let them change nothing that they could not change anyway.
 fn trusted() -> Option<[Option<u32>; 2]> {
     let sudo = std::env::var("SUDO_UID").ok();
     let sudo = sudo.and_then(|user| user.parse().ok());
     rustix::process::geteuid().is_root().then_some([Some(0), sudo])
 }
 
-/// Why `about` cannot be trusted by this process, in words after its name; `None` if it can.
+/// The reason why this process cannot trust `about`, in words after its name; `None` if it can.
 fn doubt(about: &fs::Metadata) -> Option<String> {
     doubt_of(about.uid(), about.mode(), &trusted()?)
 }
@@ -31,7 +31,7 @@ fn doubt_of(owner: u32, mode: u32, trusted: &[Option<u32>]) -> Option<String> {
     None
 }
 
-/// Why what is at `path`, and what it is a link to, cannot be trusted; `None` if it can, or is not there.
+/// The reason why the file at `path`, or the target of a link there, cannot be trusted; `None` if it can, or is not there.
 #[must_use]
 pub fn doubt_at(path: &Path) -> Option<String> {
     let node = fs::symlink_metadata(path).ok()?;
@@ -59,10 +59,10 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Whether an open file is an ordinary one that only this user can have written.
+/// Checks that an open file is an ordinary one that only this user can have written.
 ///
 /// # Errors
-/// Why not.
+/// The objection to it.
 pub fn check(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     let doubt =

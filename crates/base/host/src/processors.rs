@@ -19,8 +19,8 @@ impl Processors {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    /// The first line of /proc/stat: `cpu user nice system idle iowait irq softirq steal ...`; what
-    /// follows is contained in the others.
+    /// Parses the first line of /proc/stat: `cpu user nice system idle iowait irq softirq steal ...`. The numbers behind these are
+    /// contained in them.
     fn parse(stat: &str) -> Self {
         let line = stat.lines().next().unwrap_or_default();
         let ticks: Vec<u64> =
@@ -37,14 +37,14 @@ impl Processors {
     }
 }
 
-/// The processor time of this process and of its children that have ended, s; `None` where
-/// /proc/self/stat cannot be read. In steps of a clock tick, 10 ms.
+/// The processor time of this process and of its children that have ended, in seconds, in steps of a clock tick (10 ms).
+/// `None` if /proc/self/stat cannot be read.
 #[must_use]
 pub fn spent_s() -> Option<f64> {
     spent_in_s("/proc/self/stat")
 }
 
-/// The same of another process; `None` where it is gone, too.
+/// The processor time of another process and of its children that have ended; `None` if it is gone.
 #[must_use]
 pub fn spent_by_s(process: u32) -> Option<f64> {
     spent_in_s(&format!("/proc/{process}/stat"))
@@ -55,7 +55,7 @@ fn spent_in_s(stat: &str) -> Option<f64> {
     Some(ticks as f64 / USER_HZ)
 }
 
-/// utime, stime, cutime and cstime of /proc/PID/stat: fields 14 to 17. The second may have spaces.
+/// Sum of utime, stime, cutime and cstime of /proc/PID/stat: fields 14 to 17. The second field may have spaces.
 fn spent_ticks(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields = rest.split_whitespace().skip(11).take(4);

@@ -7,14 +7,14 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Why another program does not run instead of this one.
+/// Reasons why another program does not run instead of this one.
 #[derive(Debug)]
 pub enum NotRun {
     /// This program's own path is not known.
     Lost(io::Error),
-    /// It is neither beside this program, whose path this is, nor on the PATH.
+    /// It is neither beside this program, which has this path, nor on the PATH.
     Missing(PathBuf),
-    /// It is there, and the kernel does not run it.
+    /// The kernel refuses to run it.
     Refused(PathBuf, io::Error),
 }
 
@@ -35,12 +35,12 @@ pub fn become_program(name: &str, words: impl IntoIterator<Item = impl AsRef<OsS
 }
 
 /// Folders of the system's tools.
-const OF_THE_SYSTEM: &str =
+const SYSTEM_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
-/// Where this process looks for the system's tools. Root's PATH, of a cron table for one, may have folders that others
-/// write to: it looks in fixed folders, and then in those of its PATH that only root can write to. Everybody else looks
-/// in the fixed ones last.
+/// The folders in which this process looks for the system's tools. Root's PATH, as of a cron table, may have folders that
+/// others write to. So root looks in fixed folders, and then in those of its PATH that only root can write to. Other users
+/// look in the fixed ones last.
 #[must_use]
 pub fn search_path() -> OsString {
     let own = std::env::var_os("PATH");
@@ -49,7 +49,7 @@ pub fn search_path() -> OsString {
 
 fn search_path_of(is_root: bool, own: Option<OsString>) -> OsString {
     let own: Vec<PathBuf> = own.iter().flat_map(std::env::split_paths).collect();
-    let fixed: Vec<PathBuf> = std::env::split_paths(OF_THE_SYSTEM).collect();
+    let fixed: Vec<PathBuf> = std::env::split_paths(SYSTEM_PATH).collect();
     let folders: Vec<PathBuf> = if is_root {
         let of_root = own.into_iter().filter(|folder| is_of_root_alone(folder));
         fixed.into_iter().chain(of_root).collect()
@@ -57,7 +57,7 @@ fn search_path_of(is_root: bool, own: Option<OsString>) -> OsString {
         own.into_iter().chain(fixed).collect()
     };
     // Names with a colon come from no PATH.
-    std::env::join_paths(folders).unwrap_or_else(|_| OF_THE_SYSTEM.into())
+    std::env::join_paths(folders).unwrap_or_else(|_| SYSTEM_PATH.into())
 }
 
 /// Whether root alone can write to a folder.
@@ -67,7 +67,7 @@ fn is_of_root_alone(folder: &Path) -> bool {
             .is_ok_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0)
 }
 
-/// A tool of the system's, by its name, with messages in English. It looks for tools of its own in the same folders.
+/// A command of the system, by its name, with messages in English. It looks for further commands in the same folders.
 #[must_use]
 pub fn tool(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
@@ -85,6 +85,25 @@ pub fn has_tool(name: &str) -> bool {
 #[must_use]
 pub fn beside(name: &str) -> Option<PathBuf> {
     find_here(&std::env::current_exe().ok()?, name)
+}
+
+/// A part of LUC that is not installed: it is in neither of these places.
+#[derive(Debug)]
+pub struct NotInstalled {
+    pub beside: PathBuf,
+    pub installed: PathBuf,
+}
+
+/// Finds a file of LUC: beside the program `own` (a build tree), else in `../lib/luc/` from there.
+///
+/// # Errors
+/// [`NotInstalled`] with both places.
+pub fn find_part(own: &Path, name: &str) -> Result<PathBuf, NotInstalled> {
+    let directory = own.parent().unwrap_or(own);
+    let beside = directory.join(name);
+    let installed = directory.parent().unwrap_or(directory).join("lib/luc").join(name);
+    let found = [&beside, &installed].into_iter().find(|path| path.is_file()).cloned();
+    found.ok_or(NotInstalled { beside, installed })
 }
 
 fn find_here(own: &Path, name: &str) -> Option<PathBuf> {
@@ -130,15 +149,15 @@ mod tests {
             std::fs::set_permissions(folder.path(), rights).expect("changed");
             search_path_of(true, own())
         };
-        assert_eq!(with_mode(0o777), OF_THE_SYSTEM);
+        assert_eq!(with_mode(0o777), SYSTEM_PATH);
         let path = folder.path().display();
-        let of_root = format!("{OF_THE_SYSTEM}:{path}");
+        let of_root = format!("{SYSTEM_PATH}:{path}");
         let is_root = rustix::process::geteuid().is_root();
-        let expected = if is_root { &of_root } else { OF_THE_SYSTEM };
+        let expected = if is_root { &of_root } else { SYSTEM_PATH };
         assert_eq!(with_mode(0o755), OsStr::new(expected));
         let of_a_user = search_path_of(false, own());
-        assert_eq!(of_a_user.to_str(), Some(&*format!("{path}:{OF_THE_SYSTEM}")));
-        assert_eq!(search_path_of(false, None), OF_THE_SYSTEM);
+        assert_eq!(of_a_user.to_str(), Some(&*format!("{path}:{SYSTEM_PATH}")));
+        assert_eq!(search_path_of(false, None), SYSTEM_PATH);
         assert!(has_tool("sh") && !has_tool("luc-no-such-tool"));
         let said = tool("sh").args(["-c", "echo $PATH"]).output().expect("sh runs");
         let said = String::from_utf8(said.stdout).expect("text");

@@ -1,9 +1,9 @@
-//! Where what runs now is noted: `/run/luc`, in memory, gone after a reboot.
+//! The folder for notes on running processes: `/run/luc`, in memory, gone after a reboot.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Names another place: for tests, and for a second set of disks and services beside the first.
+/// Variable with another folder: for tests, and for a second set of disks and services beside the first.
 pub const VARIABLE: &str = "LUC_RUN_DIR";
 const DEFAULT: &str = "/run/luc";
 

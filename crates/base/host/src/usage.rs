@@ -1,33 +1,31 @@
-//! What processes have used: processor time, memory, faults, switches (getrusage(2)).
+//! Resources that processes have used: processor time, memory, faults, switches (getrusage(2)).
 
 use std::time::Duration;
 
-/// What processes have used since they began.
+/// Resources that processes have used since they began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Processor time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
     pub system: Duration,
-    /// The most memory that one of them had resident at a time, bytes.
+    /// Maximum of resident memory of one of them, in bytes.
     pub peak_bytes: u64,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
     pub major_faults: u64,
-    /// How often a thread gave up its processor.
+    /// Number of times that a thread gave up its processor.
     pub voluntary_switches: u64,
-    /// How often it was taken from one.
+    /// Number of times that a processor was taken from a thread.
     pub involuntary_switches: u64,
 }
 
 impl Usage {
-    /// Of all threads of this process, also of those that have ended.
+    /// Usage of all threads of this process, also of those that have ended.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self::of(libc::RUSAGE_SELF)
     }
 
-    /// Of the children of this process that have ended and were waited for, and of theirs.
+    /// Usage of the children of this process that have ended and were waited for, and of their children.
     #[must_use]
     pub fn of_children() -> Self {
         Self::of(libc::RUSAGE_CHILDREN)

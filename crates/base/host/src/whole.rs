@@ -1,14 +1,14 @@
-//! Files that are there as a whole or as they were.
+//! Writes files whole, or leaves them as they were.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Puts `content` in the place of `path`, by a file beside it, with those rights of `mode` that this process gives away.
+/// Replaces the file `path` by `content`, by way of a file beside it. The process' mask limits the rights in `mode`.
 ///
 /// # Errors
-/// Those of the file system; nothing new is left then.
+/// Those of the file system; the new file is then removed.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -7,7 +7,6 @@ use std::fmt;
 pub struct Time(pub f64);
 
 impl Time {
-    /// Of a number of microseconds.
     #[must_use]
     pub fn from_us(us: f64) -> Self {
         Self(us * 1e3)
@@ -57,7 +56,7 @@ impl fmt::Display for Size {
 pub struct Share(pub f64);
 
 impl Share {
-    /// A part of a whole; 0 of nothing.
+    /// The share of a part in a whole; 0 if the whole is 0.
     #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
         if whole == 0 { Self(0.0) } else { Self(part as f64 / whole as f64) }
@@ -70,7 +69,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// With three significant digits, and whole above 100.
+/// Formats a number with three significant digits, and above 100 as a whole number.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
     // The sum of nothing is -0.0, which has a sign.
@@ -82,7 +81,7 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
-/// With about four significant digits, and whole above 1000.
+/// Formats a number with about four significant digits, and above 1000 as a whole number.
 #[must_use]
 pub fn digits(value: f64) -> String {
     let size = value.abs();
@@ -103,7 +102,7 @@ pub fn digits(value: f64) -> String {
     format!("{:.places$}", value + 0.0)
 }
 
-/// Date and time of seconds since 1970, by days_from_civil backwards
+/// Date and time of seconds since 1970, by the inverse of days_from_civil
 /// (<https://howardhinnant.github.io/date_algorithms.html>).
 #[must_use]
 pub fn utc(seconds: u64) -> String {

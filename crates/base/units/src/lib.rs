@@ -1,8 +1,7 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
 //!
 //! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
-//! what would steer a terminal. [`OnPath`] makes errors of files, [`mistake()`] one line of a mistake on a command line.
-//! [`output`](mod@output) prints where nobody may read.
+//! what would steer a terminal. [`OnPath`] makes errors of files. [`output`](mod@output) prints where nobody may read.
 //!
 //! ```
 //! use luc_units::figures::Time;
@@ -14,25 +13,20 @@
 //! ```
 
 pub mod figures;
-mod mistake;
 mod on_path;
 pub mod output;
 mod plain;
 
-pub use mistake::mistake;
 pub use on_path::{Failed, OnPath};
 pub use plain::{is_steering, plain};
 
 /// A size or a duration that could not be read. The text names the input and shows a right one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// Not a number followed by a known unit of size.
     #[error("size '{0}' is not a number with a unit: write it like 512M, 1G or 4096")]
     Size(String),
-    /// Not a number followed by a known unit of time.
     #[error("duration '{0}' is not a number with a unit: write it like 100us, 6ms or 1.5s")]
     Duration(String),
-    /// Larger than 64 bits hold.
     #[error("'{0}' is too large for 64 bits: choose a smaller value")]
     TooLarge(String),
 }

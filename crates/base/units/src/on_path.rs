@@ -1,4 +1,4 @@
-//! What the system refuses to do to a file.
+//! Errors of operations on files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what} {path}: {source}", path = .path.display())]
 pub struct Failed {
-    /// What was tried, such as "read".
+    /// Operation, such as "read".
     pub what: &'static str,
     pub path: PathBuf,
     pub source: io::Error,
 }
 
-/// Errors that such an operation can be: all that are made from [`Failed`].
+/// Errors that have a variant for such operations: all that can be made from [`Failed`].
 pub trait OnPath: From<Failed> {
-    /// For `map_err`: the error of an operation on a path.
+    /// Makes the error of an operation on a path, for `map_err`.
     fn io<E: Into<io::Error>>(
         what: &'static str,
         path: impl AsRef<Path>,

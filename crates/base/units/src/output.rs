@@ -1,15 +1,15 @@
-//! Text for people, by macros with the names of the standard library's, which would panic where these go on.
+//! Text for people, by macros that go on where the standard library's of the same names would panic.
 //!
-//! One place decides what text that cannot be written means, so that a command ends its work and clears up. A reader
-//! that has seen enough (`luc ... | head`) is no error. What standard output refuses for another reason is an error at
-//! the end ([`finish`]). Nobody could be told what standard error refuses.
+//! One place decides about text that cannot be written, so that a command ends its work and clears up. A reader that has seen
+//! enough (`luc ... | head`) is no error. Text that standard output refuses for another reason is an error at the end
+//! ([`finish`]). Text that standard error refuses is lost.
 
 use std::error::Error;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write as _};
 use std::sync::Mutex;
 
-/// Why standard output has refused text, the first time.
+/// First reason for which standard output has refused text.
 static REFUSED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Writes to standard output, until it refuses.
@@ -39,10 +39,10 @@ pub fn is_reader_gone(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Writes what is left for standard output.
+/// Flushes standard output.
 ///
 /// # Errors
-/// The first reason why some of it is lost, other than a reader that has gone.
+/// The first reason why text is lost, other than a reader that has gone.
 pub fn finish() -> io::Result<()> {
     let refused = REFUSED.lock().unwrap_or_else(|error| error.into_inner()).take();
     match refused.map_or_else(|| io::stdout().flush(), Err) {
@@ -51,25 +51,25 @@ pub fn finish() -> io::Result<()> {
     }
 }
 
-/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
 #[macro_export]
 macro_rules! print {
     ($($text:tt)*) => { $crate::output::print(::std::format_args!($($text)*)) };
 }
 
-/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
 #[macro_export]
 macro_rules! println {
     ($($text:tt)*) => { $crate::output::print(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
 }
 
-/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
 #[macro_export]
 macro_rules! eprint {
     ($($text:tt)*) => { $crate::output::note(::std::format_args!($($text)*)) };
 }
 
-/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
 #[macro_export]
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::output::note(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };

@@ -1,4 +1,4 @@
-//! Names of processes and files as they may be shown: anybody chooses them.
+//! Makes names of processes and files safe to show: anybody chooses them.
 
 /// Whether a character steers a terminal or a page instead of being shown: control characters, and those that turn the
 /// direction of what follows.
@@ -11,7 +11,7 @@ pub fn is_steering(c: char) -> bool {
         )
 }
 
-/// The text without such characters.
+/// Removes such characters from a text.
 #[must_use]
 pub fn plain(text: &str) -> String {
     text.chars().filter(|&c| !is_steering(c)).collect()

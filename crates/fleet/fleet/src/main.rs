@@ -18,8 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use arguments::{Cli, Command, Common, Counters, Words};
-use clap::Parser as _;
-use clap::error::ErrorKind;
 use handover::{Program, STORE, hand_over};
 use luc_fleet::export::ExportError;
 use luc_fleet::report::ReportError;
@@ -53,35 +51,13 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli: Cli = match luc_cli::parse() {
         Ok(cli) => cli,
-        Err(error) => return refused(&error),
+        Err(refusal) => return refusal.report(),
     };
     match run(cli.command) {
-        Ok(status) => status,
-        // A reader that has seen enough (`luc-fleet ... | head`) is no error.
-        Err(Failure::Output(error) | Failure::Report(ReportError::Output(error)))
-            if error.kind() == io::ErrorKind::BrokenPipe =>
-        {
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("luc-fleet: {}", luc_units::plain(&failure.to_string()));
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// Help and the version as clap prints them; a mistake in one line.
-fn refused(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => {
-            eprintln!("{}", luc_units::mistake("luc-fleet", error));
-            ExitCode::from(2)
-        }
+        Ok(status) => luc_cli::finish("luc-fleet", status),
+        Err(failure) => luc_cli::fail("luc-fleet", &failure),
     }
 }
 
@@ -150,8 +126,7 @@ where
     // Else each line would be a write of its own.
     let mut out = BufWriter::new(io::stdout().lock());
     if is_json {
-        serde_json::to_writer_pretty(&mut out, what).map_err(io::Error::from)?;
-        writeln!(out)?;
+        luc_cli::write_json(&mut out, what)?;
     } else {
         write!(out, "{}", Text { what, colours })?;
     }

@@ -35,7 +35,7 @@ pub enum StoredError {
     #[error("a temporary file: {0}; choose another directory by TMPDIR, or make space")]
     Temporary(io::Error),
     #[error("the output cannot be written: {0}; check the space left")]
-    Output(io::Error),
+    Output(#[source] io::Error),
     #[error("a tar stream is no text: send it to a file or to another program")]
     Terminal,
     #[error("interrupted")]

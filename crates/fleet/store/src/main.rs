@@ -7,58 +7,38 @@ extern crate luc_units;
 mod arguments;
 
 use std::env;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use arguments::{Cli, Command, Push, Send, Stored};
-use clap::Parser as _;
-use clap::error::ErrorKind;
 use luc_fleet_rings::host_name;
 use luc_fleet_rings::window::segments;
 use luc_fleet_store::{Pushed, Store, StoredError, StoredHost, push, stored, window};
 use luc_units::figures::Size;
 use tokio::signal::unix::{SignalKind, signal};
 
+const PROGRAM: &str = "luc-fleet-store";
 /// Interval of progress messages during a long push.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli: Cli = match luc_cli::parse() {
         Ok(cli) => cli,
-        Err(error) => return refused(&error),
+        Err(refusal) => return refusal.report(),
     };
     match run(cli.command) {
-        Ok(()) => ExitCode::SUCCESS,
-        // A reader that has seen enough is no error.
-        Err(StoredError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
+        Ok(()) => luc_cli::finish(PROGRAM, ExitCode::SUCCESS),
+        Err(error @ StoredError::Interrupted) => {
             say(&error.to_string());
-            match error {
-                StoredError::Interrupted => ExitCode::from(130),
-                _ => ExitCode::from(2),
-            }
+            ExitCode::from(130)
         }
+        Err(error) => luc_cli::fail(PROGRAM, &error),
     }
 }
 
 fn say(text: &str) {
-    eprintln!("luc-fleet-store: {}", luc_units::plain(text));
-}
-
-/// Help and the version as clap prints them; a mistake in one line.
-fn refused(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => {
-            eprintln!("{}", luc_units::mistake("luc-fleet-store", error));
-            ExitCode::from(2)
-        }
-    }
+    eprintln!("{PROGRAM}: {}", luc_units::plain(text));
 }
 
 fn run(command: Command) -> Result<(), StoredError> {
@@ -142,9 +122,7 @@ async fn list(args: &Stored) -> Result<(), StoredError> {
     let hosts = stored(&open_store(&args.url)?).await?;
     let mut out = io::stdout().lock();
     let written = match args.json {
-        true => serde_json::to_writer_pretty(&mut out, &hosts)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(out)),
+        true => luc_cli::write_json(&mut out, &hosts),
         false => hosts.iter().try_for_each(|host| print_host(&mut out, host)),
     };
     written.map_err(StoredError::Output)

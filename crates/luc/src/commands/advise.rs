@@ -1,19 +1,17 @@
 //! `luc advise`.
 
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
 use luc_advise::{Answer, Device, Place, Request, prepare};
 use luc_power::energy;
 use luc_sweep::Policy;
 use luc_units::parse_duration_ns;
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, own_path, progress_bar};
 
 /// Find the best file system and options for a workload, with the gain and its certainty
 ///
@@ -144,8 +142,8 @@ enum Gate {
 /// Minimum number of rounds that allows a comparison.
 const MIN_ROUNDS: usize = 3;
 /// Default of --rounds. Runs on a machine differ by its noise, runs in guests by their seeds alone.
-const ROUNDS: usize = 24;
-const VIRTUAL_ROUNDS: usize = 6;
+const DEFAULT_ROUNDS: usize = 24;
+const DEFAULT_VIRTUAL_ROUNDS: usize = 6;
 /// Default of --kernel: the last distribution kernel with ReiserFS.
 const GUEST_KERNEL: &str = "6.1";
 
@@ -157,14 +155,14 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         let text = prepared.text();
         let text =
             text.with_context(|| format!("{}: not in Filebench's language", args.workload))?;
-        write!(stdout(), "{text}")?;
+        print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
     luc_host::interrupt::install()?;
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.advice", prepared.name)));
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let bar = bar();
+    let luc = own_path()?;
+    let bar = progress_bar(1, "{bar:30} run {pos} of {len} or more, {eta} left  {msg}");
     let deadline = begun + time;
     let sweep = luc_sweep::Sweep {
         plan: &prepared.plan,
@@ -187,12 +185,12 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let report = report.map_err(luc_advise::AdviseError::from)?;
     let answer = Answer::of(&prepared, &report);
     if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&answer)?)?;
+        luc_cli::print_json(&answer)?;
     } else if args.csv {
-        write!(stdout(), "{}", answer.csv())?;
+        print!("{}", answer.csv());
     } else {
-        write!(stdout(), "{answer}")?;
-        writeln!(stdout(), "results: {}", out.display())?;
+        print!("{answer}");
+        println!("results: {}", out.display());
     }
     if answer.interrupted {
         eprintln!("luc: interrupted; the same command goes on from here");
@@ -209,8 +207,11 @@ fn request(args: &Args) -> anyhow::Result<Request> {
     if !(args.goal > 0.0 && args.goal < 100.0) {
         bail!("--goal {}: write a percentage such as 5", args.goal);
     }
-    let most_rounds =
-        args.rounds.unwrap_or(if args.virtual_time { VIRTUAL_ROUNDS } else { ROUNDS });
+    let most_rounds = args.rounds.unwrap_or(if args.virtual_time {
+        DEFAULT_VIRTUAL_ROUNDS
+    } else {
+        DEFAULT_ROUNDS
+    });
     if most_rounds < MIN_ROUNDS {
         bail!("--rounds {most_rounds}: fewer than {MIN_ROUNDS} give no comparison");
     }
@@ -262,15 +263,4 @@ fn place(args: &Args) -> Place {
         return Place::Disk { model: args.disk.clone(), size: args.disk_size.clone() };
     }
     Place::Directories(args.on.clone())
-}
-
-/// A progress bar, drawn on terminals only.
-fn bar() -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:30} run {pos} of {len} or more, {eta} left  {msg}");
-    let bar = ProgressBar::new(1);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

@@ -78,7 +78,7 @@ fn status(interrupted: bool) -> ExitCode {
     if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS }
 }
 
-/// As [`status`], for a run interrupted before it had figures; other errors pass through.
+/// The exit status of a run that was interrupted before it had figures; other errors pass through.
 fn or_interrupted(error: BenchError) -> anyhow::Result<ExitCode> {
     if matches!(error, BenchError::Interrupted) {
         eprintln!("luc: {error}");

@@ -29,7 +29,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What clap makes of the command line, and for bash the names that only this machine knows.
+/// clap's script, and for bash the part that completes names that only this machine knows.
 fn script(shell: Shell) -> Vec<u8> {
     let mut script = luc_cli::script(crate::Cli::command(), shell);
     if matches!(shell, Shell::Bash) {
@@ -67,7 +67,7 @@ mod tests {
         }
     }
 
-    /// What the script makes of a line, where systemctl and luc-fleet are stubs and two disks are there.
+    /// The script's completion of a line, where systemctl and luc-fleet are stubs and two disks are there.
     fn completed(line: &str) -> String {
         let place = tempfile::tempdir().expect("a directory");
         for disk in ["here", "there"] {

@@ -1,6 +1,5 @@
 //! `luc demo`: what luc does, shown in a minute.
 
-use std::io::{Write as _, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +7,7 @@ use anyhow::{Context as _, bail};
 use luc_demo::{DemoError, Report, Step, Where};
 use luc_gate::inspect::filesystem::{Journal, of_path};
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, own_path};
 
 /// Show what luc does, in about a minute
 ///
@@ -60,7 +59,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
             cleared => Ok(cleared.map(|()| ExitCode::SUCCESS)?),
         };
     }
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let luc = own_path()?;
     let is_json = args.json;
     let (place, without_disk) = place(args.dir)?;
     if let Where::Own(dir) = &place {
@@ -69,8 +68,11 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut tell = |step: Step| {
         let title = title(&step);
         // A reader that has seen enough does not end the demo.
-        let _ =
-            if is_json { writeln!(stderr(), "{title}") } else { writeln!(stdout(), "\n{title}\n") };
+        if is_json {
+            eprintln!("{title}");
+        } else {
+            println!("\n{title}\n");
+        }
     };
     let report = match luc_demo::run(&luc, crate::VERSION, &place, &mut tell) {
         Err(error @ DemoError::Interrupted) => {
@@ -81,23 +83,21 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Err(DemoError::Step { status, .. }) => return Ok(ExitCode::from(status)),
         report => report?,
     };
-    let mut out = stdout().lock();
     if is_json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        luc_cli::print_json(&report)?;
     } else {
-        writeln!(out, "\n{}", summary(&report))?;
+        println!("\n{}", summary(&report));
         if without_disk {
-            writeln!(
-                out,
+            println!(
                 "As root, luc demo adds an emulated disk with a 6 ms flush, and power cuts on it"
-            )?;
+            );
         }
     }
     let is_clean = report.cuts().is_none_or(|cuts| cuts.lost + cuts.torn == 0);
     Ok(ExitCode::from(u8::from(!is_clean)))
 }
 
-/// Where the benchmark works, and whether that is for want of root.
+/// The place of the benchmark, and whether it was chosen for want of root.
 fn place(dir: Option<PathBuf>) -> anyhow::Result<(Where, bool)> {
     match dir {
         Some(dir) => Ok((Where::Own(dir), false)),
@@ -112,7 +112,7 @@ fn place(dir: Option<PathBuf>) -> anyhow::Result<(Where, bool)> {
     }
 }
 
-/// A figure from where `luc run` does nothing would say nothing of it.
+/// Refuses a place where `luc run` does nothing: figures from there say nothing of it.
 fn check_journal(dir: &Path) -> anyhow::Result<()> {
     // What is not there, or not told, is for the demo to say.
     let Ok(found) = of_path(dir) else {
@@ -134,7 +134,7 @@ fn title(step: &Step) -> String {
     format!("== {number} of {of}, about {about_s} s: {title}")
 }
 
-/// What was shown, in two lines.
+/// The results, in two lines.
 fn summary(report: &Report) -> String {
     let gain = report.gain().map_or_else(
         || "the files created per second are not known".to_owned(),

@@ -1,10 +1,8 @@
 //! `luc disk`: emulated disks.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Subcommand;
 use luc_disk::{
     BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, Mkfs,
@@ -14,7 +12,7 @@ use luc_host::interrupt;
 use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 use serde::Serialize;
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, own_path};
 
 /// Make emulated disks: block devices with modelled latency, injected faults and power cuts
 #[derive(Debug, clap::Args)]
@@ -226,8 +224,11 @@ struct Output {
 impl Output {
     /// Prints `value` as JSON, or as the text that `text` makes of it.
     fn show<T: Serialize>(&self, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
-        let shown = if self.json { serde_json::to_string_pretty(value)? } else { text(value) };
-        writeln!(std::io::stdout(), "{shown}")?;
+        if self.json {
+            luc_cli::print_json(value)?;
+        } else {
+            println!("{}", text(value));
+        }
         Ok(())
     }
 }
@@ -300,7 +301,7 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
         mkfs: args.mkfs.map(|fs| Mkfs { fs, options: args.mkfs_options.unwrap_or_default() }),
         mount: args.mount.map(|dir| Mount { dir, options: args.mount_options.unwrap_or_default() }),
     };
-    let binary = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let binary = own_path()?;
     let guard = interrupt::Guard::install()?;
     let info = match luc_disk::create(&spec, &binary) {
         Err(error @ Error::Interrupted) => {

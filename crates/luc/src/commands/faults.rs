@@ -3,7 +3,7 @@
 mod text;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::io::{IsTerminal as _, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use luc_module::Machine;
 use luc_powercut::faults::{self, Call, CommandPlan, Faults, Gate, Module, Policy, Setting};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
-use super::INTERRUPTED;
 use super::disk::Which;
 use super::run::copy_out;
 use super::run::reach::Reach;
+use super::{INTERRUPTED, own_path};
 
 /// Time after which progress is shown.
-const PROGRESS_AFTER: Duration = Duration::from_secs(2);
+const PROGRESS_DELAY: Duration = Duration::from_secs(2);
 
 /// Check that failed writes of an emulated disk are reported to the program, with luc as without
 ///
@@ -151,9 +151,9 @@ fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
     bar.0.finish_and_clear();
     let report = report?;
     if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+        luc_cli::print_json(&report)?;
     } else {
-        text::of_trials(&report)?;
+        text::of_trials(&report);
     }
     Ok(match &report {
         report if !report.is_clean() => ExitCode::from(1),
@@ -184,9 +184,9 @@ fn command(args: &Args) -> anyhow::Result<ExitCode> {
         report => report?,
     };
     if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+        luc_cli::print_json(&report)?;
     } else {
-        text::of_command(&report)?;
+        text::of_command(&report);
     }
     Ok(ExitCode::from(u8::from(!report.is_clean())))
 }
@@ -209,7 +209,7 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
         }
     };
     Ok(Setting {
-        luc: std::env::current_exe().context("cannot find the luc binary: reinstall it")?,
+        luc: own_path()?,
         fs: args.fs.clone(),
         mkfs_options: args.mkfs_options.clone(),
         model: ModelSpec::Fixed {
@@ -266,7 +266,7 @@ fn gate(args: &Args) -> anyhow::Result<Gate> {
         })?,
         None => {
             luc_launch::library::find()?;
-            std::env::current_exe().context("cannot find the luc binary: reinstall it")?
+            own_path()?
         }
     };
     // An old build may not know the option; by itself it takes the gate where the module is not loaded.
@@ -291,7 +291,7 @@ impl Bar {
 
     fn show(&self, done: u64, of: u64) {
         self.0.set_length(of);
-        if self.0.is_hidden() && stderr().is_terminal() && self.1.elapsed() > PROGRESS_AFTER {
+        if self.0.is_hidden() && stderr().is_terminal() && self.1.elapsed() > PROGRESS_DELAY {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.0.set_position(done);

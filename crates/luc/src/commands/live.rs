@@ -1,4 +1,4 @@
-//! What live views have in common: how often they look, lines for scripts, and signals that end them.
+//! The common part of live views: their interval, lines for scripts, and signals that end them.
 
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::process::ExitCode;
@@ -36,12 +36,12 @@ pub(super) struct Live {
     pub(super) json: bool,
 }
 
-/// How a view is shown.
+/// Form of a view.
 pub(super) enum Shown {
     Screen {
         delay_ms: u64,
     },
-    /// As lines; so often, or until it is ended.
+    /// Lines: `count` times, or until a signal ends it.
     Lines {
         delay: Duration,
         count: Option<u64>,
@@ -49,10 +49,10 @@ pub(super) enum Shown {
 }
 
 impl Live {
-    /// How the view of `command` is shown.
+    /// The form of the view of `command`.
     ///
     /// # Errors
-    /// Options that do not go together, or there is no terminal.
+    /// The options do not go together, or there is no terminal.
     pub(super) fn shown(&self, command: &str) -> anyhow::Result<Shown> {
         let batch = self.batch || self.once;
         let delay_ms = parse_duration_ns(&self.delay)? / 1_000_000;
@@ -75,7 +75,7 @@ impl Live {
     }
 }
 
-/// Set by a signal that ends the view.
+/// A flag that is set by a signal that ends the view.
 pub(super) fn ended_by_a_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -92,7 +92,7 @@ pub(super) fn ended_by_a_signal() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(ended)
 }
 
-/// The exit status of a view that printed all lines that it was to print, or was interrupted.
+/// The exit status of a view that printed all its lines, or was interrupted.
 pub(super) fn status(is_whole: bool) -> ExitCode {
     if is_whole { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) }
 }

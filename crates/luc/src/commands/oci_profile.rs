@@ -1,11 +1,10 @@
 //! `luc oci-profile`: a profile of system calls, by which containers get the gate.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use luc_service::containers::file::{self, Made};
+use luc_service::containers::file::{self, MadeProfile};
 
 /// Make a seccomp profile that brings the fsyncs of containers into common journal commits
 ///
@@ -49,19 +48,19 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let made = file::make(args.profile.as_deref(), args.runtime.as_deref())?;
     let Some(path) = &args.output else {
-        writeln!(std::io::stdout(), "{:#}", made.profile)?;
+        println!("{:#}", made.profile);
         return Ok(ExitCode::SUCCESS);
     };
     file::write(&made.profile, path)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&made)?);
+        luc_cli::print_json(&made)?;
     } else {
         print!("{}", text(&made, path));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(made: &Made, path: &Path) -> String {
+fn text(made: &MadeProfile, path: &Path) -> String {
     let mut text = String::new();
     // Writes to a String cannot fail.
     let _ = writeln!(

@@ -1,19 +1,18 @@
 //! `luc powercut`.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::io::{IsTerminal as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::ModelSpec;
 use luc_powercut::{Powercut, Report};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 use luc_workload::workers::ClientKind;
 
-use super::INTERRUPTED;
 use super::run::reach::Reach;
+use super::{INTERRUPTED, own_path};
 
 /// Check that acknowledged fsyncs survive power cuts of an emulated disk
 ///
@@ -101,10 +100,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let report = report?;
     if json {
-        let text = serde_json::to_string_pretty(&report)?;
-        writeln!(stdout(), "{text}")?;
+        luc_cli::print_json(&report)?;
     } else {
-        text(&report)?;
+        text(&report);
     }
     Ok(match &report {
         report if !report.is_clean() => ExitCode::from(1),
@@ -114,7 +112,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn plan(args: Args) -> anyhow::Result<Powercut> {
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let luc = own_path()?;
     let model = model(&args)?;
     let wrap = match args.policy.as_deref() {
         None | Some("off") => Vec::new(),
@@ -185,8 +183,7 @@ fn bar(rounds: u64) -> ProgressBar {
     bar
 }
 
-fn text(report: &Report) -> std::io::Result<()> {
-    let mut out = stdout().lock();
+fn text(report: &Report) {
     let who = match (&report.command, report.clients) {
         (Some(words), _) => format!("'{}'", words.join(" ")),
         (None, clients) => format!("{} clients", clients.unwrap_or(0)),
@@ -197,13 +194,11 @@ fn text(report: &Report) -> std::io::Result<()> {
     };
     let unsafe_mark = if report.unsafe_no_fsync { ", UNSAFE: fsync skipped" } else { "" };
     let early = if report.interrupted { " (interrupted)" } else { "" };
-    writeln!(
-        out,
+    println!(
         "{} power cuts{early}: {}, {who}{gate}{unsafe_mark}, seed {}",
         report.rounds, report.fs, report.seed
-    )?;
-    writeln!(
-        out,
+    );
+    println!(
         "acknowledged {}, lost {}, torn {}; not mountable {}, {} unclean {}",
         report.acknowledged,
         report.lost,
@@ -211,10 +206,9 @@ fn text(report: &Report) -> std::io::Result<()> {
         report.not_mountable,
         report.checker.as_deref().unwrap_or("(no checker)"),
         report.fsck_unclean
-    )?;
+    );
     for round in &report.bad_rounds {
-        writeln!(
-            out,
+        println!(
             "seed {}: of {} acknowledged {} lost, {} torn{}{}; repeat with --rounds 1 --seed {}",
             round.seed,
             round.acknowledged,
@@ -223,10 +217,9 @@ fn text(report: &Report) -> std::io::Result<()> {
             if round.not_mountable { ", not mountable" } else { "" },
             if round.fsck_unclean { ", unclean" } else { "" },
             round.seed
-        )?;
+        );
         for example in &round.examples {
-            writeln!(out, "  {example}")?;
+            println!("  {example}");
         }
     }
-    Ok(())
 }

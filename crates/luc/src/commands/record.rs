@@ -16,7 +16,7 @@ mod ring;
 use super::selection::{Selection, ring_bytes};
 
 /// Interval between two checks for the end of the recording.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Record fsyncs, journal commits, waits and block requests, and who caused them, into a trace (root)
 ///
@@ -199,11 +199,11 @@ fn free_name() -> anyhow::Result<PathBuf> {
 fn wait(recorder: &Recorder, deadline: Option<Instant>) {
     while !interrupt::interrupted() && !recorder.has_failed() {
         let left = deadline
-            .map_or(LOOK_INTERVAL, |deadline| deadline.saturating_duration_since(Instant::now()));
+            .map_or(CHECK_INTERVAL, |deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(left.min(LOOK_INTERVAL));
+        std::thread::sleep(left.min(CHECK_INTERVAL));
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use luc_events::ring;
 use luc_events::tables::Trace;
 use luc_report::Exports;
@@ -20,10 +20,10 @@ use luc_report::perfetto::Perfetto;
 use luc_report::text::Plain;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, styled};
 
 /// Reading time after which progress is shown.
-const PROGRESS_AFTER: Duration = Duration::from_secs(2);
+const PROGRESS_DELAY: Duration = Duration::from_secs(2);
 
 /// Write a trace as a page for a browser, a Perfetto trace, metrics, JSON or text
 ///
@@ -164,13 +164,10 @@ fn page_of(trace: &Path) -> anyhow::Result<PathBuf> {
 
 /// Shows how far the reading is, once it has taken a while, and ends it after a signal.
 fn progress(interrupted: Arc<AtomicBool>) -> luc_report::export::Progress<'static> {
-    let bar = ProgressBar::hidden();
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent} % read, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = styled(ProgressBar::hidden(), "{bar:30} {percent} % read, {eta} left");
     let began = Instant::now();
     Box::new(move |read, in_all| {
-        if bar.is_hidden() && began.elapsed() >= PROGRESS_AFTER {
+        if bar.is_hidden() && began.elapsed() >= PROGRESS_DELAY {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         bar.set_length(in_all);

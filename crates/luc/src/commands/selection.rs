@@ -54,7 +54,7 @@ impl Selection {
         })
     }
 
-    /// One line for each file system selected that has no journal to look into.
+    /// One line for each selected file system that has no journal to look into.
     pub(crate) fn without_journal(&self) -> Vec<String> {
         let found = self.device.iter().filter_map(|path| {
             let journal = filesystem::of_path(path).ok()?.journal;

@@ -180,7 +180,7 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
         enable::enable(&plans, args.now)?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&plans)?);
+        luc_cli::print_json(&plans)?;
     } else {
         for plan in &plans {
             print!("{}", text::enabled(plan, args.dry_run));
@@ -218,7 +218,7 @@ pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let all = services::status(&args.units)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        luc_cli::print_json(&all)?;
     } else if all.is_empty() {
         println!(
             "no service is enabled: `luc enable UNIT` does that; no container is served: see `luc oci-profile --help`"

@@ -1,18 +1,16 @@
 //! `luc sweep`.
 
-use std::io::{Write as _, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
 use luc_sweep::{Plan, Report};
 
-use super::INTERRUPTED;
+use super::{INTERRUPTED, own_path, progress_bar};
 
-/// How long `luc sweep restore` waits for busy resources.
-const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
+/// Time that `luc sweep restore` waits for busy resources.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Repeat workloads over the points of a plan until the figures are sure
 ///
@@ -141,33 +139,54 @@ struct ReportArgs {
     json: bool,
 }
 
-pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    match args.command {
-        Some(Subcommand::Report(args)) => {
-            let report = luc_sweep::report_again(&args.dir)?;
-            return show(&report, &args.dir, args.json);
+/// A sweep to make: the command line without its grammar.
+#[derive(Debug)]
+struct SweepRequest {
+    plan: Plan,
+    out: PathBuf,
+    sysfs: PathBuf,
+    is_json: bool,
+}
+
+impl SweepRequest {
+    /// Reads the plan of the file `path`.
+    fn new(path: &Path, args: Args) -> anyhow::Result<Self> {
+        let mut plan = Plan::read(path)?;
+        if let Some(jobs) = args.jobs {
+            plan.set_jobs(jobs.into())?;
         }
-        Some(Subcommand::Restore(args)) => return restore(args.json),
-        None => {}
+        let out = args.out.unwrap_or_else(|| {
+            let mut name = path.file_stem().unwrap_or(path.as_os_str()).to_owned();
+            name.push(".sweep");
+            PathBuf::from(name)
+        });
+        Ok(Self { plan, out, sysfs: args.sysfs, is_json: args.json })
     }
-    let Some(path) = args.plan else {
-        luc_sweep::clean_up()?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    luc_host::interrupt::install()?;
-    let mut plan = Plan::read(&path)?;
-    if let Some(jobs) = args.jobs {
-        plan.set_jobs(jobs.into())?;
+}
+
+pub(crate) fn main(mut args: Args) -> anyhow::Result<ExitCode> {
+    match (args.command.take(), args.plan.take()) {
+        (Some(Subcommand::Report(args)), _) => {
+            let report = luc_sweep::report_again(&args.dir)?;
+            show(&report, &args.dir, args.json)
+        }
+        (Some(Subcommand::Restore(args)), _) => restore(args.json),
+        (None, Some(path)) => {
+            luc_host::interrupt::install()?;
+            sweep(&SweepRequest::new(&path, args)?)
+        }
+        (None, None) => {
+            luc_sweep::clean_up()?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
-    let out = args.out.unwrap_or_else(|| {
-        let name = path.file_stem().unwrap_or(path.as_os_str());
-        let mut name = name.to_owned();
-        name.push(".sweep");
-        PathBuf::from(name)
-    });
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let bar = bar();
-    let report = luc_sweep::run(&plan, &out, &luc, &args.sysfs, &mut |made, wanted, what| {
+}
+
+fn sweep(request: &SweepRequest) -> anyhow::Result<ExitCode> {
+    let SweepRequest { plan, out, sysfs, is_json } = request;
+    let luc = own_path()?;
+    let bar = progress_bar(1, "{bar:30} repeat {pos} of {len} or more, {eta} left  {msg}");
+    let report = luc_sweep::run(plan, out, &luc, sysfs, &mut |made, wanted, what| {
         bar.set_length(wanted as u64);
         bar.set_message(what.to_owned());
         bar.set_position(made as u64);
@@ -177,8 +196,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         }
     });
     bar.finish_and_clear();
-    let report = report?;
-    show(&report, &out, args.json)
+    show(&report?, out, *is_json)
 }
 
 impl Args {
@@ -192,15 +210,15 @@ fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
     if !rustix::process::geteuid().is_root() {
         anyhow::bail!("restoring what a sweep has changed needs root: use sudo");
     }
-    let outcome = crate::restore::all(RESTORE_PATIENCE);
+    let outcome = crate::restore::all(RESTORE_TIMEOUT);
     if is_json {
         let value = serde_json::json!({ "restored": outcome.restored, "failed": outcome.failed });
-        writeln!(stdout(), "{value:#}")?;
+        luc_cli::print_json(&value)?;
     } else if outcome.restored.is_empty() && outcome.failed.is_empty() {
-        writeln!(stdout(), "nothing to restore")?;
+        println!("nothing to restore");
     } else {
         for text in &outcome.restored {
-            writeln!(stdout(), "{text}: restored")?;
+            println!("{text}: restored");
         }
     }
     match outcome.failed.first() {
@@ -209,14 +227,13 @@ fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Writes the page, prints the report.
 fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
     write_page(report, out)?;
     if is_json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(report)?)?;
+        luc_cli::print_json(report)?;
     } else {
-        write!(stdout(), "{report}")?;
-        writeln!(stdout(), "results: {}", out.display())?;
+        print!("{report}");
+        println!("results: {}", out.display());
     }
     let wide = report.not_converged();
     if is_json && wide > 0 {
@@ -238,15 +255,4 @@ fn write_page(report: &Report, out: &Path) -> anyhow::Result<()> {
     std::fs::write(&new, luc_graphs::page(&page))
         .and_then(|()| std::fs::rename(&new, &path))
         .with_context(|| format!("cannot write {}: check the space left", path.display()))
-}
-
-/// A progress bar, drawn on terminals only.
-fn bar() -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:30} repeat {pos} of {len} or more, {eta} left  {msg}");
-    let bar = ProgressBar::new(1);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

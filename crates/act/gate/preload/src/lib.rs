@@ -1,13 +1,13 @@
 //! `libluc_gate_preload.so`: interposes `fsync`, `fdatasync` and `msync` of a dynamically linked program.
 //!
-//! It also watches `prctl` and `syscall` for the moment at which the program puts itself under a filter of
-//! system calls (seccomp): such a filter may kill for any call that the gate makes, so the gate leaves.
+//! It also watches `prctl` and `syscall` for the moment at which the program puts itself under a filter of system calls
+//! (seccomp): a filter may kill for any call that the gate makes, so the gate leaves.
 //!
-//! Loaded by `luc run` through LD_PRELOAD. Without `luc run`'s environment, or wherever anything is not
-//! as expected, each call goes straight to the C library's.
+//! `luc run` loads it through LD_PRELOAD. Without `luc run`'s environment, or if anything is not as expected, each call goes
+//! straight to the C library's.
 //!
-//! Every loader can load it: it needs no other library and no symbol that a C library must have, since
-//! `scripts/preload.sh` links it alone. What it would use of a C library is in `weak.rs`, where it may be missing.
+//! Every loader can load it: it needs no other library and no symbol that a C library must have, because
+//! `scripts/preload.sh` links it alone. The symbols of a C library that it uses are in `weak.rs`, and may be missing.
 
 #![no_std]
 
@@ -31,7 +31,6 @@ use luc_rounds::CallKind;
 /// `fsync(2)`, together with the others of its file system.
 ///
 /// # Safety
-///
 /// As the C library's: none beyond the descriptor being the program's own business.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
@@ -41,7 +40,6 @@ pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
 /// `fdatasync(2)`, together with the others of its file system.
 ///
 /// # Safety
-///
 /// As for [`fsync`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
@@ -51,7 +49,6 @@ pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
 /// `msync(2)`; with `MS_SYNC`, together with the others of its file system.
 ///
 /// # Safety
-///
 /// As the C library's: `address` must be a mapping of the program's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn msync(address: *mut c_void, length: usize, flags: c_int) -> c_int {
@@ -62,7 +59,6 @@ pub unsafe extern "C" fn msync(address: *mut c_void, length: usize, flags: c_int
 /// `prctl(2)`; with `PR_SET_SECCOMP` the gate leaves the process first.
 ///
 /// # Safety
-///
 /// As the C library's. Its further arguments are optional there; unused ones are passed on unseen.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(
@@ -81,7 +77,6 @@ pub unsafe extern "C" fn prctl(
 /// `syscall(2)`; with a number that sets a filter of system calls the gate leaves the process first.
 ///
 /// # Safety
-///
 /// As the C library's. Its further arguments are optional there; unused ones are passed on unseen.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(

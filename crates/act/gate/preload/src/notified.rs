@@ -1,7 +1,7 @@
-//! What the library does for a process whose calls a supervisor is notified of: it makes a call again that a signal ended.
+//! The library's part in a process whose calls a supervisor is notified of: it makes a call again that a signal ended.
 //!
-//! Until the supervisor has received a notice, a signal whose handler has no SA_RESTART ends the call with EINTR. Of
-//! ext4's own calls none ends so: the handler has run, and the call goes on.
+//! Until the supervisor has received a notice, a signal whose handler has no SA_RESTART ends the call with EINTR. ext4's own
+//! calls never end in this way: the handler runs, and the call goes on.
 
 use core::ffi::c_int;
 

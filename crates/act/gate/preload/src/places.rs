@@ -84,7 +84,7 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     }
 }
 
-/// What a call synchronizes.
+/// Target of a synchronization.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     kind: CallKind,
@@ -93,7 +93,7 @@ struct Target {
     object: Object,
 }
 
-/// What the program names to the kernel, which looks it up when the real call is made.
+/// The program's name for the target, which the kernel looks up when the real call is made.
 #[derive(Clone, Copy, Debug)]
 enum Object {
     /// A file or a directory.
@@ -117,7 +117,7 @@ impl Target {
         }
     }
 
-    /// The same, if it has data to write before joining a round.
+    /// A descriptor of it, if it has data to write before joining a round.
     fn data(&self) -> Option<c_int> {
         match self.object {
             Object::File { fd, regular, .. } => Some(fd).filter(|_| regular),
@@ -125,7 +125,7 @@ impl Target {
         }
     }
 
-    /// What is mapped, of a mapping.
+    /// The mapped file, if it is a mapping.
     fn mapped(&self) -> Option<maps::MappedFile> {
         match self.object {
             Object::File { .. } => None,
@@ -133,8 +133,8 @@ impl Target {
         }
     }
 
-    /// Whether the descriptor still means the same file, or what was `mapped` is still there. Where that is not known
-    /// the kernel's own call tells.
+    /// Whether the descriptor still means the same file, or the `mapped` file is still there. If that is not known, the
+    /// kernel's own call tells.
     fn is_same(&self, mapped: Option<maps::MappedFile>) -> bool {
         match self.object {
             Object::File { fd, inode, .. } => match sys::status(fd) {
@@ -148,7 +148,7 @@ impl Target {
         }
     }
 
-    /// The kernel's error for what is gone.
+    /// The kernel's error for a target that is gone.
     fn gone(&self) -> Errno {
         Errno(match self.object {
             Object::File { .. } => libc::EBADF,
@@ -233,8 +233,7 @@ impl Slot {
         self.known.load(Ordering::Acquire) != 0
     }
 
-    /// Takes part from the first call on where others already do: many programs synchronize once in
-    /// their life.
+    /// Takes part from the first call on where others already do: many programs synchronize once in their life.
     fn adopt(&self, process: &Process, device: u64, fd: Option<c_int>) {
         if let Some(rounds) = process.rounds.find(device)
             && can_gain(process, device, fd)
@@ -244,8 +243,8 @@ impl Slot {
         }
     }
 
-    /// Finds out what stands behind the device. Several threads may do so at once, and a fork in
-    /// between does no harm: all find the same.
+    /// Finds the journal behind the device. Several threads may do so at once, and a fork in between does no harm: all find
+    /// the same.
     fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
         if can_gain(process, device, fd)
             && let Some(rounds) = process.rounds.claim(device)
@@ -261,8 +260,8 @@ impl Slot {
     }
 }
 
-/// Whether calls on the device may gain by company: on a journal without fast commit, under a policy that
-/// does more than count.
+/// Whether calls on the device may gain by sharing commits: on a journal without fast commits, under a policy that does
+/// more than count.
 fn can_gain(process: &Process, device: u64, fd: Option<c_int>) -> bool {
     if process.settings.policy == Policy::Off || !process.takes_part(device) {
         return false;

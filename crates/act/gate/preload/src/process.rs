@@ -1,7 +1,7 @@
 //! The process' part in the gate: prepared when the library is loaded, checked when the process first synchronizes.
 //!
-//! Most programs never synchronize. So the shared memory is mapped, and asked whether the process is under a filter of
-//! system calls and whose clock it has, when it first does. Until then the library makes no call at all.
+//! Most programs never synchronize. So the shared memory is mapped at the first synchronization, and only then the library
+//! looks for filters of system calls and compares the clock. Until then it makes no call at all.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -18,25 +18,25 @@ use luc_rounds::{Settings, clock, seccomp, sys, syscall};
 
 use crate::weak;
 
-/// What was prepared at the process' start.
+/// State that was prepared at the process' start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) memory: Memory,
     pub(crate) count_only: CountOnly,
-    /// Filters of system calls that let the gate's calls pass, as whoever made the environment is under them as well, or
-    /// has looked at them.
+    /// Number of filters of system calls that let the gate's calls pass: the maker of the environment is under them as well,
+    /// or has looked at them.
     pub(crate) known_filters: u32,
 }
 
-/// Where the shared memory is.
+/// Place of the shared memory.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nothing here allocates")]
 pub(crate) enum Memory {
     /// Mapped at the start: a service may change its user and its root before it synchronizes.
     Mapped(Mapped),
-    /// In these files, or else behind a descriptor that `luc run` of root leaves to its descendants of other users
-    /// and roots. Mapped when the process first synchronizes.
+    /// Named by these files, or else by a descriptor that root's `luc run` leaves to its descendants of other users and
+    /// roots. Mapped when the process first synchronizes.
     Named { rounds: SharedPath, figures: Option<SharedPath>, guests: Option<c_int>, owner: u32 },
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Process {
 pub(crate) struct CountOnly([Option<(u32, u32)>; FILE_SYSTEMS]);
 
 impl CountOnly {
-    /// Adds a device. Of more than can be told apart the last one is forgotten.
+    /// Adds a device, if there is room.
     pub(crate) fn add(&mut self, device: (u32, u32)) {
         if let Some(place) = self.0.iter_mut().find(|place| place.is_none()) {
             *place = Some(device);
@@ -100,7 +100,7 @@ impl Process {
         !self.count_only.0.contains(&Some(numbers))
     }
 
-    /// Counts a call of this process, which enters the run's table with its first one. So does a child after a fork.
+    /// Counts a call of this process. It enters the run's table with its first call, and so does a child after a fork.
     pub(crate) fn count(&self) {
         let Some(figures) = self.figures else {
             return;
@@ -148,7 +148,6 @@ impl<T: Copy> Once<T> {
     }
 
     /// # Safety
-    ///
     /// Nobody reads or writes meanwhile.
     unsafe fn write(&self, value: T) {
         // SAFETY: as the caller promises.
@@ -156,7 +155,6 @@ impl<T: Copy> Once<T> {
     }
 
     /// # Safety
-    ///
     /// It was written, and is not any more.
     unsafe fn read(&'static self) -> &'static T {
         // SAFETY: as the caller promises.
@@ -180,14 +178,14 @@ const INSIDE: u32 = 3;
 /// A supervisor is notified of the process' calls.
 const NOTIFIED: u32 = 4;
 
-/// Takes what was prepared at the start.
+/// Takes the state that was prepared at the start.
 pub(crate) fn prepare(prepared: Prepared) {
     // SAFETY: the loader's only thread; nobody reads before the state is changed.
     unsafe { PREPARED.write(prepared) };
     STATE.store(PREPARED_ONLY, Release);
 }
 
-/// Takes no part but in what notifications leave open.
+/// Takes no part, except in calls that a signal ends before their notice.
 pub(crate) fn be_notified() {
     STATE.store(NOTIFIED, Release);
 }
@@ -211,12 +209,11 @@ pub(crate) fn get() -> Option<&'static Process> {
     }
 }
 
-/// Calls that went straight through while another thread joined.
+/// Number of calls that went straight through while another thread joined.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Joins the gate with the process' first synchronization. Where it cannot be known whether the process may, or a
-/// handler's stack may be too small, calls go straight through, and the next one asks again. A child that is forked
-/// meanwhile stays outside.
+/// Joins the gate with the process' first synchronization. If it is unknown whether it may, or a handler's stack may be too small,
+/// the call goes straight through, and the next one asks again. A child that is forked meanwhile stays outside.
 #[cold]
 #[inline(never)]
 fn join() -> Option<&'static Process> {
@@ -236,8 +233,8 @@ fn join() -> Option<&'static Process> {
     (next == INSIDE).then(|| unsafe { PROCESS.read() })
 }
 
-/// The next state of a process that may make calls: inside, if it finds the shared memory and has the clock of its
-/// times.
+/// The next state of a process that may make calls: inside, if it finds the shared memory and has the clock of the times
+/// there.
 #[inline(never)]
 fn look(prepared: &Prepared) -> u32 {
     let image = weak::auxiliary(libc::AT_SYSINFO_EHDR).unwrap_or(0);
@@ -269,8 +266,8 @@ fn look(prepared: &Prepared) -> u32 {
     OUTSIDE
 }
 
-/// Leaves for good: the process gets a filter of system calls, which may know none of the gate's. Threads that are in a
-/// call make only the program's own any more.
+/// Leaves for good: the process gets a filter of system calls, which may deny all of the gate's. Threads in a call make only
+/// the program's own system calls from now on.
 pub(crate) fn leave() {
     let before = STATE.swap(OUTSIDE, AcqRel);
     if before == INSIDE {

@@ -1,7 +1,7 @@
-//! The C library's own functions behind the interposed ones, or other libraries' that interpose them, too.
+//! The C library's own functions behind the interposed ones, or those of other libraries that interpose them, too.
 //!
-//! They are cancellation points: a cancelled thread unwinds through the frames here. None of these holds anything
-//! to drop, and the calls are made by instruction, for which the compiler has nothing to say about unwinding.
+//! They are cancellation points: a cancelled thread unwinds through the frames here. None of these holds anything to drop.
+//! The calls are made by assembly, about whose unwinding the compiler assumes nothing.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
@@ -26,8 +26,8 @@ impl Function {
         self.found.store(weak::next(self.name), Relaxed);
     }
 
-    /// Calls it, or makes the system call itself where there is none, or another library's constructor calls
-    /// before ours has run.
+    /// Calls it. Makes the system call itself if there is no such function, or another library's constructor calls before
+    /// ours has run.
     fn call(&self, number: c_long, arguments: [usize; 6]) -> isize {
         let found = self.found.load(Relaxed);
         if !found.is_null() {
@@ -61,8 +61,8 @@ static MSYNC: Function = Function::new(c"msync");
 static PRCTL: Function = Function::new(c"prctl");
 static SYSCALL: Function = Function::new(c"syscall");
 
-/// Looks the functions up, while the process has one thread. Later it would wait for whoever loads a library, and take
-/// the program's `dlerror` away.
+/// Looks the functions up, while the process has one thread. Later this would wait for a thread that loads a library, and
+/// take the program's `dlerror` away.
 pub(crate) fn resolve() {
     for function in [&FSYNC, &FDATASYNC, &MSYNC, &PRCTL, &SYSCALL] {
         function.resolve();
@@ -102,7 +102,6 @@ pub(crate) fn syscall(number: c_long, arguments: [c_long; 6]) -> c_long {
 }
 
 /// # Safety
-///
 /// `function` takes up to six integers or pointers by the C library's convention, valid as these are.
 #[cfg(target_arch = "x86_64")]
 unsafe fn call_function(function: *mut c_void, [a, b, c, d, e, f]: [usize; 6]) -> isize {
@@ -127,7 +126,6 @@ unsafe fn call_function(function: *mut c_void, [a, b, c, d, e, f]: [usize; 6]) -
 }
 
 /// # Safety
-///
 /// `function` takes up to six integers or pointers by the C library's convention, valid as these are.
 #[cfg(target_arch = "aarch64")]
 unsafe fn call_function(function: *mut c_void, [a, b, c, d, e, f]: [usize; 6]) -> isize {

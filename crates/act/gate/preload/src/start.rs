@@ -1,7 +1,7 @@
 //! The library's start: run by the dynamic loader before `main`, single-threaded.
 //!
-//! Most programs never synchronize, so nothing is done here that can wait until they do: only the environment is
-//! copied, which a program may write over.
+//! Most programs never synchronize, so only the environment is copied here, which a program may overwrite. All else waits
+//! until the first synchronization.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -33,7 +33,7 @@ extern "C" fn start(_: c_int, _: *const *const c_char, given: *const *const c_ch
     }
 }
 
-/// What a process below `luc run` has of it.
+/// The state of a process below `luc run`.
 fn of_run(variables: &Variables) -> Option<Prepared> {
     let path = |text: &CStr| SharedPath::new(&[text.to_bytes()]);
     let settings = Settings {

@@ -10,8 +10,7 @@ use luc_rounds::slots::FILE_SYSTEMS;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Local {
-    /// Set while a call is inside the gate: a signal handler that synchronizes, too, must not join a
-    /// round on top of it.
+    /// Set while a call is inside the gate: a signal handler that synchronizes must not join a round on top of it.
     inside: Cell<bool>,
     /// Last windows in which the thread was counted as a participant, by place.
     windows: [SeenWindows; FILE_SYSTEMS],
@@ -67,8 +66,8 @@ fn local() -> *const Local {
 
 /// Runs `gated` with the thread's memory for `place`, or `direct` if the thread is inside the gate.
 ///
-/// If `gated` never returns (the thread is cancelled in it, or a handler jumps out of it) the thread
-/// stays marked and makes direct calls from then on.
+/// `gated` may never return: the thread is cancelled in it, or a handler jumps out of it. The thread then stays marked, and
+/// makes direct calls from then on.
 pub(crate) fn enter<T>(
     place: usize,
     gated: impl FnOnce(&SeenWindows) -> T,

@@ -10,7 +10,7 @@ use crate::process::{CountOnly, Mapped, Memory, Prepared};
 use crate::variables::{Variables, number, user};
 use crate::weak;
 
-/// What the unit's environment says; `None` outside of a unit, or where this process takes no part.
+/// The state of a process of a unit, by its environment; `None` outside of a unit, or if this process takes no part.
 pub(crate) fn prepare(variables: &Variables) -> Option<Prepared> {
     let unit = variables.unit?;
     let known_filters = known_filters(variables)?;
@@ -28,9 +28,9 @@ pub(crate) fn prepare(variables: &Variables) -> Option<Prepared> {
     })
 }
 
-/// The unit's own filters of system calls, which let the gate's calls pass: `luc enable` has looked. Only systemd's own
-/// child knows how many these are, and tells its descendants; others take part if they are under none. `None` if the
-/// number is none.
+/// Number of the unit's own filters of system calls. They let the gate's calls pass: `luc enable` has checked. Only systemd's
+/// own child can count them, and tells its descendants; others take part if they are under none. `None` if the number cannot
+/// be read.
 fn known_filters(variables: &Variables) -> Option<u32> {
     if let Some(of_unit) = variables.filters {
         return number(of_unit);

@@ -1,4 +1,4 @@
-//! What the environment has for the library.
+//! Variables of the environment for the library.
 
 use core::ffi::{CStr, c_char};
 
@@ -9,7 +9,7 @@ use luc_rounds::sys;
 
 use crate::weak;
 
-/// What the environment has for the library.
+/// Variables of the environment for the library.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Variables {
     pub(crate) rounds: Option<&'static CStr>,
@@ -26,7 +26,6 @@ pub(crate) struct Variables {
 
 impl Variables {
     /// # Safety
-    ///
     /// `environment` is null or a list of C strings that ends in null, and stays as it is meanwhile.
     pub(crate) unsafe fn read(environment: *const *const c_char) -> Self {
         let mut variables = Self::default();

@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 
-/// The address of a symbol that somebody in the process defines; null if nobody does.
+/// The address of a symbol that a library of the process defines; null if none does.
 #[cfg(target_arch = "x86_64")]
 macro_rules! weak {
     ($name:literal) => {{
@@ -21,7 +21,7 @@ macro_rules! weak {
     }};
 }
 
-/// The address of a symbol that somebody in the process defines; null if nobody does.
+/// The address of a symbol that a library of the process defines; null if none does.
 #[cfg(target_arch = "aarch64")]
 macro_rules! weak {
     ($name:literal) => {{
@@ -79,7 +79,7 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
     }
 }
 
-/// The process' environment; null if nobody tells.
+/// The process' environment; null if it is not known.
 pub(crate) fn environment() -> *const *const c_char {
     let place = weak!("environ").cast::<*const *const c_char>();
     if place.is_null() {
@@ -89,8 +89,8 @@ pub(crate) fn environment() -> *const *const c_char {
     unsafe { *place }
 }
 
-/// The effective user that this process was started as; `None` if nobody tells. No system call: a filter may
-/// kill for `geteuid`, which the dynamic loader does not make.
+/// The effective user that this process was started as; `None` if it is not known. Without a system call: a filter may kill
+/// for `geteuid`, which the dynamic loader does not make.
 pub(crate) fn user_at_start() -> Option<u32> {
     auxiliary(libc::AT_EUID).map(|user| user as u32)
 }
@@ -102,7 +102,7 @@ pub(crate) fn auxiliary(kind: c_ulong) -> Option<c_ulong> {
     Some(unsafe { find(kind) })
 }
 
-/// Sets a variable of the environment, if there is a C library. While the process has one thread.
+/// Sets a variable of the environment, if there is a C library. To be called while the process has one thread.
 pub(crate) fn set_variable(name: &CStr, value: &CStr) {
     type Set = unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
     if let Some(set) = function!("setenv" as Set) {

@@ -1,7 +1,6 @@
-//! The three facts of an ELF file that decide about preloading: for which machine it is, which
-//! loader it asks for, and whether Go's linker made it.
+//! The three facts of an ELF file that decide about preloading: its machine, its loader, and whether Go's linker made it.
 //!
-//! Files are read in bounded pieces and never trusted: whatever does not parse is [`Image::Broken`].
+//! Files are read in bounded pieces and never trusted: a file that does not parse is [`Image::Broken`].
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -44,20 +43,20 @@ const OUR_MACHINE: elf::Machine = if cfg!(target_arch = "x86_64") {
 const OUR_CLASS: u8 = if cfg!(target_pointer_width = "64") { 2 } else { 1 };
 const OUR_DATA: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
 
-/// Linux refuses longer interpreter names (PATH_MAX).
+/// Maximum length of an interpreter's name: Linux refuses longer ones (PATH_MAX).
 const MAX_INTERPRETER_BYTES: Word = 4096;
-/// Notes of programs are below 200 bytes.
+/// Maximum size of notes that are read; those of programs are below 200 bytes.
 const MAX_NOTE_BYTES: Word = 4096;
-/// Programs have some 40 sections; hostile ones are looked at no further than this.
+/// Maximum number of sections that are read; programs have some 40, hostile ones may have more.
 const MAX_SECTIONS: u32 = 1024;
 
 /// The kind of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Image {
-    /// For another machine: its name.
+    /// A program for another machine, with the machine's name.
     Foreign(String),
     Native {
-        /// The loader that it names in PT_INTERP; a static program has none.
+        /// Loader that it names in PT_INTERP; a static program has none.
         loader: Option<PathBuf>,
         /// Whether Go's linker made it.
         go: bool,
@@ -66,7 +65,7 @@ pub(super) enum Image {
     Broken,
 }
 
-/// Reads the headers of `file`; never panics, whatever is in it.
+/// Reads the headers of `file`. Never panics, whatever the content.
 pub(super) fn read(file: &File) -> Image {
     let cache = ReadCache::new(file);
     read_image(&cache).unwrap_or(Image::Broken)

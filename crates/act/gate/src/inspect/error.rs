@@ -1,67 +1,52 @@
-//! What can go wrong while inspecting, each in one line: the input, the reason, the next step.
+//! Errors of inspection, each in one line: the input, the reason, the next step.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a program or a file system could not be inspected.
+/// Reasons why a program or a file system could not be inspected.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// No folder of PATH has a program of this name, or the path names nothing.
     #[error("{command}: no such program {searched}; check the spelling or give its whole path")]
     NotFound {
-        /// The command as given.
         command: String,
-        /// Where it was looked for: `in PATH (/bin:/usr/bin)` or `at this path`.
+        /// Place of the search: `in PATH (/bin:/usr/bin)` or `at this path`.
         searched: String,
     },
-    /// The file is there but may not be executed by this user.
     #[error("{0}: it is there but may not be executed; try `chmod +x {0}` or another user")]
     NotExecutable(PathBuf),
-    /// A directory was given where a program was expected.
     #[error("{0}: it is a directory, not a program; give a program inside it")]
     IsDirectory(PathBuf),
-    /// A pipe, socket or device was given where a program was expected.
     #[error("{0}: it is not a regular file, so it is no program; give a program's path")]
     NotAFile(PathBuf),
-    /// The interpreter that a script names cannot be found.
     #[error(
         "{script}: its first line asks for {interpreter}, which is not there; install it or correct the line"
     )]
     NoInterpreter {
         script: PathBuf,
-        /// What its `#!` line names.
+        /// Interpreter in its `#!` line.
         interpreter: String,
     },
-    /// Scripts that interpret scripts, deeper than the kernel follows.
     #[error(
         "{0}: more than 4 interpreters stand behind it, which Linux refuses; correct its first line"
     )]
     TooDeep(PathBuf),
-    /// A path whose file system cannot be told.
     #[error("{path}: {source}; check that it exists and that you may read it")]
     Io {
         /// The file or folder that could not be read.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// The device holds no mounted file system here.
     #[error(
         "device {major}:{minor}: no file system of it is mounted here; `cat /proc/self/mountinfo` lists those that are"
     )]
-    NotMounted {
-        /// The device's major number.
-        major: u32,
-        /// The device's minor number.
-        minor: u32,
-    },
+    NotMounted { major: u32, minor: u32 },
 }
 
 impl InspectError {
-    /// For `map_err` on a path.
+    /// Makes the error of a path, for `map_err`.
     pub(super) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |source| Self::Io { path: path.to_path_buf(), source }
     }

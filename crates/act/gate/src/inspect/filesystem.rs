@@ -1,5 +1,4 @@
-//! Which file system and journal stand behind a path or a device. How the journal is told is
-//! written in [`raw`](super::raw).
+//! Finds the file system and the journal behind a path or a device. [`raw`](super::raw) describes how the journal is found.
 
 use std::fmt;
 use std::fs::File;
@@ -13,7 +12,6 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use super::InspectError;
 use super::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
 
-/// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
     /// Major and minor number of the device; major 0 if it is on no block device.
@@ -31,7 +29,7 @@ pub struct FileSystem {
 /// The journal behind a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journal {
-    /// ext4's journal, each fsync a commit unless it joins another's.
+    /// ext4's journal: each fsync is a commit unless it joins another's.
     Jbd2,
     /// ext4's journal with fast commit, where most fsyncs start no journal commit.
     Jbd2FastCommit,
@@ -39,7 +37,7 @@ pub enum Journal {
     None,
     /// Another file system, of this kind.
     NotExt4(String),
-    /// ext4, but /sys and /proc do not tell: they may be hidden from this container.
+    /// ext4, perhaps with a journal: /sys and /proc may be hidden from this container.
     Unknown,
 }
 
@@ -58,8 +56,8 @@ impl fmt::Display for Journal {
 /// The file system that holds `path`, which must exist; symbolic links are followed.
 ///
 /// # Errors
-/// [`InspectError::Io`] if the path or the mount table cannot be read, and
-/// [`InspectError::NotMounted`] if its mount is hidden from this process.
+/// [`InspectError::Io`]: the path or the mount table cannot be read. [`InspectError::NotMounted`]: its mount is hidden from
+/// this process.
 pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
     let metadata = path.metadata().map_err(InspectError::io(path))?;
     let device = device_of(metadata.dev());
@@ -79,8 +77,8 @@ pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
 /// The mounted file system on the block device `major`:`minor`.
 ///
 /// # Errors
-/// [`InspectError::Io`] if the mount table cannot be read, and [`InspectError::NotMounted`] if the
-/// device has no mount in this namespace.
+/// [`InspectError::Io`]: the mount table cannot be read. [`InspectError::NotMounted`]: the device has no mount in this
+/// namespace.
 pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
     let mounts = read_mounts()?;
     let mut here = mounts.iter().filter(|mount| mount.device == (major, minor));
@@ -91,8 +89,8 @@ pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
     Ok(describe(mount.unwrap_or(first), journal_of_device_raw(major, minor)))
 }
 
-/// The mount of `path`: by its number (Linux >= 5.8), or else the deepest one of its device above
-/// it, the latest if several are on the same place.
+/// The mount of `path`: by its number (Linux >= 5.8), or else the deepest one of its device above it, the latest if several
+/// are on the same place.
 fn mount_of<'m>(path: &Path, device: (u32, u32), mounts: &'m [Mount]) -> Option<&'m Mount> {
     if let Ok(status) = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
         && StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::MNT_ID)

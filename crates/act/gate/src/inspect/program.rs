@@ -1,4 +1,4 @@
-//! Whether a preloaded library can reach a program's fsync.
+//! Decides whether a preloaded library can reach a program's fsync.
 //!
 //! `LD_PRELOAD` is an offer of glibc's and musl's loaders: one of them must load the program, for the
 //! same machine, without added privileges, and the program must call libc for its fsync.
@@ -17,36 +17,36 @@ use super::elf::{self, Image};
 use super::script::{LINE_BYTES, Shebang};
 use super::{InspectError, resolve};
 
-/// Linux follows no more interpreters than this (fs/exec.c).
+/// Maximum number of interpreters that Linux follows (fs/exec.c).
 const MAX_DEPTH: u32 = 4;
 
 /// Whether a program can be gated and, if not, why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Gateability {
-    /// It is loaded dynamically by glibc's or musl's loader for this machine.
+    /// glibc's or musl's loader for this machine loads it.
     Gateable,
-    /// It is a script: what holds for its interpreter holds for it.
+    /// It is a script, and can be gated if its interpreter can.
     Script {
         /// The program that interprets it; for `/usr/bin/env NAME`, the program NAME.
         interpreter: PathBuf,
         /// Whether that can be gated.
         gateability: Box<Gateability>,
     },
-    /// No loader takes part in its start.
+    /// It is started without a loader.
     Static,
-    /// Made by Go, whose programs call the kernel without libc.
+    /// It is made by Go, whose programs call the kernel without libc.
     Go,
     /// Executing it adds privileges, so the loader ignores `LD_PRELOAD`.
     SetId(Privilege),
-    /// Loaded by another C library's loader.
+    /// Another C library's loader loads it.
     ForeignLibc { loader: PathBuf },
-    /// For another machine than LUC's own.
+    /// It is for another machine than LUC's own.
     ForeignArchitecture {
         /// The machine's name, such as `32-bit x86`.
         architecture: String,
     },
-    /// Neither an ELF program nor a script with `#!`.
+    /// It is neither an ELF program nor a script with `#!`.
     NotElf,
 }
 
@@ -57,7 +57,6 @@ pub enum Privilege {
     User,
     /// It runs with its group (set-group-ID).
     Group,
-    /// It has file capabilities.
     Capabilities,
 }
 
@@ -71,7 +70,7 @@ impl fmt::Display for Privilege {
     }
 }
 
-/// Whether the kernel runs programs of another machine: those of its own 32-bit sister, or by an emulator, whose
+/// Whether the kernel runs programs of another machine: those of its own 32-bit variant, or others by an emulator, whose
 /// system calls are this machine's.
 fn may_run(architecture: &str) -> bool {
     const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
@@ -92,7 +91,7 @@ impl Gateability {
         }
     }
 
-    /// Whether the gate's library cannot be loaded into it, so that only notifications of its system calls reach it.
+    /// Whether only notifications of its system calls reach it, because the gate's library cannot be loaded into it.
     #[must_use]
     pub fn needs_notifier(&self) -> bool {
         match self {
@@ -103,8 +102,8 @@ impl Gateability {
         }
     }
 
-    /// Whether executing it adds privileges. Notifications reach such a program as well, but unless their supervisor is
-    /// privileged they keep it from gaining any.
+    /// Whether executing it adds privileges. Notifications reach it as well, but unless their supervisor is privileged they
+    /// keep it from gaining any.
     #[must_use]
     pub fn adds_privileges(&self) -> bool {
         match self {
@@ -114,7 +113,7 @@ impl Gateability {
         }
     }
 
-    /// The program that is executed in the end: of a script its last interpreter.
+    /// The last interpreter of a script, which is the program that is executed.
     #[must_use]
     pub fn interpreter(&self) -> Option<&Path> {
         match self {
@@ -125,8 +124,8 @@ impl Gateability {
         }
     }
 
-    /// Why it cannot be gated, as a clause about the program that starts with "it" or "its";
-    /// nothing if it can be gated.
+    /// The reason why it cannot be gated, as a clause about the program that starts with "it" or "its"; `None` if it can be
+    /// gated.
     #[must_use]
     pub fn reason(&self) -> Option<String> {
         Some(match self {
@@ -160,21 +159,20 @@ impl Gateability {
     }
 }
 
-/// Whether the program at `path` can be gated when this process executes it. Names behind
-/// `/usr/bin/env` are looked for in this process's PATH.
+/// Decides whether the program at `path` can be gated when this process executes it. Names behind `/usr/bin/env` are looked
+/// for in this process's PATH.
 ///
 /// # Errors
-/// If the file cannot be read or is no regular file, or if a script's interpreter is missing or
-/// stands behind more interpreters than Linux follows. A damaged program is no error but
-/// [`Gateability::NotElf`].
+/// The file cannot be read or is no regular file. A script's interpreter is missing, or stands behind more interpreters than
+/// Linux follows. A damaged program is no error but [`Gateability::NotElf`].
 pub fn program(path: &Path) -> Result<Gateability, InspectError> {
     inspect(path, std::env::var_os("PATH").as_deref(), MAX_DEPTH)
 }
 
-/// As [`program()`], with the PATH that the program will be given.
+/// Decides like [`program()`], with the PATH that the program will be given.
 ///
 /// # Errors
-/// As for [`program()`].
+/// Those of [`program()`].
 pub fn program_with_path(
     path: &Path,
     path_env: Option<&OsStr>,
@@ -240,8 +238,8 @@ fn inspect_script(
     Ok(Gateability::Script { interpreter, gateability })
 }
 
-/// Rights that executing the file adds to this user's (security/commoncap.c): its owner's or group's identity if that
-/// is another, or capabilities, which add nothing to root.
+/// Rights that executing the file adds to this user's (security/commoncap.c): another owner's or group's identity, or
+/// capabilities, which add nothing to root.
 fn privilege(file: &File, metadata: &std::fs::Metadata) -> Option<Privilege> {
     const SET_USER_ID: u32 = 0o4000;
     const SET_GROUP_ID_AND_EXECUTE: u32 = 0o2010;

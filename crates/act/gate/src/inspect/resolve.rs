@@ -9,13 +9,13 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::InspectError;
 
-/// What glibc searches when PATH is not set.
+/// Folders that glibc searches when PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The program that `execvp(command)` would run with the given PATH from the folder `cwd`.
 ///
-/// A command with a slash is a path; any other is looked for in each folder of PATH (an empty one
-/// is `cwd`), where what may not be executed is passed over, as `execvp` does.
+/// A command with a slash is a path. Any other is looked for in each folder of PATH (an empty one is `cwd`). Files that may
+/// not be executed are passed over, as by `execvp`.
 ///
 /// # Errors
 /// [`InspectError::NotFound`], [`InspectError::NotExecutable`], [`InspectError::IsDirectory`] or

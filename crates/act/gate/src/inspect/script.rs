@@ -4,19 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How much of a file Linux looks at for the `#!` line (BINPRM_BUF_SIZE).
+/// Number of bytes of a file in which Linux looks for the `#!` line (BINPRM_BUF_SIZE).
 pub(super) const LINE_BYTES: usize = 256;
 
 /// The interpreter and argument of a script's `#!` line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shebang {
     pub(super) interpreter: PathBuf,
-    /// Everything after it, which Linux hands over as one argument.
+    /// All words after it, which Linux hands over as one argument.
     pub(super) argument: Option<OsString>,
 }
 
 impl Shebang {
-    /// Reads the head of a file; nothing if it is no script.
+    /// Parses the beginning of a file; `None` if it is no script.
     pub(super) fn parse(head: &[u8]) -> Option<Self> {
         let head = head.get(..head.len().min(LINE_BYTES))?;
         let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
@@ -30,8 +30,8 @@ impl Shebang {
         })
     }
 
-    /// The program that `env` will look for in PATH, if the interpreter is `env` and its argument
-    /// is a plain `NAME`, or `-S` with assignments and a name.
+    /// The program that `env` will look for in PATH, if the interpreter is `env`. Its argument has to be a plain `NAME`, or `-S`
+    /// with assignments and a name.
     pub(super) fn name_for_env(&self) -> Option<&OsStr> {
         if Path::new(self.interpreter.file_name()?) != Path::new("env") {
             return None;

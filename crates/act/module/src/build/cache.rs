@@ -1,4 +1,4 @@
-//! Where modules are built: a folder that nobody else can write, nor put another in its place.
+//! The folder in which modules are built. Nobody else can write to it, or put another one in its place.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,14 +11,13 @@ use luc_units::OnPath as _;
 
 use crate::{Error, Machine};
 
-/// May be written by the group or by all, and by whom files in it may be removed nevertheless.
-const WRITABLE: u32 = 0o022;
+/// Mode bits of a folder that group or others may write to, and of one in which only owners may remove files.
+const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// The folder of this user's modules, made if need be. Nobody loads what another user has built.
+/// The folder of this user's modules, made if it is missing. Nobody loads a module that another user has built.
 ///
 /// # Errors
-///
 /// [`Error::NoCache`] for a user without HOME; [`Error::Unsafe`] with the folder that somebody else could change;
 /// [`Error::Io`].
 pub(super) fn folder(machine: &Machine) -> Result<PathBuf, Error> {
@@ -35,21 +34,21 @@ pub(super) fn folder(machine: &Machine) -> Result<PathBuf, Error> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(Error::io("make", path)(error));
             }
-            _ => check(path, Whose::Ours)?,
+            _ => check(path, FolderOwner::Ours)?,
         }
     }
     fs::set_permissions(&own, Permissions::from_mode(0o700)).map_err(Error::io("close", &own))?;
     Ok(own)
 }
 
-/// The same folder if it is there already; nothing is made.
+/// The folder of this user's modules, if it is there already.
 pub(super) fn existing(machine: &Machine) -> Option<PathBuf> {
     let base = base(machine).ok()?.canonicalize().ok()?;
     let own = base.join("luc/kernel");
     let top = top(machine, &base).ok()?;
     check_to(&base, &top).ok()?;
-    check(&base.join("luc"), Whose::Ours).ok()?;
-    check(&own, Whose::Ours).ok()?;
+    check(&base.join("luc"), FolderOwner::Ours).ok()?;
+    check(&own, FolderOwner::Ours).ok()?;
     Some(own)
 }
 
@@ -69,7 +68,7 @@ fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
 }
 
-/// Where checking begins: `/`, or the tree that stands for a machine if `base` is in it.
+/// The topmost folder that is checked: `/`, or the tree that stands for a machine if `base` is in it.
 fn top(machine: &Machine, base: &Path) -> Result<PathBuf, Error> {
     let root = machine.path("/");
     let root = root.canonicalize().map_err(Error::io("find", &root))?;
@@ -79,7 +78,7 @@ fn top(machine: &Machine, base: &Path) -> Result<PathBuf, Error> {
 /// Checks `path` and the folders above it, up to `top`.
 fn check_to(path: &Path, top: &Path) -> Result<(), Error> {
     for above in path.ancestors() {
-        check(above, Whose::OursOrRoots)?;
+        check(above, FolderOwner::OursOrRoots)?;
         if above == top {
             break;
         }
@@ -88,13 +87,13 @@ fn check_to(path: &Path, top: &Path) -> Result<(), Error> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum FolderOwner {
     Ours,
     OursOrRoots,
 }
 
-/// Whether a folder is in nobody else's hands. In a sticky folder (/tmp) others cannot replace what is ours.
-fn check(path: &Path, whose: Whose) -> Result<(), Error> {
+/// Checks that nobody else can change a folder. In a sticky folder (/tmp) others cannot replace our files.
+fn check(path: &Path, whose: FolderOwner) -> Result<(), Error> {
     let found = fs::symlink_metadata(path).map_err(Error::io("read", path))?;
     match objection(&found, rustix::process::geteuid().as_raw(), whose) {
         None => Ok(()),
@@ -102,15 +101,15 @@ fn check(path: &Path, whose: Whose) -> Result<(), Error> {
     }
 }
 
-fn objection(found: &Metadata, user: u32, whose: Whose) -> Option<String> {
+fn objection(found: &Metadata, user: u32, whose: FolderOwner) -> Option<String> {
     let (owner, mode) = (found.uid(), found.mode());
     if !found.is_dir() {
         return Some("is no folder".to_owned());
     }
-    if owner != user && (whose == Whose::Ours || owner != 0) {
+    if owner != user && (whose == FolderOwner::Ours || owner != 0) {
         return Some(format!("belongs to user {owner}"));
     }
-    let is_open = mode & WRITABLE != 0 && (whose == Whose::Ours || mode & STICKY == 0);
+    let is_open = mode & OTHERS_WRITE != 0 && (whose == FolderOwner::Ours || mode & STICKY == 0);
     is_open.then(|| format!("can be written by others (mode {:04o})", mode & 0o7777))
 }
 
@@ -146,14 +145,14 @@ mod tests {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             objection(&fs::symlink_metadata(&path).unwrap(), user, whose)
         };
-        assert_eq!(say(0o755, user, Whose::Ours), None);
-        assert_eq!(say(0o1777, user, Whose::OursOrRoots), None);
-        assert!(say(0o1777, user, Whose::Ours).unwrap().contains("1777"));
+        assert_eq!(say(0o755, user, FolderOwner::Ours), None);
+        assert_eq!(say(0o1777, user, FolderOwner::OursOrRoots), None);
+        assert!(say(0o1777, user, FolderOwner::Ours).unwrap().contains("1777"));
         for mode in [0o775, 0o757] {
-            let text = say(mode, user, Whose::OursOrRoots).unwrap();
+            let text = say(mode, user, FolderOwner::OursOrRoots).unwrap();
             assert!(text.contains("written by others"), "{text}");
         }
-        let text = say(0o755, user + 1, Whose::Ours).unwrap();
+        let text = say(0o755, user + 1, FolderOwner::Ours).unwrap();
         assert!(text.contains("belongs to user"), "{text}");
     }
 }

@@ -7,7 +7,6 @@ use crate::{Error, Machine};
 /// The headers of `kernel`: `/lib/modules/VERSION/build`, wherever that points.
 ///
 /// # Errors
-///
 /// [`Error::NoModules`] for the running kernel if it takes none; [`Error::NoSuchKernel`] if it is not
 /// installed; [`Error::NoHeaders`] with the command that installs them.
 pub fn find(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
@@ -74,7 +73,7 @@ enum Family {
 }
 
 impl Family {
-    /// By `ID` and `ID_LIKE` of os-release(5).
+    /// Reads `ID` and `ID_LIKE` of os-release(5).
     fn of(machine: &Machine) -> Self {
         let text = machine
             .text("/etc/os-release")

@@ -1,5 +1,4 @@
-//! The modules' sources, which are a part of this program: nobody who can write somewhere can have root compile
-//! something else.
+//! The modules' sources, which are a part of this program: no writable file decides what root compiles.
 
 use std::fs;
 use std::io;
@@ -40,7 +39,7 @@ pub const LUC: Sources = sources!("luc": "Kbuild" "Makefile" "clock.h" "compat.h
 pub const LAGDISK: Sources = sources!("lagdisk": "Kbuild" "Makefile" "attributes.c" "compat.h" "lagdisk.h" "main.c"
     "store.c");
 
-/// What a kernel build reads. Objects and the like of another build are left alone.
+/// Whether a kernel build reads a file. Objects of another build are left alone.
 fn is_source(name: &Path) -> bool {
     let by_name = name.to_str().is_some_and(|n| n == "Kbuild" || n == "Makefile");
     let by_kind = name.extension().is_some_and(|kind| kind == "c" || kind == "h");
@@ -50,11 +49,10 @@ fn is_source(name: &Path) -> bool {
 }
 
 impl Sources {
-    /// Writes the files that differ into `folder`, which is made if need be, and says whether any did. Other sources
-    /// there are removed.
+    /// Writes the files that differ into `folder`, which is made if it is missing, and removes other sources there. Returns
+    /// whether anything has changed.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`].
     pub fn write(self, folder: &Path) -> Result<bool, Error> {
         fs::create_dir_all(folder).map_err(Error::io("make", folder))?;

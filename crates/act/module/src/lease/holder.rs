@@ -28,12 +28,11 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Begins to hold; nothing is lent yet. `watcher` starts a watcher for the holder's name, in case this
-    /// process is killed.
+    /// Begins to hold; nothing is lent yet. `watcher` starts a watcher for the holder's name, for the case that this process is
+    /// killed.
     ///
     /// # Errors
-    ///
-    /// [`Error::Io`], if the user may not lend settings or the watcher does not start.
+    /// [`Error::Io`]: the user may not lend settings, or the watcher does not start.
     pub fn new(leases: &Leases, watcher: impl FnOnce(&str) -> Command) -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -53,10 +52,9 @@ impl Holder {
         Ok(holder)
     }
 
-    /// Lends `settings` to `journal`: writes them, and notes what is to be restored.
+    /// Lends `settings` to `journal`: writes them, and notes the values to restore.
     ///
     /// # Errors
-    ///
     /// [`Error::NotRoot`], [`Error::Io`], [`Error::NotTaken`]; nothing is lent then.
     pub fn lend(&self, journal: &Journal, settings: &Settings) -> Result<(), Error> {
         set::check_writable(std::slice::from_ref(journal))?;
@@ -75,10 +73,9 @@ impl Holder {
         lent
     }
 
-    /// Restores what was lent, unless others still hold it.
+    /// Restores the lent settings, unless others still hold them.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`], [`Error::NotTaken`]; the watcher tries again.
     pub fn end(mut self) -> Result<(), Error> {
         self.restore()
@@ -111,17 +108,17 @@ impl Drop for Holder {
     }
 }
 
-/// What `killall luc`, a service's stop, a logout and a closed terminal send, also to the watcher.
-const IGNORED: [libc::c_int; 5] =
+/// Signals of `killall luc`, a service's stop, a logout and a closed terminal, which also reach the watcher.
+const IGNORED_SIGNALS: [libc::c_int; 5] =
     [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE];
 
-/// Starts the watcher in a process group of its own: what ends this process' group does not end it, nor do the signals
-/// that are sent to every luc. It ends by itself, after the holder.
+/// Starts the watcher in a process group of its own: neither signals to this process' group nor those to every luc end it.
+/// It ends by itself, after the holder.
 fn start(mut command: Command) -> Result<Child, Error> {
     let program = Path::new(command.get_program()).to_owned();
     // Before the program is there: signals that are ignored stay so over exec.
     let ignore = || {
-        for signal in IGNORED {
+        for signal in IGNORED_SIGNALS {
             // SAFETY: SIG_IGN is no handler; signal(2) is async-signal-safe.
             if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
                 return Err(io::Error::last_os_error());

@@ -13,17 +13,16 @@ use crate::Error;
 use crate::journal::{Journal, Module};
 use crate::setting::{Key, Settings};
 
-pub(super) const NAME: &str = "record.json";
+pub(super) const FILE_NAME: &str = "record.json";
 
-/// All journals of which settings are lent, by name.
+/// All journals whose settings are lent, by name.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Record(BTreeMap<String, Lent>);
 
-/// The lent settings of one journal.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Lent {
-    /// Tells the journal from a later one of the same name.
+    /// Number that distinguishes the journal from a later one of the same name.
     generation: u64,
     /// The settings before the first was lent.
     before: Settings,
@@ -33,7 +32,6 @@ struct Lent {
     holders: Vec<Wish>,
 }
 
-/// The settings that one holder wants.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Wish {
     holder: String,
@@ -41,9 +39,9 @@ struct Wish {
 }
 
 impl Record {
-    /// Reads it; without a file nothing is lent.
+    /// Reads the record; without a file nothing is lent.
     pub(super) fn read(dir: &Path) -> Result<Self, Error> {
-        let path = dir.join(NAME);
+        let path = dir.join(FILE_NAME);
         match fs::read(&path) {
             // A file that was damaged is of no use to anybody, and the next one replaces it.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
@@ -52,9 +50,9 @@ impl Record {
         }
     }
 
-    /// Writes it in one step, or removes the file if nothing is lent.
+    /// Writes the record in one step, or removes the file if nothing is lent.
     pub(super) fn write(&self, dir: &Path) -> Result<(), Error> {
-        let path = dir.join(NAME);
+        let path = dir.join(FILE_NAME);
         if self.0.is_empty() {
             return match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -104,7 +102,7 @@ impl Record {
         Ok(())
     }
 
-    /// Drops the wishes of holders that are not to `stay`.
+    /// Drops the wishes of holders that do not `stay`.
     pub(super) fn retain_holders(&mut self, stay: impl Fn(&str) -> bool) {
         for lent in self.0.values_mut() {
             lent.holders.retain(|wish| stay(&wish.holder));
@@ -121,7 +119,7 @@ impl Record {
         });
     }
 
-    /// Takes settings that a user has written out of everybody's hands.
+    /// Forgets settings that a user has written: nobody restores them.
     pub(super) fn rebase(&mut self, journal: &str, settings: &Settings) {
         let Some(lent) = self.0.get_mut(journal) else {
             return;
@@ -131,9 +129,9 @@ impl Record {
         }
     }
 
-    /// Makes the module's settings what the record says, and drops from it what is restored.
+    /// Writes the settings of the record to the module, and drops those that are restored.
     ///
-    /// The first error is returned, after everything has been tried.
+    /// Returns the first error, after everything has been tried.
     pub(super) fn apply(&mut self, module: Option<&Module>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for (name, lent) in &mut self.0 {
@@ -156,7 +154,7 @@ impl Record {
         holders
     }
 
-    /// How many journals have a holder that is not alive, or none.
+    /// Number of journals that have a dead holder, or none.
     pub(super) fn count_abandoned(&self, is_alive: impl Fn(&str) -> bool) -> usize {
         let is_abandoned = |lent: &&Lent| {
             lent.holders.is_empty() || lent.holders.iter().any(|wish| !is_alive(&wish.holder))
@@ -164,7 +162,7 @@ impl Record {
         self.0.values().filter(is_abandoned).count()
     }
 
-    /// The settings that holders want of a journal, the latest last.
+    /// The wishes of a journal's holders, the latest last.
     pub(super) fn wishes(&self, journal: &str) -> Vec<(String, Settings)> {
         let wishes = self.0.get(journal).map(|lent| lent.holders.iter());
         wishes
@@ -176,7 +174,7 @@ impl Record {
 }
 
 impl Lent {
-    /// The latest holder's wish, else what was before.
+    /// The latest holder's wish, else the value from before.
     fn wanted(&self, key: Key) -> Option<&str> {
         let wishes = self.holders.iter().rev();
         wishes.map(|wish| wish.settings.get(key)).find_map(|value| value).or(self.before.get(key))
@@ -187,7 +185,7 @@ impl Lent {
         wishes.any(|wish| wish.settings.get(key).is_some())
     }
 
-    /// Adds what is wanted now to what we may have written.
+    /// Adds the wanted values to those that we may have written.
     fn note_wanted(&mut self) {
         let keys: Vec<Key> = self.before.iter().map(|(key, _)| key).collect();
         for key in keys {
@@ -237,7 +235,7 @@ impl Lent {
         Ok(())
     }
 
-    /// From now on the setting is as it is.
+    /// Leaves the setting as it is from now on.
     fn give_up(&mut self, key: Key) {
         self.before.remove(key);
         self.written.remove(&key);

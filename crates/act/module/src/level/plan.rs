@@ -46,10 +46,10 @@ impl fmt::Display for EffectiveLevel {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub level: EffectiveLevel,
-    /// Where the gate only counts, since the module batches there. At [`EffectiveLevel::Kernel`] it counts only
+    /// Devices on which the gate only counts because the module batches there. At [`EffectiveLevel::Kernel`] it only counts
     /// everywhere.
     pub count_only: Vec<Device>,
-    /// What could not be done, with the remedy.
+    /// A shortcoming, with the remedy.
     pub note: Option<String>,
     /// Settings lent to journals of devices that the command uses.
     pub(super) lend: Option<Lend>,
@@ -64,7 +64,7 @@ pub(super) struct Lend {
 }
 
 impl Plan {
-    /// The gate alone, as without a module.
+    /// The plan without a module: the gate alone.
     pub fn gate() -> Self {
         Self {
             level: EffectiveLevel::Gate,
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// The plan of a run to compare with: nobody batches. `None` if the module does and may not be stopped.
+    /// The plan of a run to compare with, in which nobody batches. `None` if the module batches and may not be stopped.
     pub fn without(&self) -> Option<Self> {
         let lend = match &self.lend {
             None if !self.count_only.is_empty() => return None,
@@ -91,18 +91,17 @@ impl Plan {
         Some(Self { lend, ..self.clone() })
     }
 
-    /// Whether the run has to be watched for the file systems that it uses.
+    /// Whether the file systems that the run uses have to be watched.
     pub fn is_watching(&self) -> bool {
         self.module.is_some()
     }
 }
 
-/// Decides who batches where; `wishes` is asked what the module shall do, if it is to do anything.
+/// Decides who batches where. `wishes` gives the module's settings, if it is to do anything.
 ///
 /// # Errors
-///
-/// For [`Level::Kernel`] and [`Level::Both`] whatever stands against them: [`Error::NotLoaded`],
-/// [`Error::Interface`], [`Error::NotRoot`]; whatever `wishes` says.
+/// Obstacles to [`Level::Kernel`] and [`Level::Both`]: [`Error::NotLoaded`], [`Error::Interface`], [`Error::NotRoot`].
+/// Those of `wishes`.
 pub fn plan(
     machine: &Machine,
     asked: Level,
@@ -126,20 +125,20 @@ pub fn plan(
                 what: format!("lend settings of {} to a run", journal.name),
             });
         }
-        (Level::Gate, readonly) => gate(&journals, readonly.is_none()),
-        (Level::Auto, Some(_)) => as_set(&journals),
+        (Level::Gate, readonly) => plan_gate(&journals, readonly.is_none()),
+        (Level::Auto, Some(_)) => plan_as_set(&journals),
         (Level::Auto, None) => {
             let is_free = |journal: &&Journal| !is_left_to_a_gate(&leases.of_journal(journal));
-            lent(EffectiveLevel::Both, journals.iter().filter(is_free), wishes()?)
+            plan_lent(EffectiveLevel::Both, journals.iter().filter(is_free), wishes()?)
         }
-        (Level::Both, None) => lent(EffectiveLevel::Both, journals.iter(), wishes()?),
-        (Level::Kernel, None) => lent(EffectiveLevel::Kernel, journals.iter(), wishes()?),
+        (Level::Both, None) => plan_lent(EffectiveLevel::Both, journals.iter(), wishes()?),
+        (Level::Kernel, None) => plan_lent(EffectiveLevel::Kernel, journals.iter(), wishes()?),
     };
     Ok(Plan { module: Some(module), ..plan })
 }
 
-/// The module batches on `journals`.
-fn lent<'j>(
+/// The plan by which the module batches on `journals`.
+fn plan_lent<'j>(
     level: EffectiveLevel,
     journals: impl Iterator<Item = &'j Journal>,
     settings: Settings,
@@ -153,8 +152,8 @@ fn lent<'j>(
     }
 }
 
-/// The gate batches, and the module must not: its copying does no harm and stays.
-fn gate(journals: &[Journal], is_writable: bool) -> Plan {
+/// The plan by which the gate batches and the module does not. Its copying does no harm, and stays.
+fn plan_gate(journals: &[Journal], is_writable: bool) -> Plan {
     if is_writable {
         let off = Settings::from_module([(Key::Policy, "off".to_owned())]);
         return Plan { lend: Some(Lend { settings: off, devices: None }), ..Plan::gate() };
@@ -173,8 +172,8 @@ fn gate(journals: &[Journal], is_writable: bool) -> Plan {
     }
 }
 
-/// The module does what it is set to, and the gate works where that is nothing.
-fn as_set(journals: &[Journal]) -> Plan {
+/// The plan by which the module works as it is set, and the gate where the module is off.
+fn plan_as_set(journals: &[Journal]) -> Plan {
     let batched = journals.iter().filter(|journal| is_batched(journal));
     let count_only: Vec<Device> = batched.map(|journal| journal.device).collect();
     Plan {
@@ -197,7 +196,6 @@ fn is_batched(journal: &Journal) -> bool {
     journal.read(Key::Policy).is_ok_and(|policy| policy != "off")
 }
 
-/// Whether another run's gate batches there.
 fn is_left_to_a_gate(wishes: &[Settings]) -> bool {
     let last = wishes.iter().rev().find_map(|wish| wish.get(Key::Policy));
     last == Some("off")

@@ -1,4 +1,4 @@
-//! A run, as the module sees it.
+//! A run that uses the module.
 
 use std::process::Command;
 
@@ -19,26 +19,25 @@ pub struct Session<'w> {
     holder: Option<Holder>,
     /// Devices looked at, also those without a journal.
     seen: Vec<Device>,
-    uses: Vec<Begun>,
+    uses: Vec<StartedUse>,
     failures: Vec<Error>,
 }
 
-/// A journal from the moment when the command was first seen to use it.
-struct Begun {
+/// A journal, since the command was first seen to use it.
+struct StartedUse {
     journal: Journal,
     /// `None` for a user who may not read them.
     before: Option<Stats>,
     is_lent: bool,
 }
 
-/// What the module did on a journal that a command used, by whichever program, since the command was seen to use it.
+/// The module's work on a journal, for all programs, since the command was first seen to use it.
 #[derive(Clone, Debug, Serialize)]
 pub struct JournalUse {
     /// jbd2's name of the journal.
     pub journal: String,
-    /// The device of the file system.
     pub device: Device,
-    /// Whether this run lent its settings.
+    /// Whether this run lent the journal's settings.
     pub is_lent: bool,
     /// The policy at the end.
     pub policy: String,
@@ -74,7 +73,7 @@ impl<'w> Session<'w> {
         }
     }
 
-    /// Says that the command uses a file system; only the first time counts.
+    /// Notes that the command uses a file system; only the first time counts.
     pub fn uses(&mut self, device: Device) {
         if self.seen.contains(&device) {
             return;
@@ -86,7 +85,7 @@ impl<'w> Session<'w> {
         };
         let begun = journal
             .stats()
-            .and_then(|before| Ok(Begun { is_lent: self.lend(&journal)?, before, journal }));
+            .and_then(|before| Ok(StartedUse { is_lent: self.lend(&journal)?, before, journal }));
         match begun {
             Ok(begun) => self.uses.push(begun),
             Err(error) => self.failures.push(error),
@@ -109,7 +108,7 @@ impl<'w> Session<'w> {
         Ok(true)
     }
 
-    /// Ends the run: what the module did, and what went wrong on the way. Settings are restored.
+    /// Ends the run and restores the settings. Returns the module's work and the failures on the way.
     pub fn end(mut self) -> (Vec<JournalUse>, Vec<Error>) {
         let mut uses = Vec::new();
         for begun in &self.uses {
@@ -125,7 +124,7 @@ impl<'w> Session<'w> {
     }
 }
 
-impl Begun {
+impl StartedUse {
     fn end(&self) -> Result<JournalUse, Error> {
         let now = self.journal.stats()?;
         let stats = now.zip(self.before.as_ref()).map(|(now, before)| now.since(before));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// What a journal has after it was mounted.
+/// Settings of a journal after it was mounted.
 const SETTINGS: [(&str, &str); 13] = [
     ("policy", "off"),
     ("copy_out", "off"),

@@ -1,9 +1,9 @@
-//! Work that nobody's signal may break: done by a forked child in a session of its own, with all signals blocked.
+//! Work that no signal may interrupt: a forked child does it in a session of its own, with all signals blocked.
 
 use std::io::{self, Read as _, Write as _};
 use std::mem::MaybeUninit;
 
-/// All signals of the calling thread wait until this is dropped.
+/// Blocks all signals of the calling thread until this is dropped.
 struct Blocked(libc::sigset_t);
 
 impl Blocked {
@@ -28,8 +28,9 @@ impl Drop for Blocked {
     }
 }
 
-/// Does `work` apart and returns its text; `None` if the child was killed. The terminal, a closed session and whoever
-/// sends this process a signal do not reach the child; a signal for this process waits until the child is done. To be
+/// Does `work` in a child and returns its text; `None` if the child was killed.
+///
+/// The terminal, a closed session and signals for this process do not reach the child; they wait until it is done. To be
 /// called while this process has one thread.
 ///
 /// # Errors

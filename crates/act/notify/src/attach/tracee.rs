@@ -1,8 +1,8 @@
 //! A thread that is stopped and makes system calls for us (ptrace(2)), on x86-64.
 //!
 //! Nothing of the program is changed: the thread goes to an instruction in the vDSO that makes a system call, with registers
-//! of ours, and gets its own back at the end. All signals but SIGKILL and SIGSTOP wait meanwhile. A call that it was in is
-//! made again as after a stop by a debugger; `epoll_wait` and its like return EINTR.
+//! of ours, and gets its own back at the end. All signals but SIGKILL and SIGSTOP wait meanwhile. The kernel restarts an
+//! interrupted call as after a stop by a debugger; `epoll_wait` and its like return EINTR.
 
 use std::fs::File;
 use std::io;
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 
 use super::error::AttachError;
 
-/// How long a thread may take to stop.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that a thread may take to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 const EVENT_STOP: i32 = 128;
 
@@ -25,14 +25,14 @@ const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
 /// `cs` of 64-bit code.
 const CODE_64: u64 = 0x33;
 
-/// A stopped thread. Dropped before [`go_on`](Self::go_on), it is left to run as it is: only if it is gone.
+/// A stopped thread. It is dropped without [`go_on`](Self::go_on) only if the thread is gone.
 #[derive(Debug)]
 pub(super) struct Tracee {
     thread: i32,
-    /// What it was at, and its blocked signals.
+    /// Its registers at the stop, and its blocked signals.
     registers: libc::user_regs_struct,
     mask: u64,
-    /// Where it makes system calls.
+    /// Address at which it makes system calls.
     instruction: u64,
     memory: File,
 }
@@ -49,14 +49,14 @@ impl Tracee {
         ptrace(libc::PTRACE_SEIZE, process, 0, options)
             .map_err(|errno| AttachError::denied(process, &errno.into()))?;
         // From here on the end of this process lets it run on.
-        let found = Self::stopped(process, &maps, memory);
+        let found = Self::take_over(process, &maps, memory);
         if found.is_err() {
             let _ = ptrace(libc::PTRACE_DETACH, process, 0, 0);
         }
         found
     }
 
-    fn stopped(process: i32, maps: &str, memory: File) -> Result<Self, AttachError> {
+    fn take_over(process: i32, maps: &str, memory: File) -> Result<Self, AttachError> {
         let lost = |_| AttachError::Gone(process);
         ptrace(libc::PTRACE_INTERRUPT, process, 0, 0).map_err(lost)?;
         until_stop(process, libc::PTRACE_CONT, is_event_stop)?;
@@ -72,7 +72,7 @@ impl Tracee {
         Ok(Self { thread: process, registers, mask, instruction, memory })
     }
 
-    /// Has the thread make a system call.
+    /// Makes the thread make a system call.
     pub(super) fn call(
         &self,
         number: i64,
@@ -111,7 +111,7 @@ impl Tracee {
         self.memory.write_all_at(bytes, address)
     }
 
-    /// Lets the thread go on with what it was at.
+    /// Lets the thread go on where it was stopped.
     pub(super) fn go_on(self) -> Result<(), AttachError> {
         let lost = |_| AttachError::Gone(self.thread);
         // Only in such a stop the kernel makes a call again that it has interrupted.
@@ -130,8 +130,7 @@ fn is_event_stop(status: i32) -> bool {
     status >> 16 == EVENT_STOP
 }
 
-/// Waits for a stop of the kind that is wanted; from others the thread goes on by `request`, with the signal that they are
-/// for.
+/// Waits for a wanted stop. From other stops the thread goes on by `request`, with their signal.
 fn until_stop(
     thread: i32,
     request: libc::c_uint,
@@ -144,7 +143,7 @@ fn until_stop(
         // SAFETY: `status` is valid for writes.
         let waited = unsafe { libc::waitpid(thread, &raw mut status, flags) };
         if waited == 0 {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > STOP_TIMEOUT {
                 return Err(AttachError::Stuck(thread));
             }
             std::thread::sleep(Duration::from_micros(50));
@@ -164,7 +163,7 @@ fn until_stop(
     }
 }
 
-/// An instruction of the vDSO that makes a system call.
+/// Address of an instruction of the vDSO that makes a system call.
 fn instruction(maps: &str, memory: &File) -> Option<u64> {
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;

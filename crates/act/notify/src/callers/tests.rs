@@ -8,12 +8,11 @@ use super::*;
 #[derive(Default)]
 struct Programs {
     callers: Callers,
-    /// Threads that are in a call.
     inside: HashSet<u32>,
     seen: HashSet<CallerId>,
     /// Calls of which the supervisor knows that they have returned.
     returned: usize,
-    /// How often it was asked whether a call still goes on.
+    /// Number of questions whether a call still goes on.
     asked: std::cell::Cell<usize>,
     now_ns: u64,
 }
@@ -33,7 +32,7 @@ impl Programs {
         self.seen.insert(arrived.caller);
         self.callers.get(arrived.caller).unwrap().has_made(Made {
             who,
-            place: 0,
+            place: PlaceId(0),
             needs: Needs::Commit,
             called_ns: self.now_ns,
             answered_ns: self.now_ns,
@@ -171,7 +170,7 @@ fn a_recorded_etcd_server_is_two_callers() {
         returned += arrived.returned.iter().flatten().count();
         callers.get(arrived.caller).unwrap().has_made(Made {
             who,
-            place: 0,
+            place: PlaceId(0),
             needs: Needs::Commit,
             called_ns: 0,
             answered_ns: 0,
@@ -204,10 +203,10 @@ fn what_is_gone_is_forgotten() {
         let who = Who { thread, process: thread, number: 75, fd: 8 };
         callers.arrives(who, now_ns, |_| false);
     };
-    for thread in 0..MANY as u32 {
+    for thread in 0..MIN_ENTRIES_TO_FORGET as u32 {
         call(&mut callers, thread, 0);
     }
-    call(&mut callers, u32::MAX, FORGOTTEN_NS);
+    call(&mut callers, u32::MAX, MAX_IDLE_NS);
     let left = (callers.threads.len(), callers.files.len(), callers.callers.len());
     assert_eq!(left, (1, 1, 1));
 }
@@ -249,7 +248,7 @@ fn processes_that_take_turns_at_a_file_tell_of_each_other_s_returns() {
         assert_eq!(caller, CallerId(1));
         callers.get(caller).unwrap().has_made(Made {
             who,
-            place: 0,
+            place: PlaceId(0),
             needs: Needs::Flush,
             called_ns: 0,
             answered_ns: 0,

@@ -1,4 +1,4 @@
-//! Calls that go on and return are counted: in the figures, the rounds and for their callers.
+//! Counts calls that go on and return: in the figures, in the rounds and for their callers.
 
 use std::sync::atomic::Ordering;
 
@@ -6,17 +6,18 @@ use luc_gate::figures::segment::RoundPart;
 
 use super::Calls;
 use crate::callers::Made;
-use crate::held::{Call, Gone};
+use crate::held::{Gone, NotifiedCall};
+use crate::places::PlaceId;
 
-/// A caller that comes again this long after its last call tells nothing about when that returned, in nanoseconds.
-const LONG_AGO_NS: u64 = 5_000_000_000;
+/// Maximum time between two calls of a caller for which the second one tells when the first one returned.
+const MAX_CALL_INTERVAL_NS: u64 = 5_000_000_000;
 
 impl Calls {
     /// Counts a call of a place that goes on without a round.
-    pub(super) fn count_straight(&mut self, call: &Call, index: usize) {
+    pub(super) fn count_straight(&mut self, call: &NotifiedCall, place_id: PlaceId) {
         let needs = self.callers.file(&call.who).map(|file| file.needs);
         let (Some(place), Some(caller), Some(needs)) =
-            (self.places.get(index), self.callers.get(call.caller), needs)
+            (self.places.get(place_id), self.callers.get(call.caller), needs)
         else {
             return;
         };
@@ -31,7 +32,7 @@ impl Calls {
         of_kind.complete();
         caller.has_made(Made {
             who: call.who,
-            place: index,
+            place: place_id,
             needs,
             called_ns: call.called_ns,
             answered_ns: call.called_ns,
@@ -39,8 +40,8 @@ impl Calls {
         });
     }
 
-    /// A call has returned, as its caller has come again.
-    pub(super) fn returned(&self, made: &Made, now_ns: u64) {
+    /// Counts the return of a call, as its caller has come again.
+    pub(super) fn count_return(&self, made: &Made, now_ns: u64) {
         let Some(place) = self.places.get(made.place) else {
             return;
         };
@@ -50,7 +51,7 @@ impl Calls {
         let of_kind = rounds.of(made.needs);
         let policy = &self.settings.policy;
         let latency_ns = now_ns.saturating_sub(made.called_ns);
-        if latency_ns > LONG_AGO_NS {
+        if latency_ns > MAX_CALL_INTERVAL_NS {
             return;
         }
         let beside = rounds.beside(made.needs, policy, now_ns);

@@ -7,7 +7,7 @@ use luc_gate::memory::{Shareable, from_bytes};
 
 use super::*;
 
-/// What a keeper has that this test is in the place of, and a command whose process waits in its first call.
+/// Descriptors of a keeper that this test replaces, and a command whose process waits in its first call.
 struct Waits {
     listener: OwnedFd,
     ledger: Arc<SharedLedger>,

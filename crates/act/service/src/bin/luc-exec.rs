@@ -1,13 +1,13 @@
-//! `luc-exec`: the first of a service's processes, started by systemd as the drop-in of `luc enable` says, as the
-//! service's user and within its sandbox.
+//! `luc-exec`: the first of a service's processes. systemd starts it by the drop-in of `luc enable`, as the service's user
+//! and within its sandbox.
 //!
-//! - `luc-exec prepare UNIT` makes what the service's processes share.
+//! - `luc-exec prepare UNIT` makes the files that the service's processes share.
 //! - `luc-exec notify UNIT MARK PROGRAM ...` becomes the program, under a filter that notifies `lucd` of its calls. MARK is
-//!   `--` before a program and its arguments, `@` before a program, its name for itself and its arguments; with an `s` before
-//!   it SIGPIPE ends the program as by default (`IgnoreSIGPIPE=no`).
-//! - `luc-exec clear` removes what a `lucd` has left that has ended, as `lucd.service` has it.
+//!   `--` before a program and its arguments, `@` before a program, its argument zero and its arguments. With an `s` before
+//!   it, SIGPIPE ends the program as by default (`IgnoreSIGPIPE=no`).
+//! - `luc-exec clear` removes the files of a `lucd` that has ended; `lucd.service` calls it.
 //!
-//! Whatever fails here, the service starts: without luc, and it is said why.
+//! Whatever fails here, the service starts: without luc, and a line says why.
 
 #[macro_use]
 extern crate luc_units;
@@ -57,7 +57,7 @@ fn prepare(unit: &str) -> ExitCode {
     }
 }
 
-/// Removes what a `lucd` has left that has ended.
+/// Removes the files of a `lucd` that has ended.
 fn clear() -> ExitCode {
     match luc_service::daemon::clear() {
         Ok(()) => ExitCode::SUCCESS,

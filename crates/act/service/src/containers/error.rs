@@ -1,4 +1,4 @@
-//! Why there is no profile. Each text is one line.
+//! Reasons why there is no profile. Each text is one line.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,23 +9,15 @@ use super::profile::{FLAG, NOTIFY, ProfileError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// A file that no profile is made of.
     #[error("{path}: {reason}")]
     Profile { path: PathBuf, reason: ProfileError },
-    /// No file was named, and none is where runtimes have theirs.
     #[error(
         "no profile is at {0}: name the file that the runtime takes by default, for Docker profiles/seccomp/default.json \
          of its sources"
     )]
     NoProfile(String),
-    /// Not a profile by its size alone.
     #[error("{path}: it is longer than {most} bytes: name a profile of seccomp")]
-    Long {
-        path: PathBuf,
-        /// How long it may be.
-        most: u64,
-    },
-    /// The kernel restarts held calls at signals.
+    Long { path: PathBuf, most: u64 },
     #[error(
         "this kernel cannot notify of a container's calls without restarting them at signals: it takes Linux 5.19, and a \
          sandbox that lets seccomp pass"
@@ -33,16 +25,14 @@ pub enum ContainerError {
     Kernel,
     #[error("{0} is not in the PATH: install it, or name another runtime by --runtime")]
     NoRuntime(String),
-    /// It does not say what luc asks.
     #[error("{program} does not answer `{words}` ({reason}): name its runtime by --runtime")]
     Silent {
         program: PathBuf,
-        /// What it was asked.
+        /// Words that it was called with.
         words: &'static str,
-        /// Why there is no answer.
+        /// Reason why there is no answer.
         reason: String,
     },
-    /// It would refuse the profile, or worse, ignore a part of it.
     #[error(
         "{runtime} does not know {what}, without which {why}: it takes crun 1.5, or a runc of 2026 with libseccomp 2.6"
     )]
@@ -50,12 +40,11 @@ pub enum ContainerError {
         /// The runtime, with its version.
         runtime: String,
         what: &'static str,
-        /// What that would mean.
         why: &'static str,
     },
     #[error("{path} cannot be {what}: {source}")]
     File {
-        /// What was being done, as `written`.
+        /// Participle of the failed operation, such as `written`.
         what: &'static str,
         path: PathBuf,
         source: io::Error,

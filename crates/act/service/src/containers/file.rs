@@ -1,4 +1,4 @@
-//! A profile made of a file.
+//! Makes a profile from a file.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,34 +10,33 @@ use serde_json::Value;
 
 use super::error::ContainerError;
 use super::profile::{SOCKET, derive};
-use super::runtime::{self, Answer};
+use super::runtime::{self, RuntimeAnswer};
 
-/// Where Podman, Buildah and CRI-O have their default: the machine's own, and their package's.
-const DEFAULTS: [&str; 2] = ["/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json"];
+/// Default profiles of Podman, Buildah and CRI-O: the machine's own, and their package's.
+const DEFAULT_PATHS: [&str; 2] =
+    ["/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json"];
 
-/// No profile is longer; Docker's has 14,000 bytes.
-const MOST_BYTES: u64 = 4 << 20;
+/// Maximum size of a profile; Docker's has 14,000 bytes.
+const MAX_BYTES: u64 = 4 << 20;
 
-/// A profile that was made.
 #[derive(Clone, Debug, Serialize)]
-pub struct Made {
-    /// The file that it was made of.
+pub struct MadeProfile {
+    /// File that it was made from.
     pub of: PathBuf,
-    /// Where its containers' listeners go.
+    /// Socket that its containers' listeners go to.
     pub socket: &'static str,
-    /// The calls that are notified.
     pub calls: [&'static str; 2],
-    /// The runtimes that were asked, and what they can.
-    pub runtimes: Vec<Answer>,
+    /// Runtimes that were asked, with their answers.
+    pub runtimes: Vec<RuntimeAnswer>,
     #[serde(skip)]
     pub profile: Value,
 }
 
-/// Makes a profile of `file`, or of the one that runtimes have by default, for `runtime`, or for whichever is there.
+/// Makes a profile from `file`, or from the runtimes' default, for `runtime`, or for each runtime that is there.
 ///
 /// # Errors
-/// [`ContainerError`] if it would not work, and why.
-pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<Made, ContainerError> {
+/// [`ContainerError`]: the reason why it would not work.
+pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<MadeProfile, ContainerError> {
     luc_notify::available().map_err(|_| ContainerError::Kernel)?;
     let runtimes = match runtime {
         Some(name) => vec![runtime::ask(name)?],
@@ -45,12 +44,14 @@ pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<Made, Containe
     };
     let path = match file {
         Some(path) => path,
-        None => default().ok_or_else(|| ContainerError::NoProfile(DEFAULTS.join(" or ")))?,
+        None => {
+            find_default().ok_or_else(|| ContainerError::NoProfile(DEFAULT_PATHS.join(" or ")))?
+        }
     };
     let text = read(path)?;
     let profile = derive(&text)
         .map_err(|reason| ContainerError::Profile { path: path.to_owned(), reason })?;
-    Ok(Made {
+    Ok(MadeProfile {
         of: path.to_owned(),
         socket: SOCKET,
         calls: luc_notify::filter::NAMES,
@@ -59,24 +60,24 @@ pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<Made, Containe
     })
 }
 
-fn default() -> Option<&'static Path> {
-    let mut paths = DEFAULTS.iter().map(Path::new);
+fn find_default() -> Option<&'static Path> {
+    let mut paths = DEFAULT_PATHS.iter().map(Path::new);
     paths.find(|path| path.exists())
 }
 
 fn read(path: &Path) -> Result<String, ContainerError> {
     let mut text = Vec::new();
     let file = File::open(path).map_err(ContainerError::io("read", path))?;
-    let mut file = file.take(MOST_BYTES + 1);
+    let mut file = file.take(MAX_BYTES + 1);
     file.read_to_end(&mut text).map_err(ContainerError::io("read", path))?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(ContainerError::Long { path: path.to_owned(), most: MOST_BYTES });
+    if text.len() as u64 > MAX_BYTES {
+        return Err(ContainerError::Long { path: path.to_owned(), most: MAX_BYTES });
     }
     // What is no text is no JSON, which is said of it.
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Writes a profile to `path`, which has it as a whole or as it was.
+/// Writes a profile to `path`: whole, or not at all.
 ///
 /// # Errors
 /// [`ContainerError::File`]

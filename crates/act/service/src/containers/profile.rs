@@ -1,67 +1,59 @@
-//! A profile of system calls for containers, made of the one that their runtime has: the same rules, but the calls that
-//! the gate holds are notified.
+//! A profile of system calls for containers, made from their runtime's: the same rules, but the calls that the gate holds
+//! are notified.
 //!
-//! It is read in both forms that there are: that of the OCI's runtime specification (`linux.seccomp`), and that of
-//! Podman's and Docker's files, whose rules may have conditions. What luc does not know in it stays as it is.
+//! Both forms are read: that of the OCI's runtime specification (`linux.seccomp`), and that of Podman's and Docker's files,
+//! whose rules may have conditions. Parts that luc does not know stay as they are.
 
 use luc_notify::filter::NAMES;
 use luc_units::plain;
 use serde_json::{Map, Value, json};
 
-/// Where runtimes hand the listeners of containers over.
+/// Socket at which runtimes hand the listeners of containers over.
 pub const SOCKET: &str = "/run/luc/oci.sock";
 
-/// The flag without which a signal makes a held call anew: Linux 5.19.
+/// Flag that keeps signals from restarting a held call: Linux 5.19.
 pub const FLAG: &str = "SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV";
 
-/// The flag that runtimes set where a profile has none.
+/// Flag that runtimes set where a profile has none.
 const USUAL_FLAG: &str = "SECCOMP_FILTER_FLAG_SPEC_ALLOW";
 
 pub(super) const NOTIFY: &str = "SCMP_ACT_NOTIFY";
 const ALLOW: &str = "SCMP_ACT_ALLOW";
 
-/// Names that mean something here, of a profile and of a rule.
-const OF_PROFILE: &[&str] =
+/// Fields of a profile and of a rule that are read here.
+const PROFILE_FIELDS: &[&str] =
     &["defaultAction", "flags", "listenerMetadata", "listenerPath", "syscalls"];
-const OF_RULE: &[&str] = &["action", "args", "excludes", "includes", "name", "names"];
+const RULE_FIELDS: &[&str] = &["action", "args", "excludes", "includes", "name", "names"];
 
-/// Why no profile is made of another one. The text follows a file's name and a colon.
+/// Reason why no profile is made from another one. The text follows a file's name and a colon.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     #[error("it is not JSON ({0}): name a file like /usr/share/containers/seccomp.json")]
     Json(String),
-    /// Something that is there is of another kind than a profile's.
     #[error("{0}: name a profile of seccomp, as /usr/share/containers/seccomp.json is one")]
     Form(String),
-    /// Its calls go to somebody else.
     #[error(
         "it notifies a supervisor already ({0}), and the kernel allows one: name the profile that it was made of"
     )]
     Notifies(String),
-    /// It does not let the calls pass.
     #[error(
         "{action} is its action for {call}, so there is nothing to hold: name a profile that allows {call}"
     )]
-    Denies {
-        call: &'static str,
-        /// What becomes of it.
-        action: String,
-    },
-    /// It lets the calls pass for some files only.
+    Denies { call: &'static str, action: String },
     #[error(
         "its rule for {0} looks at arguments, which a notification would not: name a profile that allows {0}"
     )]
     Arguments(&'static str),
 }
 
-/// The profile that notifies, made of `text`.
+/// Makes the profile that notifies from `text`.
 ///
 /// # Errors
-/// [`ProfileError`] if `text` is no profile, or one that cannot be changed so.
+/// [`ProfileError`]: `text` is no profile, or one that cannot be changed in this way.
 pub fn derive(text: &str) -> Result<Value, ProfileError> {
     let mut profile: Value =
         serde_json::from_str(text).map_err(|error| ProfileError::Json(error.to_string()))?;
-    let fields = object(&mut profile, "it", OF_PROFILE)?;
+    let fields = object(&mut profile, "it", PROFILE_FIELDS)?;
     let default = string(fields, "defaultAction")?.unwrap_or_default();
     if default.is_empty() {
         return Err(form("it has no defaultAction"));
@@ -77,7 +69,7 @@ pub fn derive(text: &str) -> Result<Value, ProfileError> {
         Some(Value::Array(rules)) => rules,
         Some(_) => return Err(form("its syscalls are no list")),
     };
-    let rules = notified(rules, &default)?;
+    let rules = notify_calls(rules, &default)?;
     fields.insert("syscalls".to_owned(), Value::Array(rules));
     let flags = flags(fields)?;
     fields.insert("flags".to_owned(), flags);
@@ -86,13 +78,13 @@ pub fn derive(text: &str) -> Result<Value, ProfileError> {
     Ok(profile)
 }
 
-/// The rules, with those that let the calls pass changed.
-fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError> {
+/// Changes the rules that let the calls pass.
+fn notify_calls(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError> {
     let passes = default == ALLOW;
     let mut named: Vec<&str> = Vec::new();
     let mut changed = Vec::new();
     for mut rule in rules {
-        let fields = object(&mut rule, "a rule in its syscalls", OF_RULE)?;
+        let fields = object(&mut rule, "a rule in its syscalls", RULE_FIELDS)?;
         let action = string(fields, "action")?.unwrap_or_default();
         if action == NOTIFY {
             return Err(ProfileError::Notifies(format!("an action is {NOTIFY}")));
@@ -115,9 +107,9 @@ fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError
             continue;
         }
         // Where all is allowed anyway, such a rule says nothing, and its conditions no more.
-        let notifies = (!passes).then(|| of_names(fields, ours, NOTIFY));
+        let notifies = (!passes).then(|| copy_rule(fields, ours, NOTIFY));
         if !others.is_empty() {
-            changed.push(of_names(fields, others, ALLOW));
+            changed.push(copy_rule(fields, others, ALLOW));
         }
         changed.extend(notifies);
     }
@@ -129,8 +121,8 @@ fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError
     Ok(changed)
 }
 
-/// A rule like another one, for other names.
-fn of_names(rule: &Map<String, Value>, names: Vec<String>, action: &str) -> Value {
+/// Makes a rule like another one, for other names.
+fn copy_rule(rule: &Map<String, Value>, names: Vec<String>, action: &str) -> Value {
     let mut rule = rule.clone();
     rule.remove("name");
     rule.insert("names".to_owned(), names.into());
@@ -138,7 +130,7 @@ fn of_names(rule: &Map<String, Value>, names: Vec<String>, action: &str) -> Valu
     Value::Object(rule)
 }
 
-/// The calls of a rule, of which older profiles have one each.
+/// The calls of a rule; in older profiles each has one.
 fn names(rule: &Map<String, Value>) -> Result<Vec<String>, ProfileError> {
     let mut names: Vec<String> =
         string(rule, "name")?.filter(|name| !name.is_empty()).into_iter().collect();
@@ -146,7 +138,7 @@ fn names(rule: &Map<String, Value>) -> Result<Vec<String>, ProfileError> {
     Ok(names)
 }
 
-/// The flags, with the one that the gate needs.
+/// The flags, with [`FLAG`] added.
 fn flags(profile: &Map<String, Value>) -> Result<Value, ProfileError> {
     let mut flags = match strings(profile, "flags")? {
         Some(flags) => flags,
@@ -158,8 +150,8 @@ fn flags(profile: &Map<String, Value>) -> Result<Value, ProfileError> {
     Ok(flags.into())
 }
 
-/// The fields of an object. Podman and Docker also take names in other capitals, which would then say something else than
-/// luc has read.
+/// The fields of an object. Names in other capitals are refused: Podman and Docker take them, and luc would not have read
+/// them.
 fn object<'a>(
     value: &'a mut Value,
     what: &str,
@@ -177,7 +169,7 @@ fn object<'a>(
     Ok(fields)
 }
 
-/// A field that is a text or is not there.
+/// A field that is a text, if it is there.
 fn string(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, ProfileError> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -186,7 +178,7 @@ fn string(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, Pro
     }
 }
 
-/// A field that is a list of texts or is not there.
+/// A field that is a list of texts, if it is there.
 fn strings(fields: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, ProfileError> {
     let list = match fields.get(name) {
         None | Some(Value::Null) => return Ok(None),
@@ -198,7 +190,7 @@ fn strings(fields: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>
     texts.map(Some).ok_or_else(|| form(&format!("one of its {name} is no text")))
 }
 
-/// Whether a field says nothing.
+/// Whether a field is missing or an empty list.
 fn is_empty(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

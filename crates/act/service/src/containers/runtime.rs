@@ -1,5 +1,5 @@
-//! Whether a container runtime can do what a profile asks for. One that cannot either starts no container with it, or,
-//! worse, leaves the calls of its containers without an answer.
+//! Asks a container runtime whether it can do what a profile demands. A runtime that cannot either starts no container with
+//! it or, worse, leaves the calls of its containers without an answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,23 @@ use serde_json::Value;
 use super::error::ContainerError;
 use super::profile::{FLAG, NOTIFY};
 
-/// The runtimes that are looked for.
+/// Runtimes that are looked for.
 const RUNTIMES: [&str; 2] = ["crun", "runc"];
 
-/// A runtime that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub struct RuntimeAnswer {
     pub path: PathBuf,
-    /// Its name and version, as it says them.
+    /// Its own words for its name and version.
     pub version: String,
-    /// Why it cannot; `None` if it can.
+    /// Missing capability; `None` if it has all.
     pub lacks: Option<String>,
 }
 
-/// Asks a runtime by its name or path; `podman` is asked for its own.
+/// Asks a runtime by its name or path; `podman` is asked for its runtime.
 ///
 /// # Errors
-/// [`ContainerError`] if it cannot, or is not there.
-pub fn ask(name: &str) -> Result<Answer, ContainerError> {
+/// [`ContainerError`]: it cannot, or is not there.
+pub fn ask(name: &str) -> Result<RuntimeAnswer, ContainerError> {
     let path = find(name).ok_or_else(|| ContainerError::NoRuntime(plain(name)))?;
     if path.file_name().is_some_and(|name| name == "podman") {
         let own = run(&path, "info --format {{.Host.OCIRuntime.Path}}")?;
@@ -38,23 +37,26 @@ pub fn ask(name: &str) -> Result<Answer, ContainerError> {
     ask_at(&path)
 }
 
-/// Asks all that are there. None is no error: the profile may be for another machine.
+/// Asks all runtimes that are there. No runtime is no error: the profile may be for another machine.
 ///
 /// # Errors
-/// [`ContainerError`] if none of those that are there can.
-pub fn ask_all() -> Result<Vec<Answer>, ContainerError> {
+/// [`ContainerError`]: none of those that are there can.
+pub fn ask_all() -> Result<Vec<RuntimeAnswer>, ContainerError> {
     let paths = RUNTIMES.iter().filter_map(|name| find(name));
-    let asked: Vec<Result<Answer, ContainerError>> = paths.map(|path| ask_at(&path)).collect();
+    let asked: Vec<Result<RuntimeAnswer, ContainerError>> =
+        paths.map(|path| ask_at(&path)).collect();
     let can = asked.iter().any(Result::is_ok);
     let mut answers = Vec::new();
     for answer in asked {
         match answer {
             Ok(answer) => answers.push(answer),
-            Err(ContainerError::Incapable { runtime, what, .. }) if can => answers.push(Answer {
-                path: PathBuf::new(),
-                version: runtime,
-                lacks: Some(what.to_owned()),
-            }),
+            Err(ContainerError::Incapable { runtime, what, .. }) if can => {
+                answers.push(RuntimeAnswer {
+                    path: PathBuf::new(),
+                    version: runtime,
+                    lacks: Some(what.to_owned()),
+                })
+            }
             Err(error) if !can => return Err(error),
             Err(_) => {}
         }
@@ -62,7 +64,7 @@ pub fn ask_all() -> Result<Vec<Answer>, ContainerError> {
     Ok(answers)
 }
 
-fn ask_at(path: &Path) -> Result<Answer, ContainerError> {
+fn ask_at(path: &Path) -> Result<RuntimeAnswer, ContainerError> {
     let version = run(path, "--version")?;
     let version = plain(version.lines().next().unwrap_or_default().trim());
     let named = format!("{version} ({})", path.display());
@@ -81,10 +83,10 @@ fn ask_at(path: &Path) -> Result<Answer, ContainerError> {
         }
         Err(_) => return Err(ContainerError::without_flag(named)),
     }
-    Ok(Answer { path: path.to_owned(), version, lacks: None })
+    Ok(RuntimeAnswer { path: path.to_owned(), version, lacks: None })
 }
 
-/// What `features` of the OCI's runtime specification say.
+/// Checks the answer to `features` (OCI runtime specification).
 fn check(features: &str, runtime: &str) -> Result<(), ContainerError> {
     let features: Value = serde_json::from_str(features).unwrap_or_default();
     let seccomp = &features["linux"]["seccomp"];
@@ -102,7 +104,7 @@ fn check(features: &str, runtime: &str) -> Result<(), ContainerError> {
     Ok(())
 }
 
-/// The program of a name, in the PATH, or that of a path.
+/// Finds a program by its name in the PATH, or by its path.
 fn find(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| path.is_file());
@@ -112,7 +114,7 @@ fn find(name: &str) -> Option<PathBuf> {
     paths.find(|path| path.is_file())
 }
 
-/// What a program prints when it is asked.
+/// Runs a program and returns its output.
 fn run(program: &Path, words: &'static str) -> Result<String, ContainerError> {
     let silent =
         |reason: String| ContainerError::Silent { program: program.to_owned(), words, reason };
@@ -133,7 +135,7 @@ mod tests {
     use serde_json::json;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// What `features` say, as an error's text.
+    /// Checks an answer to `features`, and returns the error's text.
     fn said(seccomp: &Value) -> Result<(), String> {
         let features = json!({ "linux": { "seccomp": seccomp } }).to_string();
         check(&features, "x 1").map_err(|error| error.to_string())

@@ -1,5 +1,5 @@
-//! What a runtime says of a container when it hands its listener over ("The Container Process State" of the OCI's runtime
-//! specification), and what is kept of it.
+//! The state of a container, and the part of it that is kept. The runtime sends it when it hands the listener over ("The
+//! Container Process State" of the OCI's runtime specification).
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -9,49 +9,48 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
-/// A state is no longer than this. Annotations of Kubernetes may have 256 KiB.
-const MOST_BYTES: u64 = 1 << 20;
+/// Maximum size of a state. Annotations of Kubernetes may have 256 KiB.
+const MAX_BYTES: u64 = 1 << 20;
 
-/// Names of containers that can be names of files.
-const MOST_OF_NAME: usize = 128;
+/// Maximum length of a container's name, which becomes a file's name.
+const MAX_NAME_LENGTH: usize = 128;
 
-/// What a container's figures are called after its name.
-pub const ENDING: &str = ".container";
+/// Suffix of the name of a container's figures.
+pub const UNIT_SUFFIX: &str = ".container";
 
-/// What `luc attach` says for a profile's metadata.
+/// Metadata that `luc attach` sends instead of a profile's.
 pub const ATTACHED: &str = "attached";
 
-/// The name of the file in memory that has what is kept.
-const MEMORY: &str = "luc-container";
+/// Name of the file in memory that keeps a container.
+const MEMORY_NAME: &str = "luc-container";
 
-/// What is kept of a container, of one listener.
+/// A container, as it is kept for one listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
-    /// Its name for its runtime.
+    /// The runtime's name for it.
     pub id: String,
-    /// Its first process, as this system numbers it; 0 for a process that was started in it later.
+    /// Its first process, by this system's number; 0 for a process that was started in it later.
     pub process: u32,
-    /// The folder of its configuration.
     pub bundle: PathBuf,
-    /// What the profile says of itself (`listenerMetadata`).
+    /// Metadata of the profile (`listenerMetadata`).
     pub metadata: String,
-    /// The cgroup of its first process, below the hierarchy's root; empty if it has none of its own.
+    /// Cgroup of its first process, below the hierarchy's root; empty if it has none of its own.
     #[serde(default)]
     pub cgroup: String,
 }
 
-/// As it is sent. All else in it is of no use here.
+/// The parts of the sent state that are used here.
 #[derive(Debug, Deserialize)]
 struct ProcessState {
     #[serde(default)]
     pid: i64,
     #[serde(default)]
     metadata: String,
-    state: State,
+    state: ContainerState,
 }
 
 #[derive(Debug, Deserialize)]
-struct State {
+struct ContainerState {
     id: String,
     #[serde(default)]
     pid: i64,
@@ -60,17 +59,17 @@ struct State {
 }
 
 impl Container {
-    /// Reads a state, and nothing behind it: a runtime may leave the connection open.
+    /// Reads a state, and nothing after it: a runtime may leave the connection open.
     ///
     /// # Errors
-    /// If it is none, or is too long.
+    /// It is none, or is too long.
     pub fn read(source: impl Read) -> io::Result<Self> {
-        let source = BufReader::new(source.take(MOST_BYTES));
+        let source = BufReader::new(source.take(MAX_BYTES));
         let mut reader = serde_json::Deserializer::from_reader(source);
         let state = ProcessState::deserialize(&mut reader)?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_+.-".contains(c);
         let id = state.state.id;
-        if id.is_empty() || id.len() > MOST_OF_NAME || !id.chars().all(is_plain) {
+        if id.is_empty() || id.len() > MAX_NAME_LENGTH || !id.chars().all(is_plain) {
             return Err(io::Error::other(format!(
                 "'{}' is no name of a container",
                 luc_units::plain(&id)
@@ -88,23 +87,23 @@ impl Container {
         })
     }
 
-    /// The name of its figures.
+    /// Name of its figures.
     #[must_use]
     pub fn unit(&self) -> String {
-        format!("{}{ENDING}", self.id)
+        format!("{}{UNIT_SUFFIX}", self.id)
     }
 
-    /// Puts it into a file in memory, which systemd can keep and others can find.
+    /// Writes it to a file in memory, which systemd can keep and others can find.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// There is no memory.
     pub fn keep(&self) -> io::Result<OwnedFd> {
-        let file = memfd_create(MEMORY, MemfdFlags::CLOEXEC)?;
+        let file = memfd_create(MEMORY_NAME, MemfdFlags::CLOEXEC)?;
         rustix::io::pwrite(&file, &serde_json::to_vec(self)?, 0)?;
         Ok(file)
     }
 
-    /// What [`keep`](Self::keep) has put into a file.
+    /// Reads the file of [`keep`](Self::keep).
     #[must_use]
     pub fn kept(file: &OwnedFd) -> Option<Self> {
         Self::kept_at(&PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())))
@@ -113,12 +112,12 @@ impl Container {
     fn kept_at(path: &Path) -> Option<Self> {
         let mut text = Vec::new();
         let file = File::open(path).ok()?;
-        file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+        file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
 }
 
-/// What a `lucd` has kept: one for each listener that it serves.
+/// The containers that a `lucd` has kept: one for each listener that it serves.
 #[must_use]
 pub fn kept_by(lucd: u32) -> Vec<Container> {
     let folder = std::fs::read_dir(format!("/proc/{lucd}/fd"));
@@ -127,7 +126,7 @@ pub fn kept_by(lucd: u32) -> Vec<Container> {
         let link = std::fs::read_link(path).unwrap_or_default();
         link.to_str()
             .and_then(|link| link.strip_prefix("/memfd:"))
-            .is_some_and(|name| name.trim_end_matches(" (deleted)") == MEMORY)
+            .is_some_and(|name| name.trim_end_matches(" (deleted)") == MEMORY_NAME)
     };
     let mut all: Vec<Container> = entries
         .map(|entry| entry.path())
@@ -138,7 +137,7 @@ pub fn kept_by(lucd: u32) -> Vec<Container> {
     all
 }
 
-/// The cgroup of a process, of version 2 or of systemd's hierarchy.
+/// Cgroup of a process, of version 2 or of systemd's hierarchy.
 fn cgroup_of(process: u32) -> Option<String> {
     let groups = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     let of = |prefix: &str| {
@@ -156,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// As crun 1.8.1 sends it, and what it has been known to leave out or add.
+    /// A state as crun 1.8.1 sends it, and with fields that it is known to leave out or add.
     fn state(more: &serde_json::Value) -> serde_json::Value {
         let mut state = json!({
             "ociVersion": "0.2.0", "fds": ["seccompFd"], "pid": 53, "metadata": "luc",
@@ -195,7 +194,7 @@ mod tests {
             json!({ "state": { "id": "" } }),
             json!({ "state": { "id": "../x" } }),
             json!({ "state": { "id": "a\n" } }),
-            json!({ "state": { "id": "a".repeat(MOST_OF_NAME + 1) } }),
+            json!({ "state": { "id": "a".repeat(MAX_NAME_LENGTH + 1) } }),
             json!({ "pid": "53" }),
         ] {
             assert!(Container::read(state(&more).to_string().as_bytes()).is_err(), "{more}");

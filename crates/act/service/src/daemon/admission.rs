@@ -1,5 +1,5 @@
-//! Who is served: processes of services that `luc enable` has enabled, by their cgroups. Groups and users of processes say
-//! nothing: a service may run as anybody, and have a user of its own making.
+//! Decides who is served: processes of services that `luc enable` has enabled, by their cgroups. Groups and users of
+//! processes say nothing: a service may run as any user, also as one that is made for it.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -8,13 +8,13 @@ use luc_notify::service::peer;
 
 use crate::drop_in::DropIn;
 
-/// The user of the process that has connected; `None` if the system does not tell.
+/// User of the process that has connected; `None` if the system does not tell.
 pub(super) fn user(connection: &UnixStream) -> Option<u32> {
     let peer = rustix::net::sockopt::socket_peercred(connection).ok()?;
     Some(peer.uid.as_raw())
 }
 
-/// The unit and the process at the other end of a connection; else why it is not served.
+/// The unit and the process at the other end of a connection. The error says why it is not served.
 pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
     let peer =
         peer(connection).map_err(|error| format!("it is not known who connects: {error}"))?;
@@ -33,7 +33,7 @@ pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
     }
 }
 
-/// The service of a process by its cgroups, as `/proc/PID/cgroup` has them: those of systemd's own hierarchy.
+/// The service of a process, by the lines of `/proc/PID/cgroup` of systemd's own hierarchy.
 fn unit_of(groups: &str) -> Option<String> {
     let of_systemd = |line: &str| {
         let (_, rest) = line.split_once(':')?;

@@ -1,8 +1,8 @@
-//! Containers whose runtimes hand their listeners over, at a socket that systemd keeps (`lucd.socket`), so that none is lost
-//! while `lucd` is started anew.
+//! Containers, whose runtimes hand their listeners over at a socket that systemd keeps (`lucd.socket`). So none is lost
+//! while `lucd` restarts.
 //!
-//! The keeper takes the connection, not `lucd`: a runtime waits for no answer, and a listener that nobody has makes every
-//! call of its container fail.
+//! The keeper takes the connection, not `lucd`: a runtime waits for no answer, and without a holder of the listener every
+//! call of its container fails.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -17,10 +17,10 @@ use super::store::Stored;
 use super::{Lucd, say, serve_to_the_end, start};
 use crate::containers::state::Container;
 
-/// How long nothing is awaited after a keeper could not be started or has been lost.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Pause after a keeper could not be started or was lost.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves all containers that are handed over at `socket`. Returns only if that is no listening socket.
+/// Serves all containers that are handed over at `socket`. Returns only if it is no listening socket.
 pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
     let socket = UnixListener::from(socket);
     if let Err(error) = socket.set_nonblocking(true) {
@@ -37,7 +37,7 @@ pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
             }
             Err(error) => {
                 say(format_args!("a container is not awaited: {error}"));
-                thread::sleep(PAUSE);
+                thread::sleep(RETRY_PAUSE);
             }
         }
     }

@@ -1,28 +1,28 @@
-//! How often users are listened to who connect and are not served: the socket is open to all, since services run as all
-//! kinds of users.
+//! Limits the attempts of users who connect and are not served: the socket is open to all, because services run as all kinds
+//! of users.
 
 use std::time::{Duration, Instant};
 
 use super::say::say;
 
-/// Refusals of one user in a window, at most. Who connects after them is let go unheard until the window has ended.
-const MOST_REFUSALS: u32 = 16;
+/// Maximum number of refusals of a user in a window. After it, the user's connections are ignored until the window ends.
+const MAX_REFUSALS: u32 = 16;
 
-/// Users that are remembered in a window, at most. Further ones share one count.
-const MOST_USERS: usize = 64;
+/// Maximum number of users that are remembered in a window. Further ones share one count.
+const MAX_USERS: usize = 64;
 
-/// How long a window lasts, in which a reason is told once.
-const WINDOW: Duration = Duration::from_secs(1);
+/// Length of a window, in which a reason is logged once.
+const WINDOW_LENGTH: Duration = Duration::from_secs(1);
 
-/// What has happened in this window.
+/// Refusals and reasons of the current window.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
     began: Option<Instant>,
-    /// Refusals by user; `None` is all whose user is not known, and those beyond the most.
+    /// Number of refusals by user. `None` stands for unknown users, the first entry for those beyond the maximum.
     refusals: Vec<(Option<u32>, u32)>,
-    /// Reasons that were told, and how often each was not.
+    /// Reasons that were logged, each with its further occurrences.
     told: Vec<(String, u32)>,
-    /// Connections of users who were not listened to, in any window.
+    /// Number of ignored connections, in all windows.
     ignored: u32,
 }
 
@@ -30,22 +30,22 @@ impl Patience {
     /// Whether a user is listened to. Root always is.
     pub(super) fn listens(&mut self, user: Option<u32>) -> bool {
         self.turn(Instant::now());
-        user == Some(0) || *self.count(user) < MOST_REFUSALS
+        user == Some(0) || *self.count(user) < MAX_REFUSALS
     }
 
-    /// Counts a connection of a user who is not listened to; whether it is the last one of so `many`.
+    /// Counts an ignored connection. Returns whether `many` of them are complete.
     pub(super) fn has_ignored(&mut self, many: u32) -> bool {
         self.ignored = self.ignored.wrapping_add(1);
         self.ignored.is_multiple_of(many)
     }
 
-    /// Notes that a user's process is not served, and says why.
-    pub(super) fn refused(&mut self, user: Option<u32>, reason: &str) {
+    /// Counts a refusal, and logs its reason.
+    pub(super) fn refuse(&mut self, user: Option<u32>, reason: &str) {
         *self.count(user) += 1;
         let reason = kind_of(reason);
         if let Some((_, more)) = self.told.iter_mut().find(|(told, _)| *told == reason) {
             *more += 1;
-        } else if self.told.len() < MOST_USERS {
+        } else if self.told.len() < MAX_USERS {
             say(format_args!("not served: {reason}"));
             self.told.push((reason, 0));
         }
@@ -53,7 +53,7 @@ impl Patience {
 
     /// Begins a new window if the last one is over.
     fn turn(&mut self, now: Instant) {
-        let is_over = |began: Instant| now.duration_since(began) >= WINDOW;
+        let is_over = |began: Instant| now.duration_since(began) >= WINDOW_LENGTH;
         if self.began.is_none_or(is_over) {
             self.began = Some(now);
             self.refusals.clear();
@@ -64,7 +64,7 @@ impl Patience {
     }
 
     fn count(&mut self, user: Option<u32>) -> &mut u32 {
-        let is_full = self.refusals.len() >= MOST_USERS;
+        let is_full = self.refusals.len() >= MAX_USERS;
         let known = self.refusals.iter().position(|(known, _)| *known == user);
         let index = known.unwrap_or_else(|| {
             if is_full {
@@ -77,7 +77,7 @@ impl Patience {
     }
 }
 
-/// A reason without the numbers of processes, which are all different.
+/// The reason without the numbers of processes, which are all different.
 fn kind_of(reason: &str) -> String {
     let words = reason.split(' ').filter(|word| word.parse::<u32>().is_err());
     words.collect::<Vec<_>>().join(" ")
@@ -93,17 +93,18 @@ mod tests {
         let mut listened = 0;
         let mut turns = 0;
         for connection in 0..1000 {
-            turns += u32::from(patience.began.is_some_and(|began| began.elapsed() >= WINDOW));
+            turns +=
+                u32::from(patience.began.is_some_and(|began| began.elapsed() >= WINDOW_LENGTH));
             if patience.listens(Some(5)) {
                 listened += 1;
-                patience.refused(Some(5), &format!("process {connection} belongs to no service"));
+                patience.refuse(Some(5), &format!("process {connection} belongs to no service"));
             }
         }
-        assert!(listened <= MOST_REFUSALS * (turns + 1));
+        assert!(listened <= MAX_REFUSALS * (turns + 1));
         assert!(patience.told.len() <= 1);
         // Others are, and root.
         assert!(patience.listens(Some(6)) && patience.listens(Some(0)));
-        let later = Instant::now() + WINDOW;
+        let later = Instant::now() + WINDOW_LENGTH;
         patience.turn(later);
         assert!(patience.told.is_empty() && *patience.count(Some(5)) == 0);
     }
@@ -112,8 +113,8 @@ mod tests {
     fn users_without_end_are_not_remembered() {
         let mut patience = Patience::default();
         for user in 0..10_000 {
-            patience.refused(Some(user), &format!("reason {user}x"));
+            patience.refuse(Some(user), &format!("reason {user}x"));
         }
-        assert!(patience.refusals.len() <= MOST_USERS && patience.told.len() <= MOST_USERS);
+        assert!(patience.refusals.len() <= MAX_USERS && patience.told.len() <= MAX_USERS);
     }
 }

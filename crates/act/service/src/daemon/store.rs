@@ -1,6 +1,6 @@
-//! What systemd keeps for the next `lucd` (its store of descriptors, sd_pid_notify_with_fds(3)): for each service the
-//! listener, and the memory in which its calls are noted; for a container what is known of it as well. Without systemd
-//! nothing is kept, and keepers go on alone.
+//! Descriptors that systemd keeps for the next `lucd` (its store of descriptors, sd_pid_notify_with_fds(3)): for each
+//! service the listener and the ledger of its calls, for a container its state as well. Without systemd nothing is kept,
+//! and keepers go on alone.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -15,41 +15,41 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::containers::state::Container;
 
-/// What `lucd.socket` calls its socket (`FileDescriptorName=`).
-const SOCKET: &str = "oci";
+/// Name of the socket in `lucd.socket` (`FileDescriptorName=`).
+const SOCKET_NAME: &str = "oci";
 
-const LISTENER: &str = "listener-";
-const MEMORY: &str = "memory-";
-const CONTAINER: &str = "container-";
+const LISTENER_PREFIX: &str = "listener-";
+const MEMORY_PREFIX: &str = "memory-";
+const CONTAINER_PREFIX: &str = "container-";
 
-/// What is kept for a service or a container.
+/// Names of the kept descriptors of a service or a container.
 #[derive(Debug)]
 pub(super) struct Stored {
     unit: String,
-    /// Tells it from all others, also of earlier processes.
+    /// Distinguishes it from all others, also of earlier processes.
     number: String,
-    /// What is known of a container.
+    /// File with the state of a container.
     container: Option<OwnedFd>,
 }
 
-/// What systemd has for this process.
+/// Descriptors that systemd has for this process.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    /// What earlier processes have left.
+    /// Services and containers of earlier processes.
     pub(super) left: Vec<(Stored, Lasting)>,
-    /// The sockets at which runtimes hand containers over.
+    /// Sockets at which runtimes hand containers over.
     pub(super) sockets: Vec<OwnedFd>,
 }
 
-/// What systemd has for this process.
-pub(super) fn taken() -> Taken {
+/// Descriptors that systemd has for this process.
+pub(super) fn take() -> Taken {
     let mut all: [BTreeMap<String, OwnedFd>; 3] = Default::default();
     let mut sockets = Vec::new();
     for (name, file) in inherited() {
-        if name == SOCKET {
+        if name == SOCKET_NAME {
             sockets.push(file);
         } else {
-            let kinds = all.iter_mut().zip([LISTENER, MEMORY, CONTAINER]);
+            let kinds = all.iter_mut().zip([LISTENER_PREFIX, MEMORY_PREFIX, CONTAINER_PREFIX]);
             for (of_kind, prefix) in kinds {
                 if let Some(number) = name.strip_prefix(prefix) {
                     of_kind.insert(number.to_owned(), file);
@@ -72,7 +72,7 @@ pub(super) fn taken() -> Taken {
     Taken { left: listeners.into_iter().filter_map(whole).collect(), sockets }
 }
 
-/// The name that a file in memory was made with.
+/// Name of a file in memory.
 fn name_of(memory: BorrowedFd<'_>) -> Option<String> {
     use std::os::fd::AsRawFd as _;
     let link = std::fs::read_link(format!("/proc/self/fd/{}", memory.as_raw_fd())).ok()?;
@@ -90,7 +90,7 @@ impl Stored {
         }
     }
 
-    /// Of a container; `file` is what it has [kept](Container::keep).
+    /// Makes the names for a container. `file` has its [state](Container::keep).
     pub(super) fn container(unit: &str, file: OwnedFd) -> Self {
         Self { container: Some(file), ..Self::new(unit) }
     }
@@ -99,10 +99,10 @@ impl Stored {
         &self.unit
     }
 
-    /// Has systemd keep it.
+    /// Gives the descriptors to systemd.
     pub(super) fn keep(&self, lasting: &Lasting) {
-        let of_all = [(LISTENER, &lasting.listener), (MEMORY, &lasting.memory)];
-        let container = self.container.as_ref().map(|file| (CONTAINER, file));
+        let of_all = [(LISTENER_PREFIX, &lasting.listener), (MEMORY_PREFIX, &lasting.memory)];
+        let container = self.container.as_ref().map(|file| (CONTAINER_PREFIX, file));
         // The listener last: without the others it is of no use.
         for (name, file) in container.into_iter().chain(of_all.into_iter().rev()) {
             let text = format!("FDSTORE=1\nFDNAME={name}{}", self.number);
@@ -110,9 +110,9 @@ impl Stored {
         }
     }
 
-    /// Has systemd close it.
+    /// Makes systemd close the descriptors.
     pub(super) fn forget(&self) {
-        for name in [LISTENER, MEMORY, CONTAINER] {
+        for name in [LISTENER_PREFIX, MEMORY_PREFIX, CONTAINER_PREFIX] {
             notify(&format!("FDSTOREREMOVE=1\nFDNAME={name}{}", self.number), &[]);
         }
     }
@@ -123,7 +123,7 @@ pub(super) fn ready() {
     notify("READY=1", &[]);
 }
 
-/// Without systemd there is nobody to tell, and what it does not hear is no reason to end.
+/// Sends a message to systemd, if it runs. A message that is lost is no reason to end.
 fn notify(text: &str, files: &[BorrowedFd<'_>]) {
     let Some(path) = std::env::var("NOTIFY_SOCKET").ok() else {
         return;

@@ -1,4 +1,4 @@
-//! The library's way: two variables, and a first process that makes what the service's processes share.
+//! The library's way: two variables, and a first process that makes the files that the service's processes share.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use luc_gate::environment::{LIBRARY, UNIT};
 
 use super::{Facts, Plan, Tools, Way, heading, may_execute, word, written_commands};
 
-/// The variable by which the dynamic loader is told of libraries.
-const PRELOAD: &str = "LD_PRELOAD";
+/// Variable of the dynamic loader with libraries to load.
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
-/// System calls of the library that a filter may not know: docs/how/gate.md lists them all, and the others every
-/// dynamically linked program makes.
-const CALLS: [&str; 10] = [
+/// System calls of the library that a filter may not let pass. docs/how/gate.md lists all; the others are made by every
+/// dynamically linked program.
+const LIBRARY_CALLS: [&str; 10] = [
     "clock_gettime",
     "clock_nanosleep",
     "futex",
@@ -24,13 +24,14 @@ const CALLS: [&str; 10] = [
     "statx",
 ];
 
-/// What shows the shared memory to a unit's processes.
-const SHOWN: &str = "ReadWritePaths=/dev/shm";
+/// Line that shows the shared memory to a unit's processes.
+const MEMORY_LINE: &str = "ReadWritePaths=/dev/shm";
 
-/// The plan, or why the library does not get into the unit.
+/// Makes the plan. The error says why the library does not get into the unit.
 pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, String> {
+    // 1. Obstacles to the library.
     let settings = &facts.settings;
-    if settings.words("UnsetEnvironment").any(|name| name == PRELOAD) {
+    if settings.words("UnsetEnvironment").any(|name| name == PRELOAD_VARIABLE) {
         return Err(
             "its unit takes LD_PRELOAD out of the environment (UnsetEnvironment)".to_owned()
         );
@@ -60,7 +61,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
     }
     let is_own = |call: &str| facts.own_values("SystemCallFilter").any(|own| own == call);
     let is_denied = |call: &&&str| !settings.lets_pass(call) || is_own(call);
-    let missing: Vec<&str> = CALLS.iter().filter(is_denied).copied().collect();
+    let missing: Vec<&str> = LIBRARY_CALLS.iter().filter(is_denied).copied().collect();
     if settings.get("SystemCallFilter").starts_with('~')
         && missing.iter().any(|call| !settings.lets_pass(call))
     {
@@ -69,6 +70,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
             missing.join(", ")
         ));
     }
+    // 2. The drop-in, with notes on what it changes.
     let mut notes = Vec::new();
     let unit = settings.id().to_owned();
     let mut text = heading(&unit);
@@ -77,7 +79,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
     // A write to a String cannot fail.
     let _ = writeln!(text, "ExecStartPre=-{prefix}{} prepare %n", word(&tools.exec));
     let preload = preload(facts, tools, &mut notes);
-    let _ = writeln!(text, "Environment=\"{PRELOAD}={preload}\" {UNIT}=%n");
+    let _ = writeln!(text, "Environment=\"{PRELOAD_VARIABLE}={preload}\" {UNIT}=%n");
     if !missing.is_empty() {
         let missing = missing.join(" ");
         let _ = writeln!(text, "SystemCallFilter={missing}");
@@ -85,7 +87,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
     }
     text.push_str(&may_execute(facts, tools, &mut notes));
     if hides_memory(facts) {
-        let _ = writeln!(text, "{SHOWN}");
+        let _ = writeln!(text, "{MEMORY_LINE}");
         notes.push(
             "its processes may write to /dev/shm, which ReadOnlyPaths or InaccessiblePaths took from them".to_owned(),
         );
@@ -93,7 +95,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
     Ok(Plan { unit, way: Way::Library, why, drop_in: text, notes })
 }
 
-/// The characters before the unit's program that say as whom it runs: what it shares is to be of the same user.
+/// The characters before the unit's program that choose its user: the shared files have to belong to the same user.
 fn privileges(facts: &Facts) -> String {
     let commands = written_commands(facts).unwrap_or_default();
     let first = commands.iter().flat_map(|(_, commands)| commands).next();
@@ -101,10 +103,10 @@ fn privileges(facts: &Facts) -> String {
     prefix.chars().filter(|c| matches!(c, '+' | '!')).collect()
 }
 
-/// What LD_PRELOAD is to be, as it is written within quotes: the library, and what the unit has there already.
+/// The value of LD_PRELOAD within quotes: the library, and the unit's own value.
 fn preload(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
     let environment = facts.settings.environment();
-    let own = environment.iter().rev().find(|(name, _)| name == PRELOAD);
+    let own = environment.iter().rev().find(|(name, _)| name == PRELOAD_VARIABLE);
     let own: Vec<&str> = own
         .map_or("", |(_, value)| value.as_str())
         .split([':', ' '])
@@ -114,12 +116,12 @@ fn preload(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
         notes.push(format!("its own LD_PRELOAD stays behind luc's: {}", own.join(" ")));
     }
     let library = word(&tools.library).to_string();
-    let all: Vec<String> = std::iter::once(library.as_str()).chain(own).map(escaped).collect();
+    let all: Vec<String> = std::iter::once(library.as_str()).chain(own).map(escape).collect();
     all.join(":")
 }
 
-/// Text within double quotes of a unit file.
-fn escaped(text: &str) -> String {
+/// Escapes text for double quotes in a unit file.
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%")
 }
 
@@ -127,7 +129,7 @@ fn escaped(text: &str) -> String {
 fn sets_preload(text: &str) -> bool {
     text.lines().any(|line| {
         let name = line.trim_start().split('=').next();
-        name.is_some_and(|name| name.trim_end() == PRELOAD) && line.contains('=')
+        name.is_some_and(|name| name.trim_end() == PRELOAD_VARIABLE) && line.contains('=')
     })
 }
 
@@ -142,5 +144,5 @@ fn hides_memory(facts: &Facts) -> bool {
         settings.words("ReadWritePaths").any(|path| covers(path) && path.contains("shm"));
     let is_hidden =
         ["ReadOnlyPaths", "InaccessiblePaths"].iter().any(|name| settings.words(name).any(covers));
-    is_hidden && (facts.has_line(SHOWN) || !is_there)
+    is_hidden && (facts.has_line(MEMORY_LINE) || !is_there)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Facts, Plan, Refusal, Tools, Way, heading, may_execute, word, written_commands};
 use crate::words::CommandLine;
 
-/// Where luc-exec hands its listener over.
+/// Socket at which luc-exec hands its listener over.
 pub const SOCKET: &str = "/run/luc/lucd.sock";
 
 pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Refusal> {
@@ -19,11 +19,11 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
     // A write to a String cannot fail.
     let _ = write!(text, "[Unit]\nWants=lucd.service\nAfter=lucd.service\n[Service]\n");
     for (line, _) in &lines {
-        let _ = writeln!(text, "{ORIGINAL}{line}");
+        let _ = writeln!(text, "{ORIGINAL_MARK}{line}");
     }
     text.push_str("ExecStart=\n");
     for command in lines.iter().flat_map(|(_, commands)| commands) {
-        let _ = writeln!(text, "ExecStart={}", wrapped(command, facts, tools));
+        let _ = writeln!(text, "ExecStart={}", wrap(command, facts, tools));
     }
     let is_weak = is_unprivileged(facts) && !settings.is_on("NoNewPrivileges");
     let is_nameless = settings.get("SyslogIdentifier").is_empty();
@@ -44,7 +44,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
             "no program below it can gain privileges (NoNewPrivileges): sudo, ping, postdrop and the like fail there",
         ),
         // systemd would take luc-exec's name.
-        (is_nameless, format!("SyslogIdentifier={}", name(facts)), ""),
+        (is_nameless, format!("SyslogIdentifier={}", journal_name(facts)), ""),
     ] {
         if is_needed || facts.has_line(&line) {
             let _ = writeln!(text, "{line}");
@@ -63,16 +63,16 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
     Ok(Plan { unit, way: Way::Notify, why, drop_in: text, notes })
 }
 
-/// What the unit's lines in the journal begin with: the name of its program.
-fn name(facts: &Facts) -> String {
+/// Identifier of the unit's lines in the journal: the name of its program.
+fn journal_name(facts: &Facts) -> String {
     let programs = facts.programs.iter().map(|(path, _)| path.clone());
     let first = programs.chain(facts.settings.programs()).next();
     let name = first.as_deref().and_then(Path::file_name).unwrap_or_default();
     name.to_string_lossy().replace('%', "%%")
 }
 
-/// Before a line of the unit's own in the drop-in.
-pub(crate) const ORIGINAL: &str = "# The unit's own: ExecStart=";
+/// Mark before a line of the unit's own in the drop-in.
+pub(crate) const ORIGINAL_MARK: &str = "# The unit's own: ExecStart=";
 
 fn refuse(facts: &Facts, tools: &Tools) -> Result<(), String> {
     let settings = &facts.settings;
@@ -99,7 +99,7 @@ fn refuse(facts: &Facts, tools: &Tools) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether its processes lack the right to install a filter as they are.
+/// Whether its processes lack the right to install a filter without `no_new_privs`.
 fn is_unprivileged(facts: &Facts) -> bool {
     let settings = &facts.settings;
     let user = settings.get("User");
@@ -114,8 +114,8 @@ fn has_own_root(facts: &Facts) -> bool {
     ["RootDirectory", "RootImage"].into_iter().any(is_set)
 }
 
-/// The command with luc-exec before its program. All else stays as it is written.
-fn wrapped(command: &CommandLine, facts: &Facts, tools: &Tools) -> String {
+/// Puts luc-exec before a command's program. All else stays as it is written.
+fn wrap(command: &CommandLine, facts: &Facts, tools: &Tools) -> String {
     let has_name = command.prefix.contains('@');
     let prefix: String = command.prefix.chars().filter(|&c| c != '@').collect();
     // Of a program's own path systemd expands no variable, of an argument it does.

@@ -33,7 +33,6 @@ fn plan(unit: &str, kind: Gateability, reach: Reach) -> Plan {
     Plan::of(&facts(unit, kind), reach, &tools()).unwrap()
 }
 
-/// The drop-in without its heading.
 fn body(plan: &Plan) -> &str {
     let (heading, body) = plan.drop_in.split_once('\n').unwrap();
     assert_eq!(

@@ -1,15 +1,15 @@
-//! Containers that `lucd` serves, as far as `lucd` itself shows.
+//! Containers that `lucd` serves, by `lucd`'s own process.
 
 use std::fs;
 
 use luc_launch::unit::of_process;
 
-use super::{PROCESSES, Status, look, missed, processes_below};
+use super::{MAX_PROCESSES, Status, look, missed_programs, processes_below};
 use crate::containers::state::{ATTACHED, Container, kept_by};
 use crate::plan::Way;
 
-/// As much of a name as Podman and Docker print is enough.
-const SHORTEST: usize = 12;
+/// Minimum length of a name's beginning: as much as Podman and Docker print.
+const MIN_PREFIX_LENGTH: usize = 12;
 
 /// All containers that a `lucd` serves, by its process number.
 pub(super) fn all(lucd: u32) -> Vec<Status> {
@@ -18,7 +18,7 @@ pub(super) fn all(lucd: u32) -> Vec<Status> {
     of_one.filter_map(|one| of(lucd, one)).collect()
 }
 
-/// The container that is meant by a name.
+/// The container of a name, or of a name's beginning.
 pub(super) fn named(name: &str, all: &[Status]) -> Option<Status> {
     let id = |status: &&Status| status.container.as_ref().map(|container| container.id.clone());
     let is = |status: &&Status| id(status).as_deref() == Some(name);
@@ -26,13 +26,13 @@ pub(super) fn named(name: &str, all: &[Status]) -> Option<Status> {
         return Some(found.clone());
     }
     let begins = |status: &&Status| {
-        name.len() >= SHORTEST && id(status).is_some_and(|id| id.starts_with(name))
+        name.len() >= MIN_PREFIX_LENGTH && id(status).is_some_and(|id| id.starts_with(name))
     };
     let mut found = all.iter().filter(begins);
     found.next().filter(|_| found.next().is_none()).cloned()
 }
 
-/// A container, of which each listener has been kept.
+/// The status of a container with these kept listeners.
 fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
     let container = kept.first()?;
     let unit = container.unit();
@@ -50,7 +50,7 @@ fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
     numbers.dedup();
     let processes: Vec<_> =
         numbers.into_iter().filter_map(|process| look(process, &unit, figures.filters)).collect();
-    let names = missed(&processes);
+    let names = missed_programs(&processes);
     let note = (!names.is_empty()).then(|| format!("not reached: {}", names.join(", ")));
     Some(Status {
         unit,
@@ -77,7 +77,7 @@ fn in_namespace_of(process: u32) -> Vec<u32> {
         .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()))
         .filter(is_in)
         .filter_map(|name| name.parse().ok())
-        .take(PROCESSES)
+        .take(MAX_PROCESSES)
         .collect()
 }
 

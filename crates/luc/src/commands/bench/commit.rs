@@ -1,6 +1,5 @@
 //! `luc bench commit`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -82,12 +81,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) => return or_interrupted(error),
     };
     if args.json {
-        show::json(&report)?;
+        luc_cli::print_json(&report)?;
         return Ok(status(report.interrupted));
     }
-    let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
+    println!(
         "commit of {} files of {} bytes: {} rounds{} after {} left out, seed {}\n\
          limit N / T_commit: {:.1} files/s\n",
         report.files,
@@ -97,8 +94,8 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.warmup_rounds,
         report.seed,
         report.files_per_second
-    )?;
-    writeln!(out, "{:<18}{:>12}{:>26}", "time, us", "median", "95 % interval")?;
+    );
+    println!("{:<18}{:>12}{:>26}", "time, us", "median", "95 % interval");
     for (name, part) in [
         (report.work.begin(), report.create),
         ("start writeback", report.start_writeback),
@@ -106,7 +103,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         ("sync of last", report.fsync),
         ("T_commit, all", report.total),
     ] {
-        writeln!(out, "{name:<18}{:>12.1}{:>26}", part.median_us, interval(&part))?;
+        println!("{name:<18}{:>12.1}{:>26}", part.median_us, interval(&part));
     }
     Ok(status(report.interrupted))
 }

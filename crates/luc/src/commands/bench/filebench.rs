@@ -58,6 +58,7 @@ pub(crate) struct Args {
 
 /// Runs the workload and prints its figures.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    // 1. The workload, and root's consent to its commands.
     let measured_ns = args.seconds.map(|seconds| seconds_ns("--seconds", seconds)).transpose()?;
     let workload = Workload::load(&args.file, &args.set)?;
     if rustix::process::geteuid().is_root()
@@ -71,6 +72,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
             luc_units::plain(&command)
         );
     }
+    // 2. The run.
     let options = Options {
         directory: args.dir.clone(),
         measured_ns,
@@ -94,9 +96,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
+    // 3. The report.
     let head = &report.head;
     if args.json {
-        show::json(&report)?;
+        luc_cli::print_json(&report)?;
         return Ok(status(head.interrupted));
     }
     let quirks = if report.compat { " with Filebench's quirks" } else { "" };
@@ -115,7 +118,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.read_mib_per_second,
         report.written_mib_per_second
     );
-    show::text(&[&first, &rates], &report.operations)?;
+    show::text(&[&first, &rates], &report.operations);
     for drawn in &report.drawn {
         let Drawn { operation, count, mean, deviation } = drawn;
         println!("{operation}: {count} draws, mean {mean:.3}, standard deviation {deviation:.3}");

@@ -101,7 +101,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) => return or_interrupted(error),
     };
     if args.json {
-        show::json(&report)?;
+        luc_cli::print_json(&report)?;
         return Ok(status(report.interrupted));
     }
     let included = match report.include {
@@ -126,7 +126,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.blocked_children
     );
     let head = show::unsafe_if(report.no_fsync, head);
-    show::text(&[&head, &rates], &report.operations)?;
+    show::text(&[&head, &rates], &report.operations);
     Ok(status(report.interrupted))
 }
 

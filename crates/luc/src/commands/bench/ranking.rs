@@ -1,6 +1,5 @@
 //! `luc bench ranking`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -84,9 +83,9 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) => return or_interrupted(error),
     };
     if args.json {
-        show::json(&report)?;
+        luc_cli::print_json(&report)?;
     } else {
-        writeln!(std::io::stdout(), "{}", text(&report))?;
+        println!("{}", text(&report));
     }
     if let Some(cached) = report.cached_bytes.filter(|cached| *cached > report.bytes / 100) {
         eprintln!(
@@ -124,12 +123,11 @@ fn create(args: &Args, size_bytes: u64) -> anyhow::Result<ExitCode> {
     let places =
         files::create(&Creation { files: args.files.clone(), size_bytes, spread: args.spread })?;
     if args.json {
-        show::json(&places)?;
+        luc_cli::print_json(&places)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = std::io::stdout().lock();
     for place in &places {
-        writeln!(out, "{}", line(place))?;
+        println!("{}", line(place));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,13 @@
 //! Output of the workloads: a progress bar, a table, JSON.
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal as _, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_workload::latency::LatencyFigures;
 use luc_workload::workers::{Arrivals, ClientKind, Progress, Schedule};
-use serde::Serialize;
 
-/// Shorter runs have no progress bar, ns.
-const SHORT_NS: u64 = 2_000_000_000;
+/// Minimum length of a run that has a progress bar.
+const MIN_SHOWN_NS: u64 = 2_000_000_000;
 
 /// A progress bar on a terminal's stderr; nothing otherwise. It draws only when ticked, without a
 /// thread of its own, so that clients can be forked.
@@ -23,7 +22,7 @@ impl Bar {
     /// A bar for a run of `schedule`; hidden if that is short.
     pub(super) fn new(name: &'static str, schedule: &Schedule) -> Self {
         let total_ns = schedule.warmup_ns + schedule.measured_ns;
-        if total_ns <= SHORT_NS {
+        if total_ns <= MIN_SHOWN_NS {
             return Self(ProgressBar::hidden());
         }
         let template = format!("{name} [{{bar:40}}] {{elapsed}} of {:.0}s", total_ns as f64 / 1e9);
@@ -57,7 +56,7 @@ impl Bar {
     }
 
     pub(super) fn tick_round(&self, done: usize) {
-        if self.0.elapsed().as_nanos() > u128::from(SHORT_NS) {
+        if self.0.elapsed().as_nanos() > u128::from(MIN_SHOWN_NS) {
             self.0.set_position(done as u64);
         }
     }
@@ -88,19 +87,16 @@ pub(super) fn times(measured_s: f64, warmup_s: f64, interrupted: bool) -> String
 }
 
 /// Lines, then the latencies as a table.
-pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) -> std::io::Result<()> {
-    let mut out = stdout().lock();
+pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) {
     for line in lines {
-        writeln!(out, "{line}")?;
+        println!("{line}");
     }
-    writeln!(
-        out,
+    println!(
         "\n{:<16}{:>9}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}",
         "latency, us", "count", "mean", "p50", "p90", "p99", "p99.9", "max"
-    )?;
+    );
     for row in operations {
-        writeln!(
-            out,
+        println!(
             "{:<16}{:>9}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}",
             row.operation,
             row.count,
@@ -110,14 +106,6 @@ pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) -> std::io::Re
             row.p99_us,
             row.p999_us,
             row.max_us
-        )?;
+        );
     }
-    Ok(())
-}
-
-/// Prints one JSON object and a newline.
-pub(super) fn json(report: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(report)?;
-    writeln!(stdout().lock(), "{text}")?;
-    Ok(())
 }

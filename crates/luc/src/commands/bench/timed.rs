@@ -121,7 +121,7 @@ impl Common {
         };
         let head = report.head();
         if self.json {
-            show::json(&report)?;
+            luc_cli::print_json(&report)?;
             return Ok(status(head.interrupted));
         }
         let first = format!(
@@ -132,7 +132,7 @@ impl Common {
             head.seed
         );
         let first = show::unsafe_if(head.no_fsync, first);
-        show::text(&[&first, &report.rates()], report.operations())?;
+        show::text(&[&first, &report.rates()], report.operations());
         Ok(status(head.interrupted))
     }
 }

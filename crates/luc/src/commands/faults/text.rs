@@ -1,33 +1,27 @@
 //! The reports of `luc faults` as text.
 
-use std::io::{Write as _, stdout};
-
 use luc_powercut::faults::{CommandReport, Report};
 
 /// Number of differences that are printed; JSON has all.
 const MAX_SHOWN: usize = 20;
 
 /// Prints what the trials came to.
-pub(super) fn of_trials(report: &Report) -> std::io::Result<()> {
-    let mut out = stdout().lock();
+pub(super) fn of_trials(report: &Report) {
     let early = if report.interrupted { " (interrupted)" } else { "" };
-    writeln!(
-        out,
+    println!(
         "{} trials{early} on {}, Linux {}: {} requests failed, {} differences",
         report.trials,
         report.fs,
         report.kernel,
         report.failed_requests,
         report.differences.len()
-    )?;
-    writeln!(
-        out,
+    );
+    println!(
         "{:<16} {:>7} {:>9} {:>11} {:>12}",
         "POLICY", "TRIALS", "FAILED", "HELD", "DIFFERENCES"
-    )?;
+    );
     for row in &report.policies {
-        writeln!(
-            out,
+        println!(
             "{:<16} {:>7} {:>9} {:>11} {:>12}{}",
             row.policy.as_deref().unwrap_or("(without luc)"),
             row.trials,
@@ -38,7 +32,7 @@ pub(super) fn of_trials(report: &Report) -> std::io::Result<()> {
                 "  engaged at the end of {engaged} of {} clients",
                 row.clients
             ))
-        )?;
+        );
     }
     let changed: Vec<String> = report
         .reported
@@ -47,47 +41,39 @@ pub(super) fn of_trials(report: &Report) -> std::io::Result<()> {
         .map(|(answered, told)| format!("{answered} as {told}"))
         .collect();
     if !changed.is_empty() {
-        writeln!(out, "the kernel itself reports {}", changed.join(", "))?;
+        println!("the kernel itself reports {}", changed.join(", "));
     }
     if report.untold_without_gate > 0 {
-        writeln!(
-            out,
-            "the kernel itself reports nothing in {} trials",
-            report.untold_without_gate
-        )?;
+        println!("the kernel itself reports nothing in {} trials", report.untold_without_gate);
     }
     for difference in report.differences.iter().take(MAX_SHOWN) {
-        writeln!(out, "{difference}")?;
+        println!("{difference}");
     }
-    match report.differences.len().checked_sub(MAX_SHOWN) {
-        Some(more) if more > 0 => writeln!(out, "and {more} more: --json has them"),
-        _ => Ok(()),
+    let more = report.differences.len().saturating_sub(MAX_SHOWN);
+    if more > 0 {
+        println!("and {more} more: --json has them");
     }
 }
 
-/// Prints how a command ended.
-pub(super) fn of_command(report: &CommandReport) -> std::io::Result<()> {
-    let mut out = stdout().lock();
-    writeln!(out, "'{}': {}", report.command, report.fault)?;
+pub(super) fn of_command(report: &CommandReport) {
+    println!("'{}': {}", report.command, report.fault);
     for run in &report.runs {
         let who = run
             .policy
             .as_ref()
             .map_or_else(|| "without luc".to_owned(), |policy| format!("policy {policy}"));
         let said = if run.said.is_empty() { String::new() } else { format!(": {}", run.said) };
-        writeln!(
-            out,
+        println!(
             "{who}: {} of {} requests failed, exit status {}{said}",
             run.failed_requests, run.matched_requests, run.status
-        )?;
+        );
     }
-    writeln!(
-        out,
+    println!(
         "{}",
         if report.is_clean() {
             "it ends the same with luc as without"
         } else {
             "it ends otherwise with luc"
         }
-    )
+    );
 }

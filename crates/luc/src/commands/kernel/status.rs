@@ -17,7 +17,7 @@ use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Interval between two checks for an interrupt.
-const STEP: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Show what the module does on each journal
 ///
@@ -120,12 +120,12 @@ pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
             if ended.load(Ordering::Relaxed) {
                 return Ok(ExitCode::SUCCESS);
             }
-            std::thread::sleep(STEP.min(due.saturating_duration_since(Instant::now())));
+            std::thread::sleep(CHECK_INTERVAL.min(due.saturating_duration_since(Instant::now())));
         }
     }
 }
 
-/// All journals, with figures since those in `before`, which is replaced by the current ones.
+/// Reads all journals, with figures since those in `before`, which the current ones replace.
 fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Result<Status> {
     let module = Module::open(machine)?;
     let leases = Leases::of(machine);

@@ -8,12 +8,12 @@ use luc_events::ring::Limits;
 use luc_probe::{Options, Recorder, RingOptions, RingSink};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
-/// Segments end some seconds after their time.
-const SHORTEST_NS: u64 = 5_000_000_000;
-/// So many segments that the files of a table can be open all at once.
-const MOST_SEGMENTS: u64 = 720;
-/// The size of a ring that all segments of a small machine fit in.
-const SMALLEST_BYTES: u64 = 16 << 20;
+/// Minimum length of a segment: segments end some seconds after their time.
+const MIN_SEGMENT_NS: u64 = 5_000_000_000;
+/// Maximum number of segments: the files of a table can then be open all at once.
+const MAX_SEGMENTS: u64 = 720;
+/// Minimum size of a ring: all segments of a small machine fit in.
+const MIN_RING_BYTES: u64 = 16 << 20;
 
 /// Options of a ring.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ impl Args {
         let keep_ns = parse_duration_ns(ring)?;
         let segment_ns = parse_duration_ns(&self.segment)?;
         let keep_bytes = parse_size_bytes(&self.ring_size)?;
-        if segment_ns < SHORTEST_NS {
+        if segment_ns < MIN_SEGMENT_NS {
             bail!("--segment {}: give 5s or more", self.segment);
         }
         if keep_ns < segment_ns {
@@ -52,12 +52,12 @@ impl Args {
                 self.segment
             );
         }
-        if keep_ns / segment_ns > MOST_SEGMENTS {
+        if keep_ns / segment_ns > MAX_SEGMENTS {
             bail!(
-                "--ring {ring}: these are more than {MOST_SEGMENTS} segments; give a longer --segment"
+                "--ring {ring}: these are more than {MAX_SEGMENTS} segments; give a longer --segment"
             );
         }
-        if keep_bytes < SMALLEST_BYTES {
+        if keep_bytes < MIN_RING_BYTES {
             bail!("--ring-size {}: give 16M or more", self.ring_size);
         }
         Ok(Some(RingOptions {
@@ -67,7 +67,7 @@ impl Args {
     }
 }
 
-/// Begins to record into a ring; says what a killed recorder had left.
+/// Begins to record into a ring, and reports files that a killed recorder had left.
 pub(crate) fn start(
     options: Options,
     out: &Path,

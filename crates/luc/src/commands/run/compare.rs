@@ -4,60 +4,41 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressStyle};
+use luc_cli::JsonFile;
 use luc_gate::Policy;
-use luc_launch::{Command, Reach};
-use luc_module::Machine;
-use luc_module::level::Plan;
-use luc_run::{Comparison, Options, Progress, RunError, level_name};
+use luc_run::{Comparison, Options, PlannedRun, Progress, RunError, level_name};
 use luc_stats::Side;
 use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use rustix::stdio::{dup2_stdin, stdin};
 
-use super::{Args, say_failures, say_unexplained};
-use crate::commands::json_file::JsonFile;
+use super::{say_failures, say_unexplained};
+use crate::commands::progress_bar;
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Compared<'a> {
-    pub(super) command: &'a Command,
-    /// How the gate gets to it, in the runs without it as well: there it only counts.
-    pub(super) reach: Reach,
-    /// Runs of each side.
-    pub(super) pairs: u32,
-}
-
+/// Compares a run with the same one without the gate and the module, where the gate only counts.
 pub(super) fn main(
-    args: &Args,
-    machine: &Machine,
-    plan: &Plan,
-    compared: Compared<'_>,
+    with: &PlannedRun,
+    options: Options,
     json: Option<JsonFile>,
+    is_quiet: bool,
 ) -> anyhow::Result<ExitCode> {
-    let Compared { command, reach, pairs } = compared;
-    if args.policy == Policy::Off {
+    if with.settings.policy == Policy::Off {
         bail!("--compare with --policy off would compare nothing; choose another policy");
     }
-    let Some(plan_without) = plan.without() else {
+    let Some(without) = with.without() else {
         bail!(
             "--compare cannot switch the kernel module off for the runs without it: run it as root, or `luc kernel set \
              --all policy=off` first"
         );
     };
-    let luc = super::program();
     let input = RepeatedInput::new();
     let run = |side: Side| {
         input.rewind();
-        let (mut settings, mut plan) = (args.settings(), plan.clone());
-        if side == Side::Without {
-            settings.policy = Policy::Off;
-            plan = plan_without.clone();
-        }
-        let outcome = luc_run::run(&luc, machine, plan, command, &settings, reach, None)?;
+        let planned = if side == Side::With { with } else { &without };
+        let outcome = planned.run(None)?;
         say_failures(&outcome);
         Ok(outcome)
     };
-    let options = Options { pairs, seed: args.seed, explains: args.wants_why() };
-    let bar = bar();
+    let bar = progress_bar(1, "{bar:30} run {pos} of {len}, {eta} left");
     let compared = luc_run::compare(options, run, &mut |progress| match progress {
         Progress::Begin(runs) => bar.set_length(runs as u64),
         Progress::Step => bar.inc(1),
@@ -71,8 +52,8 @@ pub(super) fn main(
         }
         compared => compared?,
     };
-    if !args.quiet {
-        report(&comparison, pairs, level_name(plan.level));
+    if !is_quiet {
+        report(&comparison, options.pairs, level_name(with.plan.level));
     }
     let status = comparison.exit_status;
     if status != 0 {
@@ -81,16 +62,16 @@ pub(super) fn main(
     Ok(super::write_json(json, &comparison, status))
 }
 
-/// Standard input, which each run reads from the same place on.
+/// Standard input, which each run reads from the same offset.
 enum RepeatedInput {
     /// Input that runs do not use up: a terminal, /dev/null.
     Endless,
-    /// A file, and the place.
+    /// A file, with the offset.
     File(u64),
 }
 
 impl RepeatedInput {
-    /// Looks at this process' input. What one run would use up becomes /dev/null, for all of them.
+    /// Looks at this process' input. An input that one run would use up becomes /dev/null for all runs.
     fn new() -> Self {
         let kind = fstat(stdin()).map(|found| FileType::from_raw_mode(found.st_mode));
         match kind {
@@ -126,13 +107,4 @@ fn report(comparison: &Comparison, pairs: u32, level: &str) {
     }
     eprintln!("luc: {pairs} runs with and {pairs} without {level}, interleaved; medians:");
     eprint!("{comparison}");
-}
-
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} run {pos} of {len}, {eta} left");
-    let bar = ProgressBar::new(1);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

@@ -31,7 +31,7 @@ impl fmt::Display for Reach {
     }
 }
 
-/// What notifications do to programs without root.
+/// Harm that notifications do to programs without root.
 const HARM: &str =
     "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
 
@@ -49,7 +49,7 @@ impl Reach {
     /// Decides for a program.
     ///
     /// # Errors
-    /// If notifications were asked for and this kernel has none.
+    /// Notifications were asked for, and this kernel has none.
     pub(super) fn decide(
         self,
         program: &Gateability,
@@ -77,7 +77,7 @@ fn is_for_notifier(program: &Gateability) -> bool {
 }
 
 impl Decided {
-    /// What would happen to a program, in one line; the error says why it would not be reached.
+    /// The way in which a program would be reached, in one line. The error says why it would not be.
     pub(super) fn check(
         self,
         path: &Path,
@@ -132,7 +132,7 @@ impl Decided {
         }
     }
 
-    /// What the user should know before the start: one line, or nothing. What harms is said to the quiet as well.
+    /// A line that the user should know before the start, if there is one. Harm is reported also with --quiet.
     pub(super) fn note(
         self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! What `luc enable` and `luc status` print for people.
+//! The output of `luc enable` and `luc status` for people.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use luc_service::plan::Way;
 use luc_service::status::{Reached, Status};
 use luc_units::plain;
 
-/// Processes that are listed of a service.
-const LISTED: usize = 20;
+/// Maximum number of processes that are listed of a service.
+const MAX_PROCESSES: usize = 20;
 
-/// What was done to a service, or would be.
+/// The text about a service that was enabled, or would be.
 pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
     let Enabled { plan, path, .. } = enabled;
     let mut text = String::new();
@@ -70,7 +70,7 @@ pub(super) fn status(status: &Status) -> String {
             plain(&container.metadata)
         ),
     };
-    for process in status.processes.iter().take(LISTED) {
+    for process in status.processes.iter().take(MAX_PROCESSES) {
         let reached = match process.reached {
             Reached::Library => "the library is in it",
             Reached::Notifier => "a filter notifies of its calls",
@@ -80,7 +80,7 @@ pub(super) fn status(status: &Status) -> String {
         };
         let _ = writeln!(text, "  {:>8} {:<16} {reached}", process.process, process.program);
     }
-    let more = status.processes.len().saturating_sub(LISTED);
+    let more = status.processes.len().saturating_sub(MAX_PROCESSES);
     if more > 0 {
         let _ = writeln!(text, "  and {more} processes more");
     }

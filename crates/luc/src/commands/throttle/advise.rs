@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use luc_throttle::advise::{Advice, AdviseOptions, of_cgroups, of_commands};
 use luc_throttle::config::{Config, PATH, Rule};
 use luc_throttle::run::Class;
 use luc_units::parse_duration_ns;
 
-use crate::commands::INTERRUPTED;
+use crate::commands::{INTERRUPTED, own_path, progress_bar, styled};
 
 /// Say what the throttle would do and what would be gained, without freezing anybody (root)
 ///
@@ -68,21 +68,21 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     luc_host::interrupt::install()?;
     let advice = if args.tasks.is_empty() {
         let config = config(args)?;
-        let bar = bar(args.watch_ns);
+        let bar = progress_bar(args.watch_ns / 1_000_000, "watching {bar:32} {eta} left");
         let advice = of_cgroups(&config, args.watch_ns, &options, &mut |seconds| {
             bar.set_position((seconds * 1e3) as u64);
         });
         bar.finish_and_clear();
         advice?
     } else {
-        let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+        let luc = own_path()?;
         let spinner = spinner(args.tasks.len());
         let advice = of_commands(&luc, &args.tasks, &options, &mut |_| spinner.tick());
         spinner.finish_and_clear();
         advice?
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&advice)?);
+        luc_cli::print_json(&advice)?;
     } else {
         print!("{}", show::Text(&advice));
     }
@@ -124,19 +124,8 @@ fn toml_string(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-fn bar(watch_ns: u64) -> ProgressBar {
-    let bar = ProgressBar::new(watch_ns / 1_000_000);
-    if let Ok(style) = ProgressStyle::with_template("watching {bar:32} {eta} left") {
-        bar.set_style(style);
-    }
-    bar
-}
-
 fn spinner(tasks: usize) -> ProgressBar {
-    let spinner = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
-        spinner.set_style(style);
-    }
+    let spinner = styled(ProgressBar::new_spinner(), "{spinner} {msg}, {elapsed}");
     spinner.set_message(format!("{tasks} tasks without a throttle"));
     spinner.enable_steady_tick(Duration::from_millis(200));
     spinner

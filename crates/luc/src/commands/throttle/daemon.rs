@@ -12,9 +12,11 @@ use luc_throttle::{Hierarchy, PolicyChoice};
 use luc_units::figures::{Size, Time};
 use luc_units::plain;
 
+use crate::commands::own_path;
+
 /// The unit, in which @LUC@ is this program.
 const UNIT: &str = include_str!("luc-throttle.service");
-/// Cgroups that `--check` names of each rule.
+/// Maximum number of cgroups of each rule that `--check` names.
 const MAX_NAMES: usize = 8;
 const UNIT_PATH: &str = "/etc/systemd/system/luc-throttle.service";
 
@@ -89,13 +91,13 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         "--policy off: the daemon would never freeze anything; do not start it"
     );
     luc_host::interrupt::install()?;
-    run(&luc()?, config, args.policy.clone(), &mut |line| {
+    run(&own_path()?, config, args.policy.clone(), &mut |line| {
         eprintln!("luc throttle: {line}");
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a rule matches now, in a line.
+/// A line with the cgroups that a rule matches now.
 fn matched(rule: &Rule, cgroups: &[PathBuf], root: &Path) -> String {
     let pattern = plain(&rule.pattern);
     let about = format!("{:<8} {pattern}: ", class_name(rule.kind.class));
@@ -114,10 +116,6 @@ fn matched(rule: &Rule, cgroups: &[PathBuf], root: &Path) -> String {
     }
 }
 
-fn luc() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find the luc binary: reinstall it")
-}
-
 pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let status =
         Status::read().with_context(|| format!("{} cannot be read", status_path().display()))?;
@@ -125,7 +123,7 @@ pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         anyhow::bail!("no luc throttle daemon runs here: start one by `luc throttle daemon`");
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        luc_cli::print_json(&status)?;
     } else {
         print(&status);
     }
@@ -158,7 +156,7 @@ fn print(status: &Status) {
 }
 
 pub(super) fn install(args: &InstallArgs) -> anyhow::Result<ExitCode> {
-    let unit = UNIT.replace("@LUC@", &luc()?.display().to_string());
+    let unit = UNIT.replace("@LUC@", &own_path()?.display().to_string());
     if args.print {
         print!("{unit}");
         return Ok(ExitCode::SUCCESS);

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
 use luc_throttle::learn::measure::measure;
 use luc_throttle::learn::plan::Plan;
 use luc_throttle::learn::profile::{DIRECTORY, Learned};
@@ -12,7 +11,7 @@ use luc_throttle::{Hierarchy, ThrottleError};
 use luc_units::figures::{Size, Time};
 use luc_units::{format_size, parse_duration_ns, plain};
 
-use crate::commands::INTERRUPTED;
+use crate::commands::{INTERRUPTED, own_path, progress_bar};
 
 /// Measure what a disk costs to share, for run, daemon and advise (root)
 ///
@@ -64,11 +63,8 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     plan.check()?;
     eprintln!("{said}");
     luc_host::interrupt::install()?;
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let bar = ProgressBar::new(100);
-    if let Ok(style) = ProgressStyle::with_template("measuring {bar:32} {eta} left") {
-        bar.set_style(style);
-    }
+    let luc = own_path()?;
+    let bar = progress_bar(100, "measuring {bar:32} {eta} left");
     let learned = measure(&luc, &plan, &mut |part| {
         bar.set_position((100.0 * part) as u64);
     });
@@ -84,7 +80,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         .write()
         .with_context(|| format!("{DIRECTORY} cannot be written: what was learned is lost"))?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&learned)?);
+        luc_cli::print_json(&learned)?;
     } else {
         print(&learned);
         println!("     kept in {}", path.display());

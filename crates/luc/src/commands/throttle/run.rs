@@ -7,14 +7,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use luc_cli::JsonFile;
 use luc_throttle::engine::EngineOptions;
 use luc_throttle::run::{Class, RunOptions, Task};
 use luc_throttle::{BATCH_FLOOR, PolicyChoice};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
-use crate::commands::INTERRUPTED;
-use crate::commands::json_file::JsonFile;
+use crate::commands::{INTERRUPTED, own_path};
 
 /// Run commands together so that they do not ruin each other's disk
 ///
@@ -148,7 +147,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         args.tasks.len()
     );
     luc_host::interrupt::install()?;
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let luc = own_path()?;
     let json = args.json.as_deref().map(JsonFile::new).transpose()?;
     let options = RunOptions {
         engine: EngineOptions {

@@ -29,7 +29,6 @@ fn becomes(profile: &Value, call: &str) -> Vec<(String, Value)> {
     found
 }
 
-/// All calls that a profile names.
 fn called(profile: &Value) -> BTreeSet<String> {
     let rules = profile["syscalls"].as_array().into_iter().flatten();
     let names = rules.flat_map(|rule| {
@@ -59,7 +58,7 @@ fn check(before: &Value, after: &Value) {
     }
     let without = |profile: &Value| {
         let mut fields = profile.as_object().unwrap().clone();
-        for name in OF_PROFILE {
+        for name in PROFILE_FIELDS {
             fields.remove(*name);
         }
         fields
@@ -117,9 +116,9 @@ fn profiles() -> impl Strategy<Value = Value> {
 /// Any JSON at all.
 fn values() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(
-        OF_PROFILE
+        PROFILE_FIELDS
             .iter()
-            .chain(OF_RULE)
+            .chain(RULE_FIELDS)
             .chain(&[ALLOW, NOTIFY, "fsync", "x"])
             .copied()
             .collect::<Vec<_>>(),

@@ -6,13 +6,13 @@ use luc_throttle::advise::{Advice, DiskAdvice};
 use luc_units::figures::{Size, Time};
 use luc_units::plain;
 
-/// A name longer than this is cut.
-const NAME_CHARS: usize = 40;
-/// So many of those who slow somebody are named.
-const SLOWED: usize = 6;
+/// Maximum length of a name, in characters.
+const MAX_NAME_CHARS: usize = 40;
+/// Maximum number of tasks that are named as slowing others.
+const MAX_SLOWED: usize = 6;
 
-/// Of a disk for which less was moved nothing is said.
-const LEAST_BYTES: u64 = 1 << 20;
+/// Minimum number of bytes that a disk has to move for a report.
+const MIN_BYTES: u64 = 1 << 20;
 
 pub(super) struct Text<'a>(pub(super) &'a Advice);
 
@@ -21,7 +21,7 @@ fn time(seconds: f64) -> String {
 }
 
 fn name(text: &str) -> String {
-    plain(text).chars().take(NAME_CHARS).collect()
+    plain(text).chars().take(MAX_NAME_CHARS).collect()
 }
 
 impl fmt::Display for Text<'_> {
@@ -40,7 +40,7 @@ impl fmt::Display for Text<'_> {
 fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     let tasks_of = disk.tasks.iter();
     let moved = tasks_of.fold(0_u64, |sum, task| sum + task.bytes_read + task.bytes_written);
-    if moved < LEAST_BYTES {
+    if moved < MIN_BYTES {
         let moved = Size(moved as f64);
         return writeln!(f, "\n{}: tasks moved {moved}, too little to say anything of", disk.disk);
     }
@@ -66,7 +66,7 @@ fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
         if disk.is_learned { "measured by luc throttle learn" } else { "from what was seen" }
     )?;
     tasks(f, disk)?;
-    for slowed in disk.slowed.iter().take(SLOWED) {
+    for slowed in disk.slowed.iter().take(MAX_SLOWED) {
         writeln!(
             f,
             "     task {} waited {} for task {}",
@@ -105,7 +105,6 @@ fn tasks(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     Ok(())
 }
 
-/// How near the model comes to what was seen.
 fn certainty(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     let (all, each) = (disk.model_over_seen, 100.0 * disk.model_off);
     if disk.is_doubtful {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use luc_cli::JsonFile;
 use luc_throttle::compare::{CompareOptions, Comparison, Row, Trial, compare, count_runs};
 use luc_throttle::run::{RunOptions, Task, run};
 use luc_throttle::{PolicyChoice, ThrottleError};
@@ -11,8 +11,7 @@ use luc_units::figures::Time;
 
 use super::Args;
 use super::show::Idle;
-use crate::commands::INTERRUPTED;
-use crate::commands::json_file::JsonFile;
+use crate::commands::{INTERRUPTED, progress_bar};
 
 pub(super) fn main(
     args: &Args,
@@ -27,7 +26,8 @@ pub(super) fn main(
         "--compare with --policy off would compare nothing; choose another policy"
     );
     let compared = CompareOptions { rounds, seed: args.seed };
-    let bar = bar(count_runs(compared, tasks.len()) as u64);
+    let runs = count_runs(compared, tasks.len()) as u64;
+    let bar = progress_bar(runs, "{bar:32} run {pos} of {len}, {eta} left");
     let comparison = compare(compared, tasks.len(), |trial| {
         if let Some(command) = &args.prepare {
             prepare(command)?;
@@ -68,14 +68,6 @@ fn prepare(command: &std::ffi::OsStr) -> Result<(), ThrottleError> {
         return Ok(());
     }
     Err(ThrottleError::Failed { command: text, status: status.code().unwrap_or(128) })
-}
-
-fn bar(runs: u64) -> ProgressBar {
-    let bar = ProgressBar::new(runs);
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} run {pos} of {len}, {eta} left") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {

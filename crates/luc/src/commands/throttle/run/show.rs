@@ -1,4 +1,4 @@
-//! What became of the tasks, as text.
+//! The tasks' figures as text.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use luc_throttle::run::RunOutcome;
 use luc_units::figures::{Size, Time};
 use luc_units::plain;
 
-/// A command longer than this is cut.
-const COMMAND_CHARS: usize = 48;
+/// Maximum length of a command, in characters.
+const MAX_COMMAND_CHARS: usize = 48;
 
 /// A line for each task, and one for all.
 pub(crate) struct Text<'o>(pub(crate) &'o RunOutcome);
@@ -28,7 +28,7 @@ impl fmt::Display for Text<'_> {
             "took", "frozen", "longest", "freezes", "status"
         )?;
         for task in &outcome.tasks {
-            let command: String = plain(&task.command).chars().take(COMMAND_CHARS).collect();
+            let command: String = plain(&task.command).chars().take(MAX_COMMAND_CHARS).collect();
             writeln!(
                 f,
                 "{:>10} {:>10} {:>10} {:>8} {:>7}  {command}",
@@ -58,7 +58,7 @@ impl fmt::Display for Idle<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut is_first = true;
         for task in self.0.idle() {
-            let command: String = plain(&task.command).chars().take(COMMAND_CHARS).collect();
+            let command: String = plain(&task.command).chars().take(MAX_COMMAND_CHARS).collect();
             let bytes = Size(task.bytes.unwrap_or(0) as f64);
             writeln!(
                 f,

@@ -1,28 +1,18 @@
-//! Errors of the command line, in one line like all others.
+//! Mistakes on a command line, in one line like all other errors.
 
 use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ErrorKind};
 
-/// Describes the error that clap found in `words`, as one line that ends with the next step. `None` stands for help
-/// and the version, which clap prints itself.
-pub(crate) fn one_line(
+/// Describes the mistake that clap found in `words`, as one line that ends with the next step.
+pub(crate) fn mistake(
     error: &clap::Error,
     command: &clap::Command,
     words: impl Iterator<Item = OsString>,
-) -> Option<String> {
-    match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
-        _ => Some(format!(
-            "{}{}; see `{} --help`",
-            message(error),
-            hint(error),
-            subcommand(command, words)
-        )),
-    }
+) -> String {
+    let (message, hint) = (message(error), hint(error));
+    format!("{message}{hint}; see `{} --help`", subcommand(command, words))
 }
 
 /// Names the error from the parts that clap gives.
@@ -83,15 +73,34 @@ fn subcommand(mut command: &clap::Command, words: impl Iterator<Item = OsString>
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
-    use crate::Cli;
 
-    fn refusal(words: &[&str]) -> Option<String> {
-        let command = Cli::command();
-        let error = command.clone().try_get_matches_from(words).unwrap_err();
-        one_line(&error, &command, words.iter().map(OsString::from))
+    use clap::{Arg, ArgAction, Command};
+
+    /// A program with options like those of `luc`.
+    fn program() -> Command {
+        let time =
+            |text: &str| luc_units::parse_duration_ns(text).map_err(|error| error.to_string());
+        let run = Command::new("run")
+            .arg(
+                Arg::new("policy")
+                    .long("policy")
+                    .value_name("POLICY")
+                    .value_parser(["auto", "off"]),
+            )
+            .arg(Arg::new("max-wait").long("max-wait").value_name("TIME").value_parser(time))
+            .arg(
+                Arg::new("quiet").long("quiet").action(ArgAction::SetTrue).conflicts_with("policy"),
+            )
+            .arg(
+                Arg::new("command")
+                    .value_name("COMMAND")
+                    .num_args(1..)
+                    .trailing_var_arg(true)
+                    .required(true),
+            );
+        let bench = Command::new("bench").subcommand(Command::new("commit"));
+        Command::new("luc").subcommands([run, bench, Command::new("explain")])
     }
 
     #[test]
@@ -103,7 +112,10 @@ mod tests {
             ),
             ("luc run", "missing <COMMAND>...; see `luc run --help`"),
             ("luc expain", "unknown command 'expain'; did you mean 'explain'?; see `luc --help`"),
-            ("luc run --policy", "'--policy <POLICY>' needs a value; see `luc run --help`"),
+            (
+                "luc run --policy of -- true",
+                "invalid value 'of' for '--policy <POLICY>'; did you mean 'off'?; see `luc run --help`",
+            ),
             (
                 "luc run --max-wait x -- true",
                 "invalid value 'x' for '--max-wait <TIME>': duration 'x' is not a number with a unit: write it \
@@ -114,17 +126,19 @@ mod tests {
                 "'--policy <POLICY>' is given more than once; see `luc run --help`",
             ),
             (
+                "luc run --policy off --quiet -- true",
+                "'--policy <POLICY>' cannot be used with --quiet; see `luc run --help`",
+            ),
+            (
                 "luc bench commit --frob",
                 "unexpected argument '--frob'; see `luc bench commit --help`",
             ),
         ] {
             let words: Vec<&str> = words.split(' ').collect();
-            assert_eq!(refusal(&words).as_deref(), Some(line));
+            let command = program();
+            let error = command.clone().try_get_matches_from(&words).unwrap_err();
+            let found = mistake(&error, &command, words.iter().map(OsString::from));
+            assert_eq!(found, line);
         }
-    }
-
-    #[test]
-    fn help_is_no_error() {
-        assert_eq!(refusal(&["luc", "--help"]), None);
     }
 }
