@@ -1,5 +1,6 @@
 //! What can be wrong with claims and raw data.
 
+use luc_harness::EvaluateError;
 use luc_units::Failed;
 
 /// An error of claims or of the raw data that they are about.
@@ -14,4 +15,10 @@ pub enum ClaimsError {
     },
     #[error(transparent)]
     File(#[from] Failed),
+}
+
+impl From<ClaimsError> for EvaluateError {
+    fn from(error: ClaimsError) -> Self {
+        Self::Claims(Box::new(error))
+    }
 }

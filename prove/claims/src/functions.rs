@@ -1,9 +1,9 @@
 //! The functions of claims.
 
+use luc_harness::report::number;
 use luc_selection::{Candidate, Terms, select};
 use luc_stats::median;
 
-use super::report::number;
 use super::series::{Fall, Series};
 use super::value::{Value, to_number};
 

@@ -3,7 +3,7 @@
 //!
 //! `claims` is the file, `expression` parses what claims are written in, `figures` computes a repeat's figures of its
 //! counters, `data` has the repeats by their axes, `series` along one axis, `scope` and `functions` evaluate, `page`
-//! writes targets, findings and tables, of which every page ([`report`]) is made.
+//! writes targets, findings and tables on a page ([`luc_harness::report`]).
 
 mod claims;
 mod data;
@@ -12,7 +12,6 @@ mod expression;
 mod figures;
 mod functions;
 mod page;
-pub mod report;
 mod scope;
 mod series;
 mod value;

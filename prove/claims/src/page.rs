@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use luc_harness::report::{Page, Table, Target, number};
+
 use super::ClaimsError;
 use super::claims::{Claim, Claims, Column, Finding, Findings, OneOrMany, TableOf};
 use super::data::Data;
-use super::report::{Page, Table, Target, number};
 use super::scope::Scope;
 use super::series::{Selection, Series};
 use super::value::Value;

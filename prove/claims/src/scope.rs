@@ -1,11 +1,12 @@
 //! Expressions and templates, evaluated for a row.
 
+use luc_harness::report::number;
+
 use super::ClaimsError;
 use super::claims::Claims;
 use super::data::Data;
 use super::expression::{self, Expression, Operator};
 use super::functions;
-use super::report::number;
 use super::series::{Selection, Series, VALUE};
 use super::value::{Value, to_number};
 

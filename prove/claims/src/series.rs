@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use luc_harness::report::number;
 use luc_stats::{MedianInterval, median, median_interval};
-
-use super::report::number;
 
 /// Values of axes, by their names.
 pub(super) type Selection = BTreeMap<String, String>;

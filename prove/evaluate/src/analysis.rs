@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use luc_claims::report::{Page, Table, Target, number, spread};
+use luc_harness::report::{Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::{Value, json};
 

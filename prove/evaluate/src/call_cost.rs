@@ -1,7 +1,7 @@
 //! Part `call-cost`: what an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
 //! a lone caller, and the difference with and without the gate.
 
-use luc_claims::report::{NOTATION, Page, Table, Target, spread};
+use luc_harness::report::{NOTATION, Page, Table, Target, spread};
 use luc_stats::{Side, interleave, median};
 use serde_json::json;
 

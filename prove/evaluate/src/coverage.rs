@@ -1,6 +1,6 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;

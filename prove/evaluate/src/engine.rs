@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
+use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
 use luc_host::processors::Processors;
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};

@@ -4,7 +4,7 @@
 mod defect;
 mod guest;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;

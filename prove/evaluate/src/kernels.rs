@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use luc_vm::Mode;
 use serde_json::{Value, json};
 

@@ -37,7 +37,7 @@ mod truth;
 use std::fs;
 use std::path::PathBuf;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use serde_json::json;
 
 pub use luc_harness::{EvaluateError, Options};

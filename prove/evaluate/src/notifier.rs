@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_claims::report::{NOTATION, Page, Table, Target, ratio, spread};
+use luc_harness::report::{NOTATION, Page, Table, Target, ratio, spread};
 use luc_host::processors::Processors;
 use luc_stats::{Interval, median, random, ratio_interval};
 use rand::seq::SliceRandom as _;

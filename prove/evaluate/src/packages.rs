@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_claims::report::{Page, Table, Target, spread};
+use luc_harness::report::{Page, Table, Target, spread};
 use luc_stats::median;
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 //! The parts of the evaluation: the one table of them.
 
-use luc_claims::report::Page;
 use luc_evaluate_fleet as fleet;
 use luc_evaluate_fleet_clocks as fleet_clocks;
 use luc_evaluate_throttle as throttle;
+use luc_harness::report::Page;
 
 use super::harness::Harness;
 use super::plans::{Planned, planned};

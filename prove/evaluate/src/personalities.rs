@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use luc_claims::report::{Page, Table, Target, number};
 use luc_filebench::reference::{Counted, STOCKS, Stock, Verdict};
+use luc_harness::report::{Page, Table, Target, number};
 use luc_host::interrupt;
 use luc_workload::scratch::Scratch;
 use serde::Deserialize;

@@ -8,8 +8,8 @@ mod folder;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use luc_claims::report::Page;
 use luc_claims::{Claims, Data, page};
+use luc_harness::report::Page;
 use luc_sweep::{Plan, Sweep};
 
 use super::progress::Progress;

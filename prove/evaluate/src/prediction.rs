@@ -1,7 +1,7 @@
 //! Part `prediction`: what `luc explain` says batching would gain, against what the gate gains; and how well
 //! the split and the models of an fsync fit.
 
-use luc_claims::report::{NOTATION, Page, Table, Target, number, spread};
+use luc_harness::report::{NOTATION, Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::Value;
 

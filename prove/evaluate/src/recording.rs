@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
+use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
 use luc_host::processors::Processors;
 use luc_stats::median;
 use luc_stats::random;

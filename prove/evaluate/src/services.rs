@@ -10,7 +10,7 @@ pub(super) mod guest;
 mod page;
 mod runs;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::report::{Page, Table, Target, number};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;

@@ -7,7 +7,7 @@ mod priority;
 
 use std::fs;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use luc_host::processors::Processors;
 use serde_json::{Value, json};
 

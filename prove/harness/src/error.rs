@@ -1,5 +1,6 @@
 //! What can go wrong in an evaluation.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -40,7 +41,7 @@ pub enum EvaluateError {
     Missing { what: String },
     /// The claims about a plan, or its raw data.
     #[error(transparent)]
-    Claims(#[from] luc_claims::ClaimsError),
+    Claims(Box<dyn Error + Send + Sync>),
     /// An option that a plan does not take.
     #[error(
         "{option} does not go with {part}, whose plan has it: leave it out, or change a copy of prove/plans/{part}.toml and \

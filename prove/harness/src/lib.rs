@@ -2,7 +2,7 @@
 //!
 //! [`harness`] runs programs in a directory of its own, [`disks`] and [`groups`] are given back with their values,
 //! [`runs`] outlive an interruption, [`guests`] are ended by a signal, [`steal`] makes runs again that the machine's
-//! host disturbed, [`drift`] takes out how the machine's speed drifts.
+//! host disturbed, [`drift`] takes out how the machine's speed drifts, and [`report`] is the page of the results.
 
 pub mod disks;
 pub mod drift;
@@ -12,6 +12,7 @@ pub mod guests;
 pub mod harness;
 pub mod machine;
 pub mod progress;
+pub mod report;
 pub mod runs;
 pub mod steal;
 

@@ -9,10 +9,10 @@ mod machine;
 mod page;
 mod wire;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use luc_claims::report::Table;
+use luc_harness::report::Table;
 use serde::Serialize;
 
 use crate::answer::{Answer, Finding, Party};

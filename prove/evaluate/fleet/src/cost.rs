@@ -5,7 +5,7 @@ mod page;
 mod recorded;
 pub(crate) mod servers;
 
-use luc_claims::report::{Page, number};
+use luc_harness::report::{Page, number};
 use luc_host::processors::Processors;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;

@@ -5,11 +5,11 @@ pub(crate) mod page;
 mod scaled;
 mod stacks;
 
-use luc_claims::report::Page;
 use luc_counters::model::{Noise, Order, Phases};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_host::interrupt;
 use serde_json::json;
 

@@ -7,11 +7,11 @@ mod page;
 
 use std::path::Path;
 
-use luc_claims::report::Page;
 use luc_events::store::{Reader, Row, StoreError};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use serde_json::json;
 
 /// Runs of each cell.

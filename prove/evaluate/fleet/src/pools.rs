@@ -10,7 +10,7 @@ mod subjects;
 use std::fs;
 use std::path::Path;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 

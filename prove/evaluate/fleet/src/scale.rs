@@ -8,10 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, directory_bytes, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_testkit::fleet::PlantedFleet;
 use serde::Serialize;
 use serde_json::json;

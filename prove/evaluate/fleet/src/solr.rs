@@ -13,7 +13,7 @@ pub mod trouble;
 
 use std::fs;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 

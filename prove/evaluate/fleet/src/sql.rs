@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, directory_bytes, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_harness::runs::Runs;
 use luc_testkit::fleet::PlantedFleet;
 use serde::{Deserialize, Serialize};

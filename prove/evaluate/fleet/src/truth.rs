@@ -16,7 +16,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;

@@ -6,10 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Part `notifier-powercut`: what power cuts leave of clients whose calls are notified.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 
 use super::super::error::EvaluateError;
 use super::super::harness::Harness;

@@ -1,6 +1,6 @@
 //! Part `rival-powercut`: what power cuts leave of ext4, its fast commits and XFS, with the gate and without.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 
 use super::super::error::EvaluateError;
 use super::super::harness::Harness;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};

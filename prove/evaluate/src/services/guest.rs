@@ -8,7 +8,7 @@ mod measure;
 mod system;
 
 use inside::{Comparison, Inside, Setting};
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use measure::measure;
 
 use crate::error::EvaluateError;

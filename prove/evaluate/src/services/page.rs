@@ -1,6 +1,6 @@
 //! The page of the part `services`.
 
-use luc_claims::report::{Page, Table, Target, number, ratio, spread};
+use luc_harness::report::{Page, Table, Target, number, ratio, spread};
 use luc_stats::{Interval, median, median_interval};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use luc_claims::report::number;
+use luc_harness::report::number;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Part `throttle-advise`: what `luc throttle advise` predicts of mixes, against what `luc throttle` makes of them.
 
-use luc_claims::report::{Page, Table, Target, change, number as shown};
+use luc_harness::report::{Page, Table, Target, change, number as shown};
 use luc_stats::median;
 use luc_vm::Kernel;
 use serde_json::{Value, json};

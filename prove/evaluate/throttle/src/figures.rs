@@ -1,6 +1,6 @@
 //! From times of tasks to a page: who was best, and how far ours is from it.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::{TaskTimes, Together, together, worst_against};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_host::processors::Processors;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;

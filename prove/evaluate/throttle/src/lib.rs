@@ -17,7 +17,7 @@ mod rows;
 pub mod safety;
 mod settings;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 

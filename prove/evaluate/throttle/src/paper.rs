@@ -10,7 +10,7 @@ mod programs;
 mod results;
 mod services;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::json;
 

@@ -8,7 +8,7 @@ mod settings;
 
 use std::fmt::Write as _;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Runs by setting, and what is said of them: medians, ratios, the best rival.
 
-use luc_claims::report::{self, number};
+use luc_harness::report::{self, number};
 use luc_stats::median;
 
 /// All runs under one setting, by places of the files.

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_claims::report::{Page, Table, Target, number, spread};
+use luc_harness::report::{Page, Table, Target, number, spread};
 use luc_host::{interrupt, run_dir};
 use luc_stats::random;
 use rand::RngExt as _;

@@ -7,8 +7,8 @@ mod page;
 pub(crate) mod pair;
 mod slewed;
 
-use luc_claims::report::Page;
 use luc_fleet_clocks::ClockError;
+use luc_harness::report::Page;
 use luc_host::interrupt;
 use luc_stats::quantile;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The page.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::report::{Page, Table, Target, number};
 
 use super::counted::{Counted, SEEDS, WORK_MS};
 use super::inside::{Cuts, Run};

@@ -1,6 +1,6 @@
 //! Tables of calls, and the targets that they are held to.
 
-use luc_claims::report::{Table, Target};
+use luc_harness::report::{Table, Target};
 use luc_stats::share_interval;
 
 use super::{Calls, words};

@@ -1,6 +1,6 @@
 //! The page of the part `fleet-cost`.
 
-use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
+use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::median;
 
 use super::servers::{LIST, QUERIES_BEFORE, SEARCH_CLIENTS, Servers};

@@ -1,6 +1,6 @@
 //! The page: tables, and targets computed from all seeds.
 
-use luc_claims::report::{Table, Target};
+use luc_harness::report::{Table, Target};
 use luc_stats::quantile;
 
 use super::scaled::{Row, Run};

@@ -1,6 +1,6 @@
 //! The page.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 
 use super::accounts::{CLIENTS, COMPARED, Closed, Difference};
 use super::names::{Counts, Known, LOCKS, THREADS};

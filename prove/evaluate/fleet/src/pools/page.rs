@@ -1,6 +1,6 @@
 //! The page: what was found of what the servers handed over.
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 
 use super::spans::{self, Spans};
 use super::subjects::{SUBJECTS, Subject};

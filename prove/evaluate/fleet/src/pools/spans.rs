@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use luc_claims::report::Table;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
+use luc_harness::report::Table;
 use serde::Serialize;
 use serde_json::Value;
 

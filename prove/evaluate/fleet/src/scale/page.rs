@@ -1,6 +1,6 @@
 //! The page: seconds and memory.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use luc_stats::median;
 
 use super::trees::{Shape, Timed};

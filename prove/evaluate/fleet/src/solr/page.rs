@@ -1,6 +1,6 @@
 //! The page: what was found of what Solr handed over.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 
 use super::plants::{self, ASKED, QUERIES_BEFORE};
 use super::trouble::Trouble;

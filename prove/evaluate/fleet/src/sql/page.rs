@@ -1,6 +1,6 @@
 //! The page: seconds and memory, and targets computed from all runs.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use luc_stats::median;
 
 use super::kills::{self, Kill};

@@ -1,6 +1,6 @@
 //! The page: what was found of what was planted.
 
-use luc_claims::report::{Page, Target};
+use luc_harness::report::{Page, Target};
 
 use super::guest::KERNEL;
 use super::tables;

@@ -1,6 +1,6 @@
 //! The page's tables.
 
-use luc_claims::report::Table;
+use luc_harness::report::Table;
 
 use super::idle::Waits;
 use super::plants::{PLANTS, options_of};

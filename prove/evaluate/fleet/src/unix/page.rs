@@ -1,6 +1,6 @@
 //! The page: which requests over unix sockets were found, and to which others calls are put.
 
-use luc_claims::report::{Page, Target};
+use luc_harness::report::{Page, Target};
 
 use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_claims::report::{Table, Target, number, ratio};
+use luc_harness::report::{Table, Target, number, ratio};
 use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
 use serde_json::{Value, json};

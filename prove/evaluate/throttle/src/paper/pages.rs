@@ -1,6 +1,6 @@
 //! Tables beside the paper's figures, and targets.
 
-use luc_claims::report::{Page, Table, Target, change, number};
+use luc_harness::report::{Page, Table, Target, change, number};
 
 use super::points::Curves;
 use super::results::{NONE, Results, Run};

@@ -1,6 +1,6 @@
 //! Degradation curves of the emulated disk and its Vector Points (the paper's Fig. 4 and 10).
 
-use luc_claims::report::{Table, number};
+use luc_harness::report::{Table, number};
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! From a client's latencies and the batch's bytes to a page.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::report::{Page, Table, Target, number};
 use serde_json::Value;
 
 use super::scenario::{Latency, Scenario};

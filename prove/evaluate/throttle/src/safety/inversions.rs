@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use luc_claims::report::{Page, Table, Target, number, spread};
+use luc_harness::report::{Page, Table, Target, number, spread};
 use serde_json::json;
 
 use luc_harness::disks::{Disk, EXT4};

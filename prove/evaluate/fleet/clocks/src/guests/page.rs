@@ -1,6 +1,6 @@
 //! The page: tables, and targets computed from all runs.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::report::{Page, Table, Target, number};
 
 use super::judge::{Events, Judged, Pair, Way};
 use super::run::Run;

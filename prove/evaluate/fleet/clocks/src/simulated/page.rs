@@ -1,6 +1,6 @@
 //! The page: tables, and targets computed from all seeds.
 
-use luc_claims::report::{Table, Target, number};
+use luc_harness::report::{Table, Target, number};
 use luc_stats::quantile;
 
 use super::mesh::{self, NAME as MESH};
