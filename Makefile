@@ -46,10 +46,9 @@ setup-kernels: ## Fetch headers of newer kernels, and a compiler for them; insta
 qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 minutes of processor time)
 	@scripts/qemu.sh
 
-# Without the search twin and luc-fleet-sql, whose engines take long to compile, and luc-fleet-store; their tests build
-# them.
+# Without luc-fleet-sql, whose engine takes long to compile, and luc-fleet-store; their tests build them.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
-	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --exclude luc-fleet-store --locked
+	$(CARGO) build --release --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --locked
 	scripts/preload.sh $(BUILD)
 
 product: ## Build what users run, without what proves it

@@ -161,12 +161,12 @@ impl Handler for Searching<'_> {
                 }
                 from_ns = now_ns();
                 kind = WorkKind::Search;
-                body = Body::Found { hits: back_end.engine.search(words, usize::from(*hits))? };
+                body = Body::Found { hits: back_end.engine.search(words, usize::from(*hits)) };
             }
             Body::Snippets { words, documents } => {
                 from_ns = now_ns();
                 kind = WorkKind::Snippet;
-                body = Body::Texts { snippets: back_end.engine.snippets(words, documents)? };
+                body = Body::Texts { snippets: back_end.engine.snippets(words, documents) };
             }
             _ => {
                 return Err(TwinError::Wire {

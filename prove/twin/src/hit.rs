@@ -11,12 +11,17 @@ pub struct Hit {
     pub score_bits: u32,
 }
 
-impl Hit {
-    /// Better ones first: by score, and of the same score the first of the corpus.
-    #[must_use]
-    pub fn order(&self, other: &Self) -> Ordering {
+impl Ord for Hit {
+    /// Better hits first: by score, and of the same score the first of the corpus.
+    fn cmp(&self, other: &Self) -> Ordering {
         let [mine, others] = [self, other].map(|hit| f32::from_bits(hit.score_bits));
         others.total_cmp(&mine).then(self.document.cmp(&other.document))
+    }
+}
+
+impl PartialOrd for Hit {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -26,7 +31,7 @@ pub(crate) fn merge(found: &[Vec<Hit>], most: usize) -> Vec<(usize, Hit)> {
     let each = found.iter().enumerate();
     let mut all: Vec<(usize, Hit)> =
         each.flat_map(|(partition, hits)| hits.iter().map(move |hit| (partition, *hit))).collect();
-    all.sort_by(|(_, a), (_, b)| a.order(b));
+    all.sort_by_key(|(_, hit)| *hit);
     all.truncate(most);
     all
 }

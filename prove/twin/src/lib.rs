@@ -22,6 +22,7 @@ mod log;
 mod neighbour;
 mod network;
 mod plant;
+mod postings;
 mod process;
 mod run;
 mod serve;

@@ -37,7 +37,7 @@ fn check(folder: &Folder, seed: u64, back_ends: usize) {
     let mut answered = BTreeSet::new();
     for answer in client.answers() {
         let words = parted.query(answer.client, answer.sequence);
-        let hits = whole.search(&words, HITS).expect("searched");
+        let hits = whole.search(&words, HITS);
         let expected: Vec<u32> = hits.iter().map(|hit| hit.document).collect();
         let documents = &answer.documents[..usize::from(answer.hits)];
         assert_eq!(documents, expected, "{words:?}");
