@@ -6,8 +6,6 @@
 //! kernel's log come back as an [`Outcome`].
 //!
 //! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
-#![warn(missing_docs)]
-
 mod architecture;
 mod cable;
 mod cache;

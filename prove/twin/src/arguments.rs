@@ -1,4 +1,4 @@
-//! The arguments, and what they mean to the library.
+//! The command line, and its translation into the library's options.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// Remove a cgroup when the standard input has ended
     #[command(hide = true)]
     RemoveCgroup {
-        /// Which one
+        /// The cgroup's path
         path: PathBuf,
     },
     /// Be in the way of a back end until the standard input ends
@@ -41,7 +41,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Neighbour {
-    /// The process with which it ends
+    /// The process that this one ends with
     pub(crate) parent: u32,
     #[command(subcommand)]
     way: Way,
@@ -51,18 +51,18 @@ pub(crate) struct Neighbour {
 enum Way {
     /// Stop a process by a signal, and let it go on
     Stop {
-        /// Which one
+        /// Id of the process
         process: u32,
-        /// For how long, ms
+        /// Time of each stop, ms
         stopped_ms: u64,
-        /// For how long it goes on, ms
+        /// Time between two stops, ms
         between_ms: u64,
     },
     /// Write to a file, and have the kernel write that to the disk
     Write {
-        /// Of the file, which has no name
+        /// Directory of the file, which has no name
         directory: PathBuf,
-        /// How much at a time
+        /// Bytes that are written at a time
         bytes: u64,
     },
 }
@@ -80,7 +80,7 @@ impl Neighbour {
     }
 }
 
-/// Of every process.
+/// Options of every process.
 #[derive(Debug, Args)]
 struct Process {
     /// The name of the host, and of the file of truth
@@ -211,7 +211,7 @@ impl FrontEnd {
     }
 }
 
-/// How much clients ask, and when.
+/// Number and times of the clients' queries.
 #[derive(Debug, Args)]
 struct Queries {
     /// How many clients
@@ -321,7 +321,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether somebody says when to begin.
+    /// Whether the run waits for a line before the first query.
     pub(crate) fn waits(&self) -> bool {
         self.wait
     }

@@ -1,4 +1,4 @@
-//! One partition's index, in memory, and what can be asked of it.
+//! One partition's index, in memory.
 
 use std::collections::BinaryHeap;
 
@@ -9,13 +9,13 @@ use crate::error::TwinError;
 use crate::hit::Hit;
 use crate::postings::{Posting, Postings};
 
-/// Parameters of BM25: how soon more of a word counts no more, and how much a document's length counts.
+/// Parameters of BM25: saturation by a word's count, and penalty for a document's length.
 const BM25_K1: f32 = 1.2;
 const BM25_B: f32 = 0.75;
-/// Bytes of a text before and after the first word of the query.
+/// Bytes of a snippet before and after the first word of the query.
 const CONTEXT_BYTES: usize = 40;
 
-/// A partition's index. It has no threads of its own.
+/// Index of a partition. It has no threads of its own.
 #[derive(Debug)]
 pub struct Engine {
     statistics: Statistics,
@@ -27,9 +27,9 @@ pub struct Engine {
 
 #[derive(Debug)]
 struct Document {
-    /// Its number in the corpus.
+    /// Number in the corpus.
     number: u32,
-    /// Number of its words.
+    /// Number of words.
     length: u32,
     text: String,
 }
@@ -62,8 +62,10 @@ impl Engine {
         self.documents.len()
     }
 
-    /// The best documents that have one of the words, best first, scored by BM25 with the statistics of the whole
-    /// corpus: a document has the same score in whichever partition it is.
+    /// Returns the best documents that have one of the words, best first.
+    ///
+    /// They are scored by BM25 with the statistics of the whole corpus, so a document has the same score in every
+    /// partition.
     #[must_use]
     pub fn search(&self, words: &[u32], most: usize) -> Vec<Hit> {
         let most = most.clamp(1, MAX_HITS);
@@ -93,7 +95,7 @@ impl Engine {
         best.into_sorted_vec()
     }
 
-    /// Weight of a word: the rarer it is in the corpus, the more it says.
+    /// Returns a word's weight: rare words of the corpus weigh more.
     fn weight(&self, word: u32) -> f32 {
         let frequency = self.statistics.frequencies.get(word as usize);
         let having = frequency.copied().unwrap_or_default() as f32;
@@ -106,7 +108,8 @@ impl Engine {
         BM25_K1 * (1.0 - BM25_B + BM25_B * document.length as f32 / mean_length)
     }
 
-    /// A part of each document around the first of the words that is in it; nothing for documents of others.
+    /// Returns a part of each document around the first of the words that is in it. It is empty for documents of other
+    /// partitions.
     #[must_use]
     pub fn snippets(&self, words: &[u32], documents: &[u32]) -> Vec<Vec<u8>> {
         documents.iter().map(|document| self.snippet(words, *document)).collect()

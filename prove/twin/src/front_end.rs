@@ -15,23 +15,23 @@ use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
 use crate::wire::{Body, Frame};
 
-/// The most back ends: a request's id has room for two questions to each.
+/// Maximum number of back ends: a request's id has room for two questions to each.
 pub(crate) const MAX_BACK_ENDS: usize = 100;
 
-/// What a front end is.
+/// Options of the front end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontEndOptions {
     pub process: ProcessOptions,
     pub seed: u64,
     pub listen: SocketAddrV4,
-    /// How its threads share the requests.
+    /// Way in which its threads share the requests.
     pub serve: Serve,
-    /// Where the back ends listen, by partition.
+    /// Addresses of the back ends, by partition.
     pub back_ends: Vec<SocketAddrV4>,
 }
 
 impl FrontEndOptions {
-    /// The command line for it.
+    /// The command line that gives these options.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["front-end".into()];
@@ -49,7 +49,7 @@ impl FrontEndOptions {
         arguments
     }
 
-    /// Serves until a line comes on the standard input, or its end. To be called by a process' first thread.
+    /// Serves until a line comes on the standard input, or its end. Must be called by the first thread of a process.
     ///
     /// # Errors
     /// What cannot be done here; also what any thread ran into.
@@ -81,7 +81,7 @@ impl FrontEndOptions {
 #[derive(Debug)]
 struct FrontEnd {
     back_ends: Vec<SocketAddrV4>,
-    /// A connection to each for all threads; none if each thread has its own.
+    /// A connection to each back end for all threads; empty if each thread has its own.
     shared: Vec<Arc<Shared>>,
     log: Arc<Log>,
 }
@@ -98,7 +98,7 @@ impl Service for FrontEnd {
     }
 }
 
-/// A thread's ways to the back ends.
+/// A thread's callers, one for each back end.
 struct Gathering(Vec<Caller>);
 
 impl Gathering {
@@ -189,7 +189,7 @@ impl Handler for Gathering {
     }
 }
 
-/// The id of a request's `number`th question; clients leave the last 8 bits 0.
+/// Returns the id of a request's `number`th question. Clients leave the last 8 bits 0.
 fn child(root: u64, number: usize) -> u64 {
     root.wrapping_add(1 + number as u64)
 }

@@ -1,13 +1,13 @@
-//! What a search finds, and which of several are the best.
+//! Hits of a search, and their order.
 
 use std::cmp::Ordering;
 
-/// One document that was found.
+/// A document that a search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Its number in the whole corpus.
+    /// Number in the whole corpus.
     pub document: u32,
-    /// Its score, the bits of an `f32`.
+    /// Bits of its score, an `f32`.
     pub score_bits: u32,
 }
 
@@ -25,7 +25,7 @@ impl PartialOrd for Hit {
     }
 }
 
-/// The best `most` of what the partitions found, best first, each with the number of its partition.
+/// Merges the partitions' hits and returns the best `most`, best first, each with its partition.
 #[must_use]
 pub(crate) fn merge(found: &[Vec<Hit>], most: usize) -> Vec<(usize, Hit)> {
     let each = found.iter().enumerate();

@@ -8,10 +8,10 @@ use super::row::{Answer, Message, Planted, Role, Row, Work};
 /// The ending of the files' names.
 const ENDING: &str = "jsonl";
 
-/// All that a run left.
+/// All files that a run left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folder {
-    /// A process each, by the hosts' names.
+    /// The processes, sorted by their hosts' names.
     pub processes: Vec<Truth>,
 }
 
@@ -38,7 +38,7 @@ impl Folder {
         self.processes.iter().filter(move |process| process.header.role == role)
     }
 
-    /// What was planted, with the process that did it.
+    /// The planted troubles, each with its process.
     pub fn planted(&self) -> impl Iterator<Item = (&Truth, &Planted)> {
         self.processes.iter().flat_map(|process| {
             let planted = process.rows.iter().filter_map(|row| match row {
@@ -65,7 +65,7 @@ impl Truth {
         })
     }
 
-    /// The answers that it got.
+    /// The answers that the process got.
     pub fn answers(&self) -> impl Iterator<Item = &Answer> {
         self.rows.iter().filter_map(|row| match row {
             Row::Answer(answer) => Some(answer),
