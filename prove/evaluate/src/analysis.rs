@@ -1,4 +1,4 @@
-//! Part `analysis`: how fast `luc explain` is on one processor, and that its memory does not grow with the trace.
+//! Part `analysis`: the speed of `luc explain` on one processor, and whether its memory grows with the trace.
 
 use std::path::PathBuf;
 
@@ -12,21 +12,20 @@ use super::harness::{Harness, directory_bytes, figure, line, missing};
 use super::progress::Progress;
 use super::synthetic;
 
-const EVENTS_PER_S: f64 = 5e6;
-/// Commits of the smallest made-up trace, a million events.
+const MIN_EVENTS_PER_S: f64 = 5e6;
+/// Commits of the smallest generated trace, which has a million events.
 const COMMITS: u64 = 2_250;
-/// How much more memory 16 times the events may take.
-const GROWTH: f64 = 1.25;
-/// What the largest trace must be explained in: less than it has on disk.
-const MEMORY_BYTES: u64 = 48 << 20;
+/// Maximum ratio of memory for 16 times the events.
+const MAX_GROWTH: f64 = 1.25;
+/// Memory limit for explaining the largest trace, which has more than this on disk.
+const MEMORY_LIMIT_BYTES: u64 = 48 << 20;
 
 /// A disk so fast that there is much to record.
-const FAST: DiskSpec = DiskSpec {
+const FAST_DISK: DiskSpec = DiskSpec {
     model: &["--model", "fixed", "--flush", "100us", "--write", "20us", "--read", "20us"],
     ..EXT4
 };
 
-/// A trace to be explained.
 #[derive(Debug)]
 struct Subject {
     name: &'static str,
@@ -77,11 +76,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let limited = subjects
         .iter()
-        .filter(|subject| subject.bytes > MEMORY_BYTES)
+        .filter(|subject| subject.bytes > MEMORY_LIMIT_BYTES)
         .max_by_key(|subject| subject.bytes);
-    let limited = limited.map(|subject| (subject, explain(harness, subject, Some(MEMORY_BYTES))));
+    let limited =
+        limited.map(|subject| (subject, explain(harness, subject, Some(MEMORY_LIMIT_BYTES))));
     if let Some((subject, Ok(found))) = &limited {
-        keep(harness, subject, 0, Some(MEMORY_BYTES), found);
+        keep(harness, subject, 0, Some(MEMORY_LIMIT_BYTES), found);
     }
     Ok(page(&subjects, &all, limited, repeats))
 }
@@ -92,7 +92,7 @@ fn subject(name: &'static str, path: PathBuf, events: u64) -> Result<Subject, Ev
 
 /// Records 64 threads that create, write and sync files on a fast disk.
 fn record(harness: &Harness, seconds: f64) -> Result<Subject, EvaluateError> {
-    let disk = Disk::create(harness, &FAST)?;
+    let disk = Disk::create(harness, &FAST_DISK)?;
     let path = harness.path("recorded");
     let mut command = harness.luc(&["record", "--quiet", "--out"]);
     command.arg(&path).arg("--").arg(harness.luc_path());
@@ -163,7 +163,7 @@ fn page(
         targets.push(Target::at_least(
             format!("{}: events per second on one processor", subject.name),
             median(&figures.per_processor_s),
-            EVENTS_PER_S,
+            MIN_EVENTS_PER_S,
         ));
     }
     if let [small, _, large, ..] = all {
@@ -173,7 +173,7 @@ fn page(
         targets.push(Target::below(
             "peak memory for 16 times the events, over that for one times,",
             growth,
-            GROWTH,
+            MAX_GROWTH,
         ));
     }
     if let Some((subject, outcome)) = limited {
@@ -188,7 +188,7 @@ fn page(
             format!(
                 "a trace of {} MiB is explained by a process that may have {} MiB",
                 mib(subject.bytes),
-                mib(MEMORY_BYTES)
+                mib(MEMORY_LIMIT_BYTES)
             ),
             outcome.is_ok(),
             figure,

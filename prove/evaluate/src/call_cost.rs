@@ -1,5 +1,5 @@
-//! Part `call-cost`: what an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
-//! a lone caller, and the difference with and without the gate.
+//! Part `call-cost`: the cost of the gate for an fsync while it stands aside. The real fsync does nothing, a lone
+//! caller makes calls, and the page shows the difference with and without the gate.
 
 use luc_harness::report::{NOTATION, Page, Table, Target, spread};
 use luc_stats::{Side, interleave, median};
@@ -12,7 +12,7 @@ use super::progress::Progress;
 
 const CELL: &str = "cost of a call while the gate stands aside";
 const CALLS: u64 = 1_000_000;
-const MOST_NS: f64 = 1000.0;
+const MAX_COST_NS: f64 = 1000.0;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let pairs = harness.options.repeats.unwrap_or(6).max(2);
@@ -66,6 +66,6 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
              {NOTATION}"
         ),
         tables: vec![("Medians:".to_owned(), table)],
-        targets: vec![Target::below(format!("{CELL}, ns"), cost, MOST_NS)],
+        targets: vec![Target::below(format!("{CELL}, ns"), cost, MAX_COST_NS)],
     })
 }

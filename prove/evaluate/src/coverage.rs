@@ -9,8 +9,8 @@ use super::EvaluateError;
 use super::harness::Harness;
 use super::progress::Progress;
 
-/// What is near enough to 95 %.
-const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;
+/// Coverage that counts as 95 %.
+const COVERAGE_RANGE: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<_> =
@@ -34,10 +34,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ]);
         (least, most) = (least.min(found.share), most.max(found.share));
     }
-    let bounds = (WANTED.start() * 100.0, WANTED.end() * 100.0);
+    let bounds = (COVERAGE_RANGE.start() * 100.0, COVERAGE_RANGE.end() * 100.0);
     let target = Target::new(
         format!("intervals of 95 % cover between {} and {} %, in every case", bounds.0, bounds.1),
-        WANTED.contains(&least) && WANTED.contains(&most),
+        COVERAGE_RANGE.contains(&least) && COVERAGE_RANGE.contains(&most),
         format!("{:.2} to {:.2} %", least * 100.0, most * 100.0),
     );
     Ok(Page {

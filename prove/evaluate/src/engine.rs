@@ -1,4 +1,4 @@
-//! Part `engine`: what the engine of Filebench's files costs, beside loops of the same calls and fio, on tmpfs.
+//! Part `engine`: the cost of the engine of Filebench's files, beside loops of the same calls and fio, on tmpfs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,15 +16,15 @@ use super::harness::{Harness, figure, line, missing};
 use super::progress::Progress;
 use super::steal;
 
-/// A tmpfs wherever there is Linux.
+/// A tmpfs on every Linux.
 const TMPFS: &str = "/dev/shm";
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const THREADS: usize = 2;
-/// What the engine must do at least, per second, on two processors.
-const LEAST: f64 = 1.5e6;
+/// Minimum rate of the engine on two processors, calls per second.
+const MIN_CALLS_PER_S: f64 = 1.5e6;
 const LOOP: &str = include_str!("engine.c");
 
-/// Which call is made over and over.
+/// System call that is made over and over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Read,
@@ -66,8 +66,8 @@ impl Call {
         }
     }
 
-    /// The workload file: a file of its own for each thread, as in the loop and in fio. Two threads that read the
-    /// same page would wait for its reference count.
+    /// Returns the workload file. Each thread has a file of its own, as in the loop and in fio: two threads that read
+    /// one page would wait for its reference count.
     fn file(self) -> String {
         let flowop = match self {
             Self::Read => "flowop read name=op,fd=1,iosize=1,random,iters=1000000000",
@@ -99,8 +99,8 @@ impl Maker {
     }
 }
 
-/// A call, who made it, and how often per second, by repeat.
-type Runs = Vec<(Call, Maker, Vec<f64>)>;
+/// A call, the program that made it, and its calls per second by repeat.
+type CallRuns = Vec<(Call, Maker, Vec<f64>)>;
 
 struct Bench<'a> {
     harness: &'a Harness,
@@ -126,7 +126,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         seconds: harness.options.seconds.unwrap_or(3.0),
     };
     let no_fio = harness.execute(Command::new("fio").arg("--version"), &[0]).err();
-    let mut runs: Runs = Vec::new();
+    let mut runs: CallRuns = Vec::new();
     for call in Call::ALL.into_iter().filter(|call| harness.options.wants(call.name())) {
         let makers = call.makers().iter().copied();
         let makers = makers.filter(|&maker| maker != Maker::Fio || no_fio.is_none());
@@ -153,7 +153,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 impl Bench<'_> {
-    /// Calls per second, and the share of the processors' time that was stolen meanwhile.
+    /// Makes a run. Returns calls per second, and the share of the processors' time that was stolen meanwhile.
     fn once(
         &self,
         (call, maker, repeat): (Call, Maker, usize),
@@ -221,7 +221,7 @@ impl Bench<'_> {
     }
 }
 
-/// Calls per second, as the program says.
+/// Returns the calls per second in a program's output.
 fn rate(maker: Maker, said: &str) -> Result<f64, EvaluateError> {
     let json = || serde_json::from_str::<Value>(said).map_err(|_| missing("the rate"));
     match maker {
@@ -233,7 +233,7 @@ fn rate(maker: Maker, said: &str) -> Result<f64, EvaluateError> {
     }
 }
 
-fn page(runs: &Runs, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
+fn page(runs: &CallRuns, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
     let mut table = Table::new(&["call", "by", "million/s", "the engine over it"]);
     let mut targets = Vec::new();
     for (call, maker, rates) in runs {
@@ -244,7 +244,7 @@ fn page(runs: &Runs, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
         let over = paired_ratios(&engine, rates).unwrap_or_default();
         if *maker == Maker::Engine {
             let what = format!("{}: flowops per second on two processors", call.name());
-            targets.push(Target::at_least(what, median(rates), LEAST));
+            targets.push(Target::at_least(what, median(rates), MIN_CALLS_PER_S));
         } else if matches!(maker, Maker::ClockedLoop | Maker::Fio) {
             let what = format!("{}: the engine over the {}", call.name(), maker.name());
             targets.push(Target::at_least(what.replace("the fio", "fio"), median(&over), 1.0));

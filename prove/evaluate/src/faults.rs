@@ -1,5 +1,5 @@
-//! Part `faults`: whether a failed write reaches the program that asked, on this kernel and on distributions', and whether
-//! the trial finds the defect that it was made for.
+//! Part `faults`: whether a failed write reaches the program that asked for it, on this kernel and on distributions'
+//! kernels, and whether the trial finds a known defect.
 
 mod defect;
 mod guest;
@@ -11,15 +11,16 @@ use super::error::EvaluateError;
 use super::harness::{Harness, line, missing};
 use super::progress::Progress;
 
-/// Failed requests that all kernels together are to reach.
-const LEAST_FAILED: u64 = 1_000;
-/// The distribution's kernels: one in which ext4 gives EIO for every failure, one in which it gives the disk's own errno.
+/// Minimum number of failed requests on all kernels together.
+const MIN_FAILED_REQUESTS: u64 = 1_000;
+/// Versions of the distribution's kernels: one in which ext4 gives EIO for every failure, one in which it gives the
+/// disk's own errno.
 const GUESTS: [&str; 2] = ["6.1", "6.12"];
-/// By notifications of system calls, not the library.
+/// Options for notifications of system calls in place of the library.
 const NOTIFIED: [&str; 2] = ["--reach", "notify"];
-/// By the kernel module. It is for guests: this machine is not to fail by it.
+/// Options for the kernel module. It runs in guests alone, so that it cannot harm this machine.
 const MODULE: [&str; 2] = ["--level", "kernel"];
-/// The cell of the gate that had the defect.
+/// Name of the cell with the gate that had the defect.
 const DEFECT: &str = "the gate of commit 02e2902";
 const HEADS: [&str; 7] = [
     "where",
@@ -31,16 +32,16 @@ const HEADS: [&str; 7] = [
     "differences",
 ];
 
-/// Where trials are made, and what holds the calls.
+/// A place for trials, and the options that say what holds the calls.
 #[derive(Debug)]
 struct Cell {
     name: String,
-    place: Place,
+    place: CellPlace,
     words: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CellPlace {
     Here,
     /// A guest with a kernel of this version.
     Guest(&'static str),
@@ -50,40 +51,40 @@ enum Place {
 
 impl Cell {
     fn all() -> Vec<Self> {
-        let guests = GUESTS.map(|version| (format!("guest, {version}"), Place::Guest(version)));
-        let mut cells = vec![("this kernel".to_owned(), Place::Here)];
+        let guests = GUESTS.map(|version| (format!("guest, {version}"), CellPlace::Guest(version)));
+        let mut cells = vec![("this kernel".to_owned(), CellPlace::Here)];
         cells.extend(guests);
         let each = cells.into_iter().flat_map(|(name, place)| {
             let notified = (format!("{name}, notified"), place, &NOTIFIED[..]);
             let module = (format!("{name}, luc.ko"), place, &MODULE[..]);
-            let module = (place != Place::Here).then_some(module);
+            let module = (place != CellPlace::Here).then_some(module);
             [(name, place, &[][..]), notified].into_iter().chain(module)
         });
-        each.chain([(DEFECT.to_owned(), Place::Defect, &[][..])])
+        each.chain([(DEFECT.to_owned(), CellPlace::Defect, &[][..])])
             .map(|(name, place, words)| Self { name, place, words })
             .collect()
     }
 
-    /// The report of `luc faults`; why it cannot be had, if the defect's gate cannot.
+    /// Returns the report of `luc faults`, or the reason why the gate with the defect cannot be tried.
     fn report(&self, harness: &Harness) -> Result<Result<Value, String>, EvaluateError> {
         match self.place {
-            Place::Here => here(harness, self).map(Ok),
-            Place::Guest(version) => {
+            CellPlace::Here => here(harness, self).map(Ok),
+            CellPlace::Guest(version) => {
                 let has_module = self.words == MODULE;
                 guest::report(harness, version, self.words, has_module).map(Ok)
             }
-            Place::Defect => defect::report(harness),
+            CellPlace::Defect => defect::report(harness),
         }
     }
 }
 
-/// What the trials of a cell came to.
+/// Sums over the trials of a cell.
 #[derive(Debug, Default)]
 struct Sum {
     trials: u64,
     failed: u64,
     differences: u64,
-    /// Policies under which the gate held nothing.
+    /// Policies under which the gate held no call.
     idle: Vec<String>,
 }
 
@@ -93,7 +94,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, cells.len());
     let mut table = Table::new(&HEADS);
     let mut told =
-        Table::of_words(&["where", "Linux", "told by fsync otherwise than the disk answered"]);
+        Table::of_words(&["where", "Linux", "told by fsync changed_errnos than the disk answered"]);
     let (mut targets, mut all) = (Vec::new(), Sum::default());
     for cell in &cells {
         let name = &cell.name;
@@ -110,15 +111,15 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         };
         harness.keep(json!({ "cell": name, "faults": report }));
         let sum = rows(name, &report, &mut table)?;
-        if cell.words.is_empty() && cell.place != Place::Defect {
+        if cell.words.is_empty() && cell.place != CellPlace::Defect {
             told.row(vec![
                 name.clone(),
                 report["kernel"].as_str().unwrap_or_default().to_owned(),
-                otherwise(&report),
+                changed_errnos(&report),
             ]);
         }
         progress.step(&format!("{name}: {} differences", sum.differences));
-        if cell.place == Place::Defect {
+        if cell.place == CellPlace::Defect {
             targets.push(Target::new(
                 format!("{name}: differences are found"),
                 sum.differences > 0,
@@ -151,8 +152,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         all.failed += sum.failed;
     }
     targets.push(Target::new(
-        format!("at least {LEAST_FAILED} failed requests"),
-        all.failed >= LEAST_FAILED,
+        format!("at least {MIN_FAILED_REQUESTS} failed requests"),
+        all.failed >= MIN_FAILED_REQUESTS,
         format!("{}", all.failed),
     ));
     Ok(Page {
@@ -179,7 +180,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// The whole matrix on this machine.
+/// Runs the whole matrix on this machine.
 fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
     let words = [&["faults", "--json"], cell.words].concat();
     let report = harness.json(&words)?;
@@ -187,7 +188,7 @@ fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
     Ok(report)
 }
 
-/// Adds a row for each policy.
+/// Adds a row for each policy, and returns their sums.
 fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<Sum, EvaluateError> {
     let count = |value: &Value, key: &str| value[key].as_u64().ok_or_else(|| missing(key));
     let mut sum = Sum {
@@ -216,8 +217,8 @@ fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<Sum, EvaluateEr
     Ok(sum)
 }
 
-/// Errnos that the kernel itself turns into others.
-fn otherwise(report: &Value) -> String {
+/// Returns the errnos that the kernel itself turns into others.
+fn changed_errnos(report: &Value) -> String {
     let fields = report["reported"].as_object();
     let changed: Vec<String> = fields
         .into_iter()
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!((sum.trials, sum.failed, sum.differences), (4, 9, 1));
         assert_eq!(sum.idle, ["auto"]);
         assert!(!table.is_empty());
-        assert_eq!(otherwise(&report), "ENODATA as EIO");
+        assert_eq!(changed_errnos(&report), "ENODATA as EIO");
         assert!(rows("x", &json!({}), &mut table).is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! Part `kills`: whatever of a sweep, a run and their helpers is killed, the next command of `luc` leaves nothing changed.
+//! Part `kills`: whichever of a sweep, a run and their helpers are killed, the next command of `luc` restores
+//! everything.
 
 mod leftovers;
 pub(super) mod processes;
@@ -23,15 +24,15 @@ use super::error::EvaluateError;
 use super::harness::Harness;
 use super::progress::Progress;
 use processes::{ROLES, Role};
-use site::{NEXT, Site};
+use site::{NEXT_COMMANDS, Site};
 
 const KILLS: u64 = 1000;
-/// When something is killed after the start, ms: while the sweep clears up, makes disks, runs or writes.
-const WHEN_MS: std::ops::Range<u64> = 0..2000;
-/// Between SIGTERM and SIGKILL, where both are sent.
-const BOTH_MS: std::ops::Range<u64> = 0..60;
-/// How long what was not killed may go on before it is told to end.
-const REST_MS: std::ops::Range<u64> = 0..150;
+/// Range of the time from the start to a kill, ms: while the sweep clears up, makes disks, runs or writes.
+const KILL_DELAY_MS: std::ops::Range<u64> = 0..2000;
+/// Range of the time between SIGTERM and SIGKILL where both are sent, ms.
+const TERM_TO_KILL_MS: std::ops::Range<u64> = 0..60;
+/// Range of the time that survivors go on before they are told to end, ms.
+const SURVIVOR_MS: std::ops::Range<u64> = 0..150;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -52,27 +53,31 @@ impl How {
     }
 }
 
-/// What one kill came to.
+/// Result of one kill.
 #[derive(Debug)]
-struct Outcome {
+struct KillOutcome {
     how: How,
-    /// Those that were there, of those that were meant.
+    /// Roles of the killed processes. A role that was drawn may have no process.
     killed: Vec<Role>,
-    /// What the next command said that it restored or could not.
+    /// Output of the next command, which says what it restored or could not.
     said: String,
     left: Vec<String>,
-    /// Whether something did not end by SIGTERM.
+    /// Whether a process did not end by SIGTERM.
     hung: bool,
     run: Value,
 }
 
-fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome, EvaluateError> {
+fn kill(
+    site: &mut Site,
+    number: u64,
+    random: &mut ChaCha8Rng,
+) -> Result<KillOutcome, EvaluateError> {
     let began = Instant::now();
     site.start()?;
-    let after = Duration::from_millis(random.random_range(WHEN_MS));
+    let after = Duration::from_millis(random.random_range(KILL_DELAY_MS));
     thread::sleep(after);
     let how = How::ALL[random.random_range(0..How::ALL.len())];
-    let meant = meant(random);
+    let meant = draw_roles(random);
     let processes = site.processes();
     let mut victims: Vec<(Role, i32)> =
         processes.into_iter().filter(|(role, _)| meant.contains(role)).collect();
@@ -84,16 +89,16 @@ fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome
         send(Signal::TERM);
     }
     if how == How::Both {
-        thread::sleep(Duration::from_millis(random.random_range(BOTH_MS)));
+        thread::sleep(Duration::from_millis(random.random_range(TERM_TO_KILL_MS)));
     }
     if how != How::Term {
         send(Signal::KILL);
         processes::await_end(victims.iter().map(|&(_, pid)| pid));
     }
-    let rest = Duration::from_millis(random.random_range(REST_MS));
+    let rest = Duration::from_millis(random.random_range(SURVIVOR_MS));
     thread::sleep(rest);
     let hung = site.end();
-    let next = NEXT[random.random_range(0..NEXT.len())];
+    let next = NEXT_COMMANDS[random.random_range(0..NEXT_COMMANDS.len())];
     let said = site.next(next)?;
     let left = site.left_at_last();
     let cut = site.cut();
@@ -106,11 +111,11 @@ fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome
         "left": left, "cut": cut, "hung": hung, "took_ms": began.elapsed().as_millis() as u64,
     });
     site.reset(!left.is_empty())?;
-    Ok(Outcome { how, killed, said, left, hung, run })
+    Ok(KillOutcome { how, killed, said, left, hung, run })
 }
 
-/// A random subset, not empty.
-fn meant(random: &mut ChaCha8Rng) -> Vec<Role> {
+/// Draws a random subset that is not empty.
+fn draw_roles(random: &mut ChaCha8Rng) -> Vec<Role> {
     let chosen = random.random_range(1..1_u32 << ROLES.len());
     let is_chosen = |at: usize| chosen & (1 << at) != 0;
     (0..ROLES.len()).filter(|&at| is_chosen(at)).map(|at| ROLES[at]).collect()
@@ -154,13 +159,13 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcomes.values().for_each(|outcome| harness.keep(outcome.run.clone()));
     ended.into_iter().collect::<Result<(), _>>()?;
-    let outcomes: Vec<Outcome> = outcomes.into_values().collect();
+    let outcomes: Vec<KillOutcome> = outcomes.into_values().collect();
     let shared = leftovers::shared_memory(harness)?;
     Ok(page(&outcomes, &has, shared.as_deref()))
 }
 
-fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
-    let count = |is: &dyn Fn(&&Outcome) -> bool| outcomes.iter().filter(is).count().to_string();
+fn page(outcomes: &[KillOutcome], has: &str, shared: Option<&str>) -> Page {
+    let count = |is: &dyn Fn(&&KillOutcome) -> bool| outcomes.iter().filter(is).count().to_string();
     let mut by_signal =
         Table::new(&["signal", "kills", "restored by the next command", "with something left"]);
     for how in How::ALL {
@@ -208,9 +213,9 @@ fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
              module's settings. ({empty} of the {} kills met none of the processes that were drawn. In the trees, \
              {cut} settings were found empty and are not counted: a write that is killed between emptying a file and filling \
              it does that, and settings of the kernel are not files.) A kill took {:.1} s in the median.",
-            WHEN_MS.start,
-            WHEN_MS.end,
-            NEXT.map(|words| words.join(" ")).join("`, `"),
+            KILL_DELAY_MS.start,
+            KILL_DELAY_MS.end,
+            NEXT_COMMANDS.map(|words| words.join(" ")).join("`, `"),
             outcomes.len(),
             luc_stats::median(&took).unwrap_or(0.0) / 1e3,
         ),

@@ -1,11 +1,12 @@
-//! The evaluation: drives the `luc` program as a user would and compares what it does with its
-//! targets.
+//! The evaluation: drives the `luc` program as a user would, and compares the results with its targets.
 //!
 //! `parts` is the table of all parts. A part that compares settings is a plan and claims in `prove/plans`, which
 //! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
-//! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
-//! turns figures into a page. The first two are in `luc-harness`; tasks that share a disk are in
-//! `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in `luc-evaluate-fleet-clocks`.
+//! with the targets.
+//!
+//! `luc-harness` runs programs, makes disks and formats pages; `rounds` runs settings in a random order. Tasks that
+//! share a disk are in `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in
+//! `luc-evaluate-fleet-clocks`.
 
 mod analysis;
 mod call_cost;
@@ -49,13 +50,13 @@ use harness::Harness;
 use parts::Made;
 pub use parts::{PARTS, Part};
 
-/// What a part came to.
+/// Result of a part.
 #[derive(Debug, Clone)]
 pub struct Verdict {
     pub page: PathBuf,
-    /// Targets met and not met, one line each.
+    /// All targets with their verdicts, one line each.
     pub targets: Vec<String>,
-    /// Whether all were met.
+    /// Whether no target was missed.
     pub met: bool,
 }
 
@@ -124,7 +125,7 @@ fn here(
     write_page(part, &page, &machine, options)
 }
 
-/// Writes a part's page; `machine` is the sentence on the machine.
+/// Writes a part's page. `machine` is the sentence on the machine.
 fn write_page(
     part: Part,
     page: &Page,

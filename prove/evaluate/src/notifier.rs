@@ -1,5 +1,5 @@
-//! Part `notifier`: static programs and Go programs whose calls are notified, beside the library in a dynamic build of
-//! the same program, and what notifications cost where nothing can be gained.
+//! Part `notifier`: static programs and Go programs whose calls are notified, beside a dynamic build of the same
+//! program with the library. Also the cost of notifications where nothing can be gained.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,20 +18,20 @@ use super::harness::{Harness, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::steal;
 
-/// Callers that create files.
+/// Number of callers that create files.
 const CALLERS: &str = "16";
-/// The least rate of notified callers, of the library's.
-const LEAST_RATIO: f64 = 0.95;
-/// The most that a lone caller loses whose fsync takes 1 ms, in percent.
-const MOST_LOST_PERCENT: f64 = 2.0;
+/// Minimum ratio of the rate with notifications to that with the library.
+const MIN_RATIO: f64 = 0.95;
+/// Maximum loss of a lone caller whose fsync takes 1 ms, percent.
+const MAX_LOST_PERCENT: f64 = 2.0;
 
-/// How often a lone caller appends a record and fsyncs it on the disk of its setting, stock.
+/// Rate at which a lone caller should append and fsync records on its disk without luc.
 const LONE_PER_S: f64 = 1000.0;
-/// How long each disk is tried for that.
+/// Seconds for which each disk is tried.
 const TRIED_SECONDS: &str = "1";
 
-/// Disks on one of which an fsync of an appended record takes about 1 ms: two flushes, the requests of data, log and
-/// commit block, and what emulating each of them adds, which depends on the machine.
+/// Disks on one of which an fsync of an appended record takes about 1 ms. It consists of two flushes, the requests of
+/// data, log and commit block, and the emulation's overhead, which depends on the machine.
 const ABOUT_1MS: [DiskSpec; 5] = [
     flushing(&["--model", "fixed", "--flush", "150us", "--write", "20us", "--read", "20us"]),
     flushing(&["--model", "fixed", "--flush", "200us", "--write", "20us", "--read", "20us"]),
@@ -44,19 +44,19 @@ const fn flushing(model: &'static [&'static str]) -> DiskSpec {
     DiskSpec { model, ..EXT4 }
 }
 
-/// Who calls, and what brings the calls together.
+/// The calling program, and what brings its calls together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Setting {
     StaticStock,
     DynamicLibrary,
-    /// Recorded, as `luc run` does by itself as root, if not told otherwise.
+    /// Recorded, as `luc run` does by default for root.
     DynamicRecorded,
     StaticNotified,
     StaticRecorded,
-    /// By a luc that may not have real-time priority, as for users without rights.
+    /// Under a luc that may not have real-time priority, as for users without rights.
     StaticOrdinary,
     GoStock,
-    /// Its fsync is the C library's, by cgo: so the library can hold it.
+    /// A program whose fsync is the C library's, by cgo, so that the library can hold it.
     CgoLibrary,
     GoNotified,
     GoOrdinary,
@@ -118,7 +118,7 @@ impl Setting {
         matches!(self, DynamicRecorded | StaticRecorded)
     }
 
-    /// What luc is started by.
+    /// Returns the words that start luc.
     fn launcher(self) -> &'static [&'static str] {
         match self {
             StaticOrdinary | GoOrdinary => {
@@ -128,7 +128,7 @@ impl Setting {
         }
     }
 
-    /// The same program without luc.
+    /// Returns the setting of the same program without luc.
     fn stock(self) -> Option<Self> {
         match self {
             StaticStock | GoStock | LoneStock => None,
@@ -141,11 +141,10 @@ impl Setting {
     }
 }
 
-/// The builds of the program.
 struct Programs {
     dynamic: PathBuf,
     of_static: PathBuf,
-    /// `None` where Go is not installed.
+    /// `None` if Go is not installed.
     go: Option<PathBuf>,
     cgo: Option<PathBuf>,
 }
@@ -171,12 +170,12 @@ impl Programs {
     }
 }
 
-/// How a Go program synchronizes a file: the source, and `CGO_ENABLED`.
+/// Source of a Go program's file synchronization, and the value of `CGO_ENABLED`.
 type GoSync = (&'static str, &'static str);
 const PLAIN_SYNC: GoSync = (include_str!("notifier/sync.go"), "0");
 const CGO_SYNC: GoSync = (include_str!("notifier/sync_cgo.go"), "1");
 
-/// A build of the Go program; `None` where Go is not installed.
+/// Builds the Go program; `None` if Go is not installed.
 fn build_go(
     harness: &Harness,
     name: &str,
@@ -198,10 +197,10 @@ fn build_go(
     Ok(Some(program))
 }
 
-struct Run {
+struct NotifierRun {
     setting: Setting,
     per_s: f64,
-    /// Calls that went through rounds, of all.
+    /// Share of all calls that went through rounds.
     gated_share: Option<f64>,
 }
 
@@ -232,7 +231,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(harness, &runs, &programs, (repeats, seconds)))
 }
 
-/// Of [`ABOUT_1MS`] the disk on which an fsync comes closest to that, without luc.
+/// Returns the disk of [`ABOUT_1MS`] on which an fsync without luc is closest to 1 ms.
 fn disk_of_1ms(harness: &Harness, programs: &Programs) -> Result<DiskSpec, EvaluateError> {
     let mut closest = (f64::INFINITY, EXT4);
     for spec in ABOUT_1MS {
@@ -249,20 +248,20 @@ fn disk_of_1ms(harness: &Harness, programs: &Programs) -> Result<DiskSpec, Evalu
     Ok(closest.1)
 }
 
-/// Runs a program, which says how many calls it made in a second.
+/// Runs a program that prints its calls per second.
 fn rate(harness: &Harness, command: &mut Command) -> Result<f64, EvaluateError> {
     let output = harness.execute(command, &[0])?.stdout;
     output.trim().parse().map_err(|_| missing("the rate"))
 }
 
-/// A run, and the share of the processors' time that was stolen during it.
+/// Makes a run, and returns the share of the processors' time that was stolen during it.
 fn once(
     harness: &Harness,
     disk: &Disk<'_>,
     programs: &Programs,
     (setting, repeat, seconds): (Setting, usize, f64),
     may_repeat: bool,
-) -> Result<(Run, f64), EvaluateError> {
+) -> Result<(NotifierRun, f64), EvaluateError> {
     let program = programs.of(setting).ok_or_else(|| missing("the program"))?;
     let report = harness.path("run.json");
     let mut command = match setting.reach() {
@@ -302,13 +301,13 @@ fn once(
         "stolen_share": stolen_share,
         "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
-    let run = Run { setting, per_s, gated_share };
+    let run = NotifierRun { setting, per_s, gated_share };
     Ok((run, stolen_share))
 }
 
 fn page(
     harness: &Harness,
-    runs: &[Run],
+    runs: &[NotifierRun],
     programs: &Programs,
     (repeats, seconds): (usize, f64),
 ) -> Page {
@@ -361,13 +360,13 @@ fn page(
         targets.push(Target::at_least(
             format!("{}, {CALLERS} callers: rate over the library's", setting.name()),
             over(setting, DynamicLibrary).map(|ratio| ratio.ratio),
-            LEAST_RATIO,
+            MIN_RATIO,
         ));
     }
     targets.push(Target::below(
         "standing aside at fsyncs of 1 ms: rate lost, %",
         lost_percent,
-        MOST_LOST_PERCENT,
+        MAX_LOST_PERCENT,
     ));
     let lone_ms = median(&rates(LoneStock)).map_or(0.0, |per_s| 1e3 / per_s);
     let without_go = match &programs.go {

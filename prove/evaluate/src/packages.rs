@@ -1,5 +1,5 @@
-//! Part `packages`: the packages in `dist` in a fresh root: what they leave, and how long the first minutes take. Works
-//! from the root of the sources, by `scripts/packages-test.sh`.
+//! Part `packages`: installs the packages in `dist` in a fresh root, and checks what they leave and how long the first
+//! minutes take. Runs in the root of the sources, by `scripts/packages-test.sh`.
 
 use std::env;
 use std::fs;
@@ -14,10 +14,10 @@ use super::error::EvaluateError;
 use super::harness::{Harness, missing};
 
 const SCRIPT: &str = "scripts/packages-test.sh";
-/// How often the first minutes are timed.
+/// Number of times that the first minutes are timed.
 const RUNS: usize = 5;
-/// From nothing to the demo's last line, seconds.
-const FIRST_MOST_S: f64 = 120.0;
+/// Maximum time from nothing to the demo's last line, seconds.
+const MAX_FIRST_MINUTES_S: f64 = 120.0;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let runs = harness.options.repeats.unwrap_or(RUNS);
@@ -35,7 +35,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     page(&figures).ok_or_else(|| missing("figures of the first minutes"))
 }
 
-/// The page of what was measured.
+/// Makes the page of the measured figures; `None` if a figure is missing.
 fn page(figures: &Value) -> Option<Page> {
     let first = figures["first"].as_array()?;
     let times =
@@ -91,7 +91,7 @@ fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
         Target::below(
             "from nothing to the last line of luc demo, the slowest run, s",
             worst,
-            FIRST_MOST_S,
+            MAX_FIRST_MINUTES_S,
         ),
         Target::new(
             "each demo ends, and its power cuts lose nothing",
@@ -102,27 +102,27 @@ fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
                 gains(figures).as_deref().map_or("-".to_owned(), spread)
             ),
         ),
-        nothing("nothing is left after remove and after purge", life.len(), &left),
-        nothing("lintian says nothing", 1, &strings(&figures["lintian"])),
+        no_findings("nothing is left after remove and after purge", life.len(), &left),
+        no_findings("lintian says nothing", 1, &strings(&figures["lintian"])),
     ];
     if !figures["rpmlint"].is_null() {
         let said = strings(&figures["rpmlint"]);
-        targets.push(nothing("rpmlint says nothing", 1, &said));
+        targets.push(no_findings("rpmlint says nothing", 1, &said));
         let left = strings(&figures["rpm_left"]);
-        targets.push(nothing("rpm leaves nothing when it erases", 1, &left));
+        targets.push(no_findings("rpm leaves nothing when it erases", 1, &left));
     }
     targets
 }
 
-/// How many times as many files per second each demo created with luc.
+/// Returns each demo's ratio of files per second with luc to those without.
 fn gains(figures: &Value) -> Option<Vec<f64>> {
     let runs = figures["first"].as_array()?;
     let gains: Option<Vec<f64>> = runs.iter().map(|run| run["demo"]["ratio"].as_f64()).collect();
     gains.filter(|gains| median(gains).is_some())
 }
 
-/// That of so many checks none has found anything.
-fn nothing(what: &str, checks: usize, found: &[&str]) -> Target {
+/// Makes the target that none of `checks` checks has found anything.
+fn no_findings(what: &str, checks: usize, found: &[&str]) -> Target {
     let figure = match found {
         [] => "nothing".to_owned(),
         [first, ..] => format!("{} lines: {first}", found.len()),

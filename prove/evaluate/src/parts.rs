@@ -1,4 +1,4 @@
-//! The parts of the evaluation: the one table of them.
+//! The table of all parts of the evaluation.
 
 use luc_evaluate_fleet as fleet;
 use luc_evaluate_fleet_clocks as fleet_clocks;
@@ -21,18 +21,18 @@ pub struct Part {
     pub(super) made: Made,
 }
 
-/// How a part is made.
+/// Way in which a part is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made {
-    /// Measured on this machine, as root; the runs are the harness's.
+    /// Measured on this machine, as root. The harness keeps the runs.
     Here(fn(&Harness) -> Result<Page, EvaluateError>),
-    /// A sweep and claims about it.
+    /// A sweep, and claims about it.
     Planned(Planned),
 }
 
 use Made::{Here, Planned as ByPlan};
 
-/// All parts, in the order in which they are run.
+/// All parts, in the order in which they run.
 #[rustfmt::skip]
 pub const PARTS: [Part; 62] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
@@ -104,19 +104,19 @@ const fn part(name: &'static str, about: &'static str, made: Made) -> Part {
 }
 
 impl Part {
-    /// Its name: of the files, and after `make evaluate-`.
+    /// Name of its files, and of its target `make evaluate-NAME`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether it is a plan and claims.
+    /// Whether the part is a plan with claims.
     #[must_use]
     pub fn is_plan(&self) -> bool {
         matches!(self.made, ByPlan(_))
     }
 
-    /// The part of a name.
+    /// Returns the part of a name.
     ///
     /// # Errors
     /// The names that there are.
@@ -125,7 +125,7 @@ impl Part {
         found.ok_or_else(|| format!("the parts are {}", PARTS.map(|part| part.name).join(", ")))
     }
 
-    /// All parts and what they are about, a line each, for a help text.
+    /// Lists all parts with their descriptions, a line each, for a help text.
     #[must_use]
     pub fn list() -> String {
         let lines = PARTS.map(|Part { name, about, .. }| format!("  {name:<21}{about}"));

@@ -1,5 +1,5 @@
-//! Part `personalities`: Filebench's personalities, each run for a minute, against the parameters that Filebench gives
-//! them.
+//! Part `personalities`: runs each of Filebench's personalities for a minute, and compares it with the parameters that
+//! Filebench gives it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -23,19 +23,20 @@ use super::progress::Progress;
 
 mod growth;
 
-/// How long each is run.
-const SECONDS: f64 = 60.0;
-/// Filesets of the original that take more than this are made with the small variables.
+/// Time that each personality runs.
+const RUN_SECONDS: f64 = 60.0;
+/// Filesets that take more than this are made smaller by their variables.
 const ROOM_BYTES: u64 = 8 << 30;
-/// Personalities that need more names than the original's to last: Filebench does not delete a file that somebody has
-/// open, and so loses a name each time that all others pass by a thread that waits, for a processor or the disk, with a
-/// file open.
+/// Personalities that need more names than the original's to last.
+///
+/// Filebench does not delete an open file. So it loses a name each time that all others overtake a thread that waits
+/// for a processor or the disk with an open file.
 const MORE_NAMES: &[(&str, &[&str])] =
     &[("compflow_demo", &["nfiles=7000"]), ("webproxy", &["nfiles=50000"])];
-/// Of `/proc/sys/kernel/randomize_va_space`: addresses of stack, libraries and heap are random.
+/// Value of `/proc/sys/kernel/randomize_va_space` with random addresses of stack, libraries and heap.
 const ASLR: &str = "2";
 
-/// What `luc bench filebench --json` says of a run.
+/// Output of `luc bench filebench --json`.
 #[derive(Debug, Default, Deserialize)]
 struct Said {
     measured_s: f64,
@@ -57,18 +58,18 @@ struct Moved {
 }
 
 #[derive(Debug)]
-struct Run {
+struct PersonalityRun {
     stock: &'static Stock,
     set: &'static [&'static str],
     threads: usize,
     command: String,
-    /// Nothing where it failed.
+    /// Empty if the run failed.
     said: Said,
     failure: Option<String>,
     verdict: Verdict,
 }
 
-/// What the threads that make runs share.
+/// State that the threads that make runs share.
 struct Bench {
     luc: PathBuf,
     directory: PathBuf,
@@ -85,14 +86,14 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let bench = Bench {
         luc: harness.luc_path().to_owned(),
         directory: scratch.path().to_owned(),
-        seconds: harness.options.seconds.unwrap_or(SECONDS),
+        seconds: harness.options.seconds.unwrap_or(RUN_SECONDS),
         seed: harness.options.seed,
     };
     let wanted: Vec<&'static Stock> =
         STOCKS.iter().filter(|stock| harness.options.wants(stock.name)).collect();
     let mut progress = Progress::new(harness.part, wanted.len());
     let mut runs = Vec::new();
-    bench.all(&wanted, harness.options.jobs, &mut |run: Run| {
+    bench.all(&wanted, harness.options.jobs, &mut |run: PersonalityRun| {
         progress.step(&format!(
             "{}: {} flowops/s{}",
             run.stock.name,
@@ -126,12 +127,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 impl Bench {
-    /// Runs all, `jobs` at a time.
+    /// Runs all personalities, `jobs` at a time.
     fn all(
         &self,
         wanted: &[&'static Stock],
         jobs: usize,
-        made: &mut dyn FnMut(Run),
+        made: &mut dyn FnMut(PersonalityRun),
     ) -> Result<(), EvaluateError> {
         let next = AtomicUsize::new(0);
         let failed = Mutex::new(false);
@@ -158,7 +159,7 @@ impl Bench {
         })
     }
 
-    fn one(&self, stock: &'static Stock, job: usize) -> Result<Run, EvaluateError> {
+    fn one(&self, stock: &'static Stock, job: usize) -> Result<PersonalityRun, EvaluateError> {
         let broken = |error: luc_filebench::FilebenchError| EvaluateError::Missing {
             what: format!("the personality {} ({error})", stock.name),
         };
@@ -211,7 +212,7 @@ impl Bench {
             None => stock.judge(&workload, is_small, &counted),
         };
         verdict.wrong.extend(stock.differences(&whole));
-        Ok(Run {
+        Ok(PersonalityRun {
             stock,
             set,
             threads: workload.threads(),
@@ -249,7 +250,7 @@ impl Bench {
     }
 }
 
-fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
+fn page(runs: &[PersonalityRun], wanted: usize, aslr: &str, seconds: f64) -> Page {
     let mut table = Table::new(&[
         "personality",
         "threads",
@@ -262,7 +263,7 @@ fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
         "not as in the reference",
     ]);
     let (mut ended, mut good, mut flowops, mut sized) = (0, 0, 0, 0);
-    for Run { stock, set, threads, said, failure, verdict, .. } in runs {
+    for PersonalityRun { stock, set, threads, said, failure, verdict, .. } in runs {
         ended += usize::from(failure.is_none());
         good += usize::from(failure.is_none() && verdict.wrong.is_empty());
         flowops += verdict.flowops;

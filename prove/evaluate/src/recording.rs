@@ -1,4 +1,5 @@
-//! Part `recording`: what a program loses while it is recorded, beside bpftrace doing a part of the same.
+//! Part `recording`: the throughput that a program loses while it is recorded, beside bpftrace doing a part of the
+//! same.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use super::steal;
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;
-/// Not counted at the beginning: system calls are looked at during the first second of any recording.
+/// Time at the beginning that is not counted: during the first second of any recording system calls are looked at.
 const WARMUP_S: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Cell {
         }
     }
 
-    /// What its throughput is of.
+    /// Key of its throughput in the program's output.
     fn figure(self) -> &'static str {
         match self {
             Self::Fsyncs => "creations_per_second",
@@ -60,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// The command whose throughput is measured.
+    /// Returns the command whose throughput is measured.
     fn words(self, harness: &Harness, disk: &Path, work: u64, seconds: f64) -> Vec<String> {
         let words = match self {
             Self::Fsyncs => format!(
@@ -78,7 +79,7 @@ impl Cell {
     }
 }
 
-/// What it runs under.
+/// Recorder that a program runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setting {
     Unrecorded,
@@ -99,7 +100,7 @@ impl Setting {
         }
     }
 
-    /// The least share of the unrecorded throughput.
+    /// Minimum share of the unrecorded throughput.
     fn target(self) -> Option<f64> {
         match self {
             Self::Events => Some(0.98),
@@ -110,7 +111,7 @@ impl Setting {
 }
 
 #[derive(Debug)]
-struct Run {
+struct ThroughputRun {
     cell: Cell,
     setting: Setting,
     throughput: f64,
@@ -165,7 +166,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&cells, &rounds, rival.err(), (repeats, seconds)))
 }
 
-/// The work between two switches, found once and unrecorded: with it all settings do the same.
+/// Finds the work between two switches, once and unrecorded, so that all settings do the same.
 fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
     let mut command = std::process::Command::new(&harness.options.myself);
     command.args(["switches", "--seconds", "0.5", "--calibrate"]);
@@ -176,7 +177,7 @@ fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
     done["work"].as_u64().ok_or_else(|| missing("work"))
 }
 
-/// A run, and the share of the processors' time that was stolen during it.
+/// Makes a run, and returns the share of the processors' time that was stolen during it.
 fn once(
     harness: &Harness,
     disk: &Disk<'_>,
@@ -184,7 +185,7 @@ fn once(
     words: &[String],
     rival: Option<&Rival>,
     may_repeat: bool,
-) -> Result<(Run, f64), EvaluateError> {
+) -> Result<(ThroughputRun, f64), EvaluateError> {
     let trace = harness.path("trace");
     let mut all: Vec<String> = match setting {
         Setting::Unrecorded | Setting::Rival => Vec::new(),
@@ -219,7 +220,7 @@ fn once(
         let length_ns = figure(&report["trace"], "end_ns")? - begin_ns;
         trace_bytes_per_s = Some(bytes as f64 / (length_ns / 1e9).max(1e-9));
     }
-    let run = Run {
+    let run = ThroughputRun {
         cell,
         setting,
         throughput: figure(&done, cell.figure())?,
@@ -245,7 +246,7 @@ fn once(
 
 fn page(
     cells: &[Cell],
-    rounds: &[Vec<Run>],
+    rounds: &[Vec<ThroughputRun>],
     no_rival: Option<String>,
     (repeats, seconds): (usize, f64),
 ) -> Page {
@@ -259,10 +260,10 @@ fn page(
     ]);
     let mut targets = Vec::new();
     for &cell in cells {
-        let rounds: Vec<&Vec<Run>> = (rounds.iter())
+        let rounds: Vec<&Vec<ThroughputRun>> = (rounds.iter())
             .filter(|round| round.first().is_some_and(|run| run.cell == cell))
             .collect();
-        let figures = |setting: Setting, of: &dyn Fn(&Run) -> Option<f64>| -> Vec<f64> {
+        let figures = |setting: Setting, of: &dyn Fn(&ThroughputRun) -> Option<f64>| -> Vec<f64> {
             let runs = rounds.iter().copied().flatten();
             runs.filter(|run| run.setting == setting).filter_map(of).collect()
         };

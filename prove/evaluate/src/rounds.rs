@@ -1,4 +1,4 @@
-//! Runs of `luc bench` alone, with the gate and recorded, all settings in random order within each repeat.
+//! BenchRuns of `luc bench` alone, with the gate and recorded, with all settings in random order within each repeat.
 
 use std::fs;
 use std::path::Path;
@@ -14,33 +14,32 @@ use super::harness::{Harness, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::steal;
 
-/// What is run again and again.
+/// A command that is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Job {
-    /// Its row: `16 threads`.
+    /// Row in the table: `16 threads`.
     pub(super) cell: String,
-    /// Its column: `stock`, `gate`.
+    /// Column in the table: `stock`, `gate`.
     pub(super) setting: &'static str,
-    /// The disk it runs on; jobs of equal specifications share one.
+    /// Disk of the run. Jobs of equal specifications share one.
     pub(super) disk: DiskSpec,
-    /// The words after `luc bench`, without the directory.
+    /// Words after `luc bench`, without the directory.
     pub(super) words: Vec<String>,
-    /// What it runs under.
     pub(super) under: Under,
 }
 
-/// What a job runs under.
+/// Command of luc that a job runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Under {
     Bare,
-    /// `luc run --policy auto`.
+    /// Under `luc run --policy auto`.
     Gate,
-    /// `luc record`; the trace is explained and removed.
+    /// Under `luc record`. The trace is explained and removed.
     Recorder,
 }
 
 impl Under {
-    /// The words of `luc` before `--` and the command, if there are any; `file` is what they write.
+    /// Returns the words of `luc` before `--` and the command. They write to `file`.
     fn words(self, file: &Path) -> Vec<String> {
         let words: &[&str] = match self {
             Self::Bare => return Vec::new(),
@@ -53,35 +52,39 @@ impl Under {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Run {
+pub(super) struct BenchRun {
     cell: String,
     setting: &'static str,
-    /// What `luc bench` reported.
+    /// Output of `luc bench`.
     pub(super) bench: Value,
-    /// What `luc explain` said of the disk's file system; null unless recorded.
+    /// Output of `luc explain` on the disk's file system; null unless recorded.
     pub(super) explained: Value,
-    /// Share of the processors' time that the hypervisor took during it.
+    /// Share of the processors' time that the hypervisor took during the run.
     stolen_share: f64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Runs(Vec<Run>);
+pub(super) struct BenchRuns(Vec<BenchRun>);
 
-impl Runs {
-    /// A figure of each run of a cell's setting; runs without it are left out.
+impl BenchRuns {
+    /// Returns a figure of each run of a cell's setting. BenchRuns without it are left out.
     pub(super) fn figures(
         &self,
         cell: &str,
         setting: &str,
-        of: impl Fn(&Run) -> Option<f64>,
+        of: impl Fn(&BenchRun) -> Option<f64>,
     ) -> Vec<f64> {
-        let of_both = |run: &&Run| run.cell == cell && run.setting == setting;
+        let of_both = |run: &&BenchRun| run.cell == cell && run.setting == setting;
         self.0.iter().filter(of_both).filter_map(of).collect()
     }
 }
 
-/// Runs all jobs `repeats` times, on fresh disks each time.
-pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
+/// BenchRuns all jobs `repeats` times, on fresh disks each time.
+pub(super) fn run(
+    harness: &Harness,
+    jobs: &[Job],
+    repeats: usize,
+) -> Result<BenchRuns, EvaluateError> {
     let jobs: Vec<&Job> = jobs.iter().filter(|job| harness.options.wants(&job.cell)).collect();
     if jobs.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
@@ -89,7 +92,7 @@ pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Run
     }
     harness.keep_processors_awake()?;
     let mut progress = Progress::new(harness.part, jobs.len() * repeats);
-    let mut runs = Runs::default();
+    let mut runs = BenchRuns::default();
     for repeat in 0..repeats {
         let mut order = jobs.clone();
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
@@ -118,7 +121,7 @@ fn once(
     job: &Job,
     repeat: usize,
     may_repeat: bool,
-) -> Result<Run, EvaluateError> {
+) -> Result<BenchRun, EvaluateError> {
     // What `luc run` or `luc record` writes.
     let file = harness.path("written");
     let mut words = job.under.words(&file);
@@ -159,10 +162,10 @@ fn once(
         "gate": gate,
         "explained": kept(&explained),
     }));
-    Ok(Run { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
+    Ok(BenchRun { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
 }
 
-/// What `luc explain` says of a disk's file system; removes the trace.
+/// Explains a trace, removes it, and returns the part on the disk's file system.
 pub(super) fn explain(
     harness: &Harness,
     disk: &Disk<'_>,
@@ -179,7 +182,7 @@ pub(super) fn explain(
     found.cloned().ok_or_else(|| missing("the disk's file system in the explanation"))
 }
 
-/// What of an explanation goes into the raw data: the figures that pages are made of, without distributions.
+/// Returns the part of an explanation that goes into the raw data: the figures of the pages, without distributions.
 fn kept(explained: &Value) -> Value {
     if explained.is_null() {
         return Value::Null;
@@ -201,8 +204,8 @@ fn kept(explained: &Value) -> Value {
     })
 }
 
-/// Mean latency of the operations named, in ms, weighted by their counts.
-pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
+/// Returns the mean latency of the named operations in ms, weighted by their counts.
+pub(super) fn mean_ms(run: &BenchRun, operations: &[&str]) -> Option<f64> {
     let rows = run.bench["operations"].as_array().into_iter().flatten();
     let wanted = |name: &Value| name.as_str().is_some_and(|name| operations.contains(&name));
     let rows = rows.filter(|row| wanted(&row["operation"]));
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn figures_of_several_operations() {
-        let run = Run {
+        let run = BenchRun {
             cell: "c".to_owned(),
             setting: "gate",
             bench: json!({

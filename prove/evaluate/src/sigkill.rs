@@ -1,5 +1,4 @@
-//! Part `sigkill`: workers that share the gate's rounds are killed at random; nobody waits for the
-//! dead.
+//! Part `sigkill`: workers that share the gate's rounds are killed at random. Nobody waits for the dead.
 
 mod crowd;
 pub(super) mod notified;
@@ -24,30 +23,30 @@ use super::progress::Progress;
 
 const WORKERS: usize = 8;
 const KILLS: u64 = 100;
-/// The gate's longest wait by design, ms.
+/// Maximum wait in the gate by design, ms.
 const DEADLINE_MS: f64 = 20.0;
-/// Four commits of 13 ms (two flushes of 6 ms and their writes): one that is under way, one's own,
-/// and as many again for a caller that a kill throws back.
+/// Time of four commits of 13 ms (two flushes of 6 ms and their writes): one under way, one's own, and as many again
+/// for a caller that a kill throws back.
 const COMMITS_MS: f64 = 52.0;
-/// What the scheduler may add on a busy machine, ms.
+/// Delay that the scheduler may add on a busy machine, ms.
 const SLACK_MS: f64 = 30.0;
-/// Before the first kill: time to learn and to engage.
-const SETTLE: Duration = Duration::from_secs(3);
+/// Time before the first kill, to learn and to engage.
+const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 pub struct Orders {
     /// `caller`, the program of the workers.
     pub caller: PathBuf,
     pub directory: PathBuf,
-    /// How often one is killed.
+    /// Number of kills.
     pub kills: u64,
-    /// A call that takes longer is slow.
+    /// Calls that take longer are slow.
     pub limit_ms: f64,
-    /// Seed of the victims.
+    /// Seed of the choice of victims.
     pub seed: u64,
 }
 
-/// A worker and the file that it counts in.
+/// A worker, and the file that it counts in.
 struct Worker {
     child: Child,
     name: String,
@@ -64,7 +63,7 @@ impl Worker {
         Ok(Self { child, name })
     }
 
-    /// Kills it and reads its calls and slow calls.
+    /// Kills the worker, and returns its calls and slow calls.
     fn end(&mut self, directory: &Path) -> Result<(u64, u64), EvaluateError> {
         let died = self.child.try_wait().ok().flatten();
         let _ = self.child.kill();
@@ -89,14 +88,14 @@ impl Drop for Worker {
     }
 }
 
-/// `calls slow`; a worker that was killed before its first call has counted nothing.
+/// Parses `calls slow`. A worker that was killed before its first call has counted nothing.
 fn counts(text: &str) -> (u64, u64) {
     let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Runs the workers, kills one after the other, and says what they counted. A process of its own,
-/// so that all workers run under one `luc run`.
+/// Runs the workers, kills one after the other, and returns their counts. It is a process of its own, so that all
+/// workers run under one `luc run`.
 ///
 /// # Errors
 /// [`EvaluateError`]: a worker could not be started, or ended by itself.
@@ -104,7 +103,7 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     let mut random = random::stream(orders.seed, 0);
     let mut workers =
         (0..WORKERS).map(|number| Worker::start(orders, number)).collect::<Result<Vec<_>, _>>()?;
-    thread::sleep(SETTLE);
+    thread::sleep(SETTLE_TIME);
     let mut ended = Vec::new();
     for kill in 0..orders.kills as usize {
         if interrupt::interrupted() {
@@ -202,8 +201,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// What the workers and the gate left behind. Shared files that another run of this user is using
-/// are not left.
+/// Returns what the workers and the gate left behind. Shared files that another run of this user is using do not count.
 fn left(caller: &Path) -> Option<String> {
     let running = fs::read_dir("/proc").ok().into_iter().flatten().flatten();
     let strays = running

@@ -1,4 +1,4 @@
-//! Part `sweep-kills`: a sweep that is killed at random goes on, and ends with the same repeats as one that was not.
+//! Part `sweep-kills`: a sweep that is killed at random goes on, and ends with the same repeats as an undisturbed one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use super::harness::{Harness, missing};
 use super::progress::Progress;
 
 const KILLS: u64 = 10;
-/// When a sweep is killed after its start, ms: while it clears up, makes disks, runs or writes.
-const WHEN_MS: std::ops::Range<u64> = 100..4000;
-const LOOK: Duration = Duration::from_millis(20);
-/// How long the cleanup process may take to clear up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Range of the time from a sweep's start to its kill, ms: while it clears up, makes disks, runs or writes.
+const KILL_DELAY_MS: std::ops::Range<u64> = 100..4000;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Time that the cleanup process may take.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Built-in workload and a command, two file systems: 48 repeats.
+/// Plan of 48 repeats: a built-in workload and a command, two file systems.
 const PLAN: &str = r#"
 threads = [1, 4]
 settle = "10ms"
@@ -57,14 +57,13 @@ name = "xfs"
 fs = "xfs"
 "#;
 
-/// A plan and its results.
 struct Site<'a> {
     harness: &'a Harness,
     plan: PathBuf,
     out: PathBuf,
 }
 
-/// A repeat: its point's key and its round.
+/// Key of a point, and round of the repeat.
 type Repeat = (String, u64);
 
 impl Site<'_> {
@@ -76,7 +75,7 @@ impl Site<'_> {
         command
     }
 
-    /// Runs it to its end; the repeats of its report, in order.
+    /// Runs the sweep to its end, and returns the repeats of its report in order.
     fn run(&self) -> Result<Vec<Repeat>, EvaluateError> {
         let output = self.harness.execute(&mut self.command(), &[0])?.stdout;
         let report: Value =
@@ -90,13 +89,13 @@ impl Site<'_> {
         Ok(found)
     }
 
-    /// Repeats that are on the disk.
+    /// Number of repeats on the disk.
     fn kept(&self) -> usize {
         let text = fs::read_to_string(self.out.join("results.jsonl")).unwrap_or_default();
         text.matches('\n').count()
     }
 
-    /// Starts it and kills it `after` a while, also its children if `all`; whether it was still at work.
+    /// Starts the sweep and kills it `after` a while, also its children if `all`. Returns whether it was still at work.
     fn kill(&self, after: Duration, all: bool) -> Result<bool, EvaluateError> {
         let mut child = self
             .command()
@@ -120,7 +119,7 @@ impl Site<'_> {
         Ok(was_at_work)
     }
 
-    /// What a sweep must not leave behind: disks, mounts, folders of its repeats.
+    /// Returns what a sweep must not leave behind: disks, mounts, folders of its repeats.
     fn left(&self) -> Vec<String> {
         let disks = fs::read_dir(self.harness.path("run/disk"));
         let disks = disks.into_iter().flatten().flatten();
@@ -136,21 +135,21 @@ impl Site<'_> {
         left
     }
 
-    /// Waits until nothing is left; what is.
+    /// Waits until nothing is left, and returns what is left in the end.
     fn cleared(&self) -> Vec<String> {
         let mut waited = Duration::ZERO;
         loop {
             let left = self.left();
-            if left.is_empty() || waited >= PATIENCE || interrupt::interrupted() {
+            if left.is_empty() || waited >= CLEANUP_TIMEOUT || interrupt::interrupted() {
                 return left;
             }
-            thread::sleep(LOOK);
-            waited += LOOK;
+            thread::sleep(POLL_INTERVAL);
+            waited += POLL_INTERVAL;
         }
     }
 }
 
-/// Processes whose parent is `parent`.
+/// Returns the processes whose parent is `parent`.
 fn children(parent: u32) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -179,7 +178,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut table = Table::new(&["kill", "killed", "after, s", "repeats kept", "left behind"]);
     let (mut at_work, mut left_behind) = (0, 0);
     for kill in 0..kills {
-        let after = Duration::from_millis(random.random_range(WHEN_MS));
+        let after = Duration::from_millis(random.random_range(KILL_DELAY_MS));
         let all = kill % 2 == 1;
         at_work += u64::from(killed.kill(after, all)?);
         // Whoever kills the cleanup process, too, has the next start clear up.

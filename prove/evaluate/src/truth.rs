@@ -1,4 +1,4 @@
-//! Part `truth`: troubles that are known because they were planted, and what `luc explain` makes of them.
+//! Part `truth`: plants known troubles, and compares them with the findings of `luc explain`.
 
 mod cases;
 mod judge;
@@ -18,12 +18,12 @@ use super::harness::{Harness, line, missing};
 use super::plant::scene::AND;
 use super::progress::Progress;
 use cases::{Case, Expected};
-use judge::{Actor, Judgement, KNOWN_WITHIN, judge};
+use judge::{Actor, Judgement, MAX_KNOWN_ERROR, judge};
 
-/// Slowness of the disks, repeat by repeat.
-const STRETCHES: [f64; 3] = [1.0, 1.5, 2.0];
+/// Slowdown of the disks in each repeat.
+const SLOWDOWNS: [f64; 3] = [1.0, 1.5, 2.0];
 
-/// One judgement, with what it is about.
+/// A judgement and its subject.
 struct Row {
     case: &'static str,
     planted: String,
@@ -34,7 +34,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(2);
     let seconds = harness.options.seconds.unwrap_or(3.0);
     let wanted = |repeat: usize| {
-        let cases = cases::all(STRETCHES[repeat % STRETCHES.len()]);
+        let cases = cases::all(SLOWDOWNS[repeat % SLOWDOWNS.len()]);
         let wanted = |case: &Case| harness.options.wants(case.name);
         cases.into_iter().filter(wanted).collect::<Vec<Case>>()
     };
@@ -67,7 +67,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&rows, repeats, seconds, root.is_some()))
 }
 
-/// The disk and the programs on it, in words.
+/// Describes the disk and the programs on it.
 fn planted(case: &Case, expected: &Expected) -> String {
     let on = expected.disk.unwrap_or(0);
     let roles = case.roles.iter().filter(|role| role.disk == on);
@@ -75,7 +75,7 @@ fn planted(case: &Case, expected: &Expected) -> String {
     format!("{}; {}", case.disks[on], roles.join(", "))
 }
 
-/// Plants the trouble, records it, and judges what is said of it.
+/// Plants the trouble, records it, and judges the findings.
 fn once(
     harness: &Harness,
     case: &Case,
@@ -155,7 +155,7 @@ fn actors(case: &Case, groups: &[Group], played: &Value) -> Result<Vec<Actor>, E
     case.roles.iter().enumerate().map(of).collect()
 }
 
-/// The first three, without their evidence.
+/// Returns the first three findings, without their evidence.
 fn first_findings(report: &Value) -> Vec<Value> {
     let findings = report["findings"].as_array().map(Vec::as_slice);
     let keys = ["kind", "dev", "share", "cost_ns", "victim", "culprit"];
@@ -218,7 +218,7 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
             } else {
                 "; there is no cgroup v2 here to tell apart, too"
             },
-            KNOWN_WITHIN * 100.0
+            MAX_KNOWN_ERROR * 100.0
         ),
         tables: vec![("Every judgement:".to_owned(), table)],
         targets: vec![

@@ -9,7 +9,7 @@ use luc_vm::{Outcome, Vm};
 use crate::error::EvaluateError;
 
 /// How often a running guest is looked at.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a machine; a signal ends it.
 pub fn run(vm: &Vm<'_>) -> Result<Outcome, EvaluateError> {
@@ -18,7 +18,7 @@ pub fn run(vm: &Vm<'_>) -> Result<Outcome, EvaluateError> {
         if interrupted() {
             return Err(EvaluateError::Interrupted);
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
     if interrupted() {
         return Err(EvaluateError::Interrupted);

@@ -19,7 +19,7 @@ use crate::error::EvaluateError;
 use crate::machine;
 
 /// How often a running program is looked at.
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Who holds this file open says how many microseconds a processor may take to wake up; see
 /// Documentation/power/pm_qos_interface.rst.
@@ -27,7 +27,7 @@ const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// A run is made again if more than this share of the processors' time was stolen during it. A rented machine
 /// always loses about 1 %, whatever the setting.
-pub const MOST_STOLEN_SHARE: f64 = 0.02;
+pub const MAX_STOLEN_SHARE: f64 = 0.02;
 
 /// The directory, the options, and the runs made so far.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl Harness {
                 " The machine is a virtual one that others share: {count} runs during which the \
                  hypervisor took more than {} % of the processors' time were made again, whatever \
                  they had shown; they are in the raw data, marked `disturbed`.",
-                MOST_STOLEN_SHARE * 100.0
+                MAX_STOLEN_SHARE * 100.0
             ),
         }
     }
@@ -248,7 +248,7 @@ pub fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
         if stoppable && interrupt::interrupted() && !told {
             told = kill_process(Pid::from_child(child), Signal::TERM).is_ok();
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

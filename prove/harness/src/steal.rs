@@ -1,10 +1,10 @@
 //! Repeats runs that the hypervisor disturbed.
 
 use crate::error::EvaluateError;
-use crate::harness::{Harness, MOST_STOLEN_SHARE};
+use crate::harness::{Harness, MAX_STOLEN_SHARE};
 
 /// Attempts at a run. The last one counts, whatever happened to it.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 /// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made
 /// again, and gives its result and the share that was stolen.
@@ -12,7 +12,7 @@ pub fn undisturbed<T>(
     harness: &Harness,
     mut once: impl FnMut(bool) -> Result<(T, f64), EvaluateError>,
 ) -> Result<T, EvaluateError> {
-    for _ in 1..TRIES {
+    for _ in 1..MAX_TRIES {
         let (run, stolen_share) = once(true)?;
         if !is_disturbed(true, stolen_share) {
             return Ok(run);
@@ -24,5 +24,5 @@ pub fn undisturbed<T>(
 
 /// Whether a run is made again.
 pub fn is_disturbed(may_repeat: bool, stolen_share: f64) -> bool {
-    may_repeat && stolen_share > MOST_STOLEN_SHARE
+    may_repeat && stolen_share > MAX_STOLEN_SHARE
 }

@@ -1,4 +1,4 @@
-//! Processes that are killed: of a site, by what they are, and any others.
+//! Processes to kill: those of a site by their role, and any others.
 
 use std::fs;
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long something that was killed may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time that a killed process may take to be gone.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     Sweep,
     CleanupProcess,
-    /// What a sweep runs: mkfs, mount, luc disk, workloads.
+    /// A program of the sweep: mkfs, mount, luc disk, workloads.
     Program,
     DiskDaemon,
     Run,
@@ -44,7 +44,7 @@ impl Role {
         }
     }
 
-    /// By the words of its command line.
+    /// Returns the role of a process by its command line.
     fn of(words: &str) -> Self {
         let has = |part: &str| words.contains(part);
         match () {
@@ -61,7 +61,7 @@ impl Role {
     }
 }
 
-/// All living processes with this variable in their environment, which the site gives to all that it starts.
+/// Returns all living processes with this variable in their environment. The site gives it to all that it starts.
 pub(super) fn with(variable: &str) -> Vec<(Role, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -75,7 +75,7 @@ pub(super) fn with(variable: &str) -> Vec<(Role, i32)> {
     pids.filter_map(role).collect()
 }
 
-/// Whether it is there and no zombie.
+/// Whether a process exists and is no zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
@@ -89,11 +89,11 @@ pub(crate) fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// Waits until processes that were killed are gone: what is in a system call ends it first.
+/// Waits until killed processes are gone. A process in a system call finishes that first.
 pub(crate) fn await_end(pids: impl Iterator<Item = i32>) {
     let begun = Instant::now();
     for pid in pids {
-        while is_alive(pid) && begun.elapsed() < PATIENCE {
+        while is_alive(pid) && begun.elapsed() < EXIT_TIMEOUT {
             thread::sleep(Duration::from_millis(2));
         }
     }

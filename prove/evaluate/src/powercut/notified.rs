@@ -1,4 +1,4 @@
-//! Part `notifier-powercut`: what power cuts leave of clients whose calls are notified.
+//! Part `notifier-powercut`: power cuts with clients whose calls are notified.
 
 use luc_harness::report::{Page, Table, Target};
 
@@ -7,7 +7,7 @@ use super::super::harness::Harness;
 use super::super::progress::Progress;
 use super::{HEADS, steps, trial};
 
-/// Name, and what follows `luc powercut --clients 64 --reach notify`.
+/// Names, and further options of `luc powercut --clients 64 --reach notify`.
 const SETTINGS: [(&str, &[&str]); 4] = [
     ("64 threads, auto", &["--policy", "auto"]),
     ("64 processes, auto", &["--policy", "auto", "--processes"]),
@@ -15,10 +15,10 @@ const SETTINGS: [(&str, &[&str]); 4] = [
     ("64 processes, pid", &["--policy", "pid", "--processes"]),
 ];
 
-/// Power cuts of each setting.
+/// Number of power cuts of each setting.
 const CUTS: u64 = 50;
-/// Cuts that all settings together are to reach.
-const LEAST_CUTS: u64 = 200;
+/// Minimum number of cuts of all settings together.
+const MIN_CUTS: u64 = 200;
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let cuts = harness.options.cuts.unwrap_or(CUTS);
@@ -36,8 +36,8 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         targets.push(Target::new(what, tally.bad() == 0, tally.text()));
     }
     targets.push(Target::new(
-        format!("at least {LEAST_CUTS} cuts"),
-        rounds >= LEAST_CUTS,
+        format!("at least {MIN_CUTS} cuts"),
+        rounds >= MIN_CUTS,
         format!("{rounds} cuts"),
     ));
     Ok(Page {

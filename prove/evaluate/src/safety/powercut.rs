@@ -14,33 +14,33 @@ use crate::progress::Progress;
 use crate::runs::Runs;
 
 const VERSION: &str = "6.1";
-/// Cuts that the cells with the module are to reach together.
-const LEAST_CUTS: u64 = 200;
-/// Cuts of a cell with the module: nine of them pass [`LEAST_CUTS`].
+/// Minimum number of cuts of the cells with the module together.
+const MIN_CUTS: u64 = 200;
+/// Number of cuts of a cell with the module. Nine cells exceed [`MIN_CUTS`].
 const CUTS: u64 = 23;
-/// Cuts of a cell for comparison.
+/// Number of cuts of a cell for comparison.
 const RIVAL_CUTS: u64 = 20;
-/// Cuts of a cell that must find losses.
+/// Number of cuts of a cell that must find losses.
 const UNSAFE_CUTS: u64 = 5;
-/// Cuts of one boot: a signal loses little.
+/// Number of cuts in one boot, so that a signal loses little.
 const CHUNK: u64 = 12;
-/// What a boot may take: a cut takes some 5 s, on a busy machine much longer.
-const LIMIT: Duration = Duration::from_secs(1800);
+/// Timeout of a boot. A cut takes some 5 s, on a busy machine much longer.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// What a cell must show.
+/// Expected result of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Clean,
-    /// Losses: the trial can see them.
+    /// Losses, which show that the trial can see them.
     Losses,
-    /// Whatever it shows: a rival.
+    /// Any result, for a rival.
     Anything,
 }
 
 #[derive(Debug)]
 struct Cell {
     name: String,
-    /// `luc.ko`'s parameters; without it if empty.
+    /// Parameters of `luc.ko`, which is not loaded if this is empty.
     module: String,
     words: String,
     cuts: u64,
@@ -80,10 +80,10 @@ fn cells(harness: &Harness) -> Vec<Cell> {
     cells
 }
 
-/// A chunk of a cell in one guest.
+/// Runs a chunk of a cell in one guest.
 fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, EvaluateError> {
     let vm = guests
-        .machine(LIMIT)
+        .machine(BOOT_TIMEOUT)
         .variable("MODULE", &cell.module)
         .variable("WORDS", &format!("--clients 16 --rounds {rounds} --seed {seed} {}", cell.words))
         .script(include_str!("powercut.sh"));
@@ -99,7 +99,7 @@ fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, 
     }))
 }
 
-/// What the boots of a cell came to.
+/// Sums over the boots of a cell.
 #[derive(Debug, Default)]
 struct Sum {
     tally: Tally,
@@ -179,8 +179,8 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         }
     }
     targets.push(Target::new(
-        format!("at least {LEAST_CUTS} cuts with the module"),
-        all.rounds >= LEAST_CUTS,
+        format!("at least {MIN_CUTS} cuts with the module"),
+        all.rounds >= MIN_CUTS,
         format!("{} cuts, {} acknowledged", all.rounds, all.acknowledged),
     ));
     targets.push(Target::new("no warning in any kernel's log", warned == 0, format!("{warned}")));

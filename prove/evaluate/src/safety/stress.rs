@@ -1,4 +1,4 @@
-//! Part `kernel-stress`: what else file systems do, with `luc.ko` and without, and the same results.
+//! Part `kernel-stress`: other operations of file systems, which must give the same results with and without `luc.ko`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::harness::{Harness, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
-/// The settings: the first is what the others are compared with.
+/// Settings. The first is compared with the others.
 const SETTINGS: [(&str, &str); 5] = [
     ("stock", ""),
     ("off", "policy=off copy_out=off"),
@@ -22,16 +22,16 @@ const SETTINGS: [(&str, &str); 5] = [
     ("auto", "policy=auto copy_out=auto"),
 ];
 const VERSION: &str = "6.1";
-/// What a boot with all cases may take.
-const LIMIT: Duration = Duration::from_secs(3600);
+/// Timeout of a boot with all cases.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Tools beside those of every guest.
 const TOOLS: [&str; 7] = ["stress-ng", "fallocate", "fsfreeze", "dd", "truncate", "sync", "stat"];
 
-/// A case's exit status, its checker's, and the digest of its tree.
+/// For each case its exit status, the checker's, and the digest of its tree.
 type Results = BTreeMap<String, [String; 3]>;
 
 fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, EvaluateError> {
-    let vm = TOOLS.into_iter().fold(guests.machine(LIMIT), |vm, tool| vm.program(tool));
+    let vm = TOOLS.into_iter().fold(guests.machine(BOOT_TIMEOUT), |vm, tool| vm.program(tool));
     let vm = vm
         .module("quota_v2")
         .variable("MODULE", module)

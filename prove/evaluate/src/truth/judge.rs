@@ -1,4 +1,4 @@
-//! Is it what was planted?
+//! Judges whether the findings are the planted troubles.
 
 use std::fmt;
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::super::error::EvaluateError;
 use super::super::harness::missing;
 use super::cases::{Case, Expected, Figure, Named};
 
-/// How far a figure that the disk determines may be off.
-pub(super) const KNOWN_WITHIN: f64 = 0.15;
+/// Maximum relative error of a figure that the disk determines.
+pub(super) const MAX_KNOWN_ERROR: f64 = 0.15;
 
 /// A program that ran.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Actor {
     pub(super) name: &'static str,
     pub(super) process: u64,
-    /// Its cgroup's id, if it had one of its own.
+    /// Id of its own cgroup, if it had one.
     pub(super) cgroup: Option<u64>,
     pub(super) rounds: u64,
 }
@@ -38,7 +38,7 @@ impl Known {
     }
 
     pub(super) fn is_close(&self) -> bool {
-        self.error().abs() <= KNOWN_WITHIN
+        self.error().abs() <= MAX_KNOWN_ERROR
     }
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Known {
     }
 }
 
-/// What was said, and whether it is right.
+/// A finding, and whether it is right.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Judgement {
     pub(super) finding: String,
@@ -59,7 +59,7 @@ pub(super) struct Judgement {
     pub(super) known: Option<Known>,
     pub(super) is_kind_right: bool,
     pub(super) are_parties_right: bool,
-    /// What is wrong; empty if nothing is.
+    /// Parts that are wrong.
     pub(super) wrong: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn judge(
     })
 }
 
-/// The actor that a party is; its cgroup must be right, too.
+/// Returns the actor of a party. Its cgroup must be right, too.
 fn actor<'a>(party: &Value, actors: &'a [Actor]) -> Option<&'a Actor> {
     actors.iter().find(|actor| {
         party["process"].as_u64() == Some(actor.process)
@@ -142,7 +142,7 @@ fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bo
     }
 }
 
-/// A party in words.
+/// Describes a party.
 fn said(party: &Value, actors: &[Actor]) -> String {
     match (party, actor(party, actors)) {
         (Value::Null, _) => "-".to_owned(),
@@ -152,7 +152,7 @@ fn said(party: &Value, actors: &[Actor]) -> String {
     }
 }
 
-/// What it is called, and its value in milliseconds.
+/// Returns a figure's name and its value in milliseconds.
 fn figure(figure: Figure, file_system: &Value) -> Option<(&'static str, f64)> {
     let (syncs, commits) = (&file_system["syncs"], &file_system["commits"]);
     Some(match figure {
@@ -162,8 +162,10 @@ fn figure(figure: Figure, file_system: &Value) -> Option<(&'static str, f64)> {
     })
 }
 
-/// What the quickest tenth of a distribution takes at most, in milliseconds: that is the disk; a busy machine adds to the others.
-/// The middle of the bucket, which is a sixteenth wide.
+/// Returns the maximum time of the quickest tenth of a distribution, in milliseconds. That is the disk's; a busy
+/// machine adds to the others.
+///
+/// It is the middle of its bucket, which is a sixteenth wide.
 fn quick_ms(latency: &Value) -> Option<f64> {
     const HALF_BUCKET: f64 = 1.0 / 32.0;
     let rank = latency["count"].as_f64()? * 0.1;

@@ -20,11 +20,11 @@ use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use luc_harness::steal;
 
-/// Size of the disk, over which the whole stroke of its arm goes.
+/// Size of the disk, over which its arm makes its whole stroke.
 const DISK_BYTES: u64 = 3 << 30;
-/// Runs of each setting.
+/// Number of runs of each setting.
 const REPEATS: usize = 5;
-/// Streams at a time, and MiB of the file of each.
+/// Number of streams at a time, and size of each one's file, MiB.
 const STREAMS: [(usize, u64); 2] = [(4, 64), (8, 32)];
 
 /// Makes the part.
@@ -65,7 +65,7 @@ const ABOUT: &str = "As in [throttle](throttle.md), but in real time on the runn
     io.max are not here; BFQ has a group of the blkio controller (v1) for each task. All runs of a repeat, those of each \
     task alone as well, are in random order. Medians with 95 % intervals, of fewer than 6 repeats with their range.";
 
-/// A disk with files, and what its queue had before.
+/// A disk with files, and the scheduler that its queue had before.
 struct Site<'a> {
     harness: &'a Harness,
     disk: Disk<'a>,
@@ -123,7 +123,7 @@ impl<'a> Site<'a> {
         self.harness.execute(&mut command, &[0]).map(drop)
     }
 
-    /// Each task alone and all together under each setting, in random order.
+    /// Runs each task alone and all together under each setting, in random order.
     fn repeat(
         &self,
         mix: &Mix,
@@ -183,17 +183,17 @@ impl Drop for Site<'_> {
     }
 }
 
-/// The scheduler in brackets: `mq-deadline [none]`.
+/// Returns the scheduler in brackets: `mq-deadline [none]`.
 fn chosen(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let name = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     name.map_or("none", |(name, _)| name).to_owned()
 }
 
-/// Where cgroups are mounted.
+/// Mount points of cgroups.
 struct Mounts {
     cgroups: PathBuf,
-    /// Of version 1, if the blkio controller is there.
+    /// Mount point of the blkio controller of version 1, if there is one.
     blkio: Option<PathBuf>,
 }
 

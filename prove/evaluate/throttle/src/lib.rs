@@ -1,10 +1,10 @@
 //! Part `throttle`: tasks that ruin each other's disk, under each rival at its best and under `luc throttle`.
 //!
-//! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `rows` and `figures` make
-//! tables and targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
-//! `paper` is part `throttle-paper`: the paper's experiments and its figures.
-//! `protect` is part `throttle-protect`: a client that must be answered soon, beside batch.
-//! `advised` is part `throttle-advise`: what `luc throttle advise` predicts, against what comes.
+//! `mixes` are the tasks, `settings` the rivals and our policies. `guest` runs both in virtual time, `rows` and
+//! `figures` make tables and targets. `host` is part `throttle-host`: the same on the running kernel, with fewer
+//! rivals. `paper` is part `throttle-paper`: the paper's experiments and its figures. `protect` is part
+//! `throttle-protect`: a client that must be answered soon, beside batch. `advised` is part `throttle-advise`:
+//! predictions of `luc throttle advise` beside the results.
 
 pub mod advised;
 mod figures;
@@ -29,12 +29,12 @@ use luc_harness::runs::Runs;
 use mixes::{Mix, Model};
 use settings::{Setting, main_ours, main_rivals, ours, rivals};
 
-/// Debian's kernel with all rivals.
+/// Version of Debian's kernel that has all rivals.
 const KERNEL: &str = "6.1";
-/// Places of the files that are tried; more make intervals narrower.
-const SEEDS: usize = 3;
+/// Number of places of the files that are tried. More make intervals narrower.
+const DEFAULT_SEEDS: usize = 3;
 
-/// A mix, the rivals that it is run under, and our settings.
+/// A mix, its rivals, and our settings.
 type Case = (Mix, Vec<Setting>, Vec<Setting>);
 
 fn cases() -> Vec<Case> {
@@ -69,7 +69,7 @@ fn cases() -> Vec<Case> {
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
-    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     let all: Vec<Case> =
         cases().into_iter().filter(|(mix, ..)| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
@@ -109,11 +109,11 @@ fn about(release: &str) -> String {
          a task's time begins when it is its turn. Medians over the places of files, with the range. A rival that has less \
          than {:.1} of the best rival's TP and less than that of its WS at the first places is not run at further ones. \
          io.latency is not in these kernels.",
-        figures::NEAR_BEST
+        figures::MIN_PART_OF_BEST
     )
 }
 
-/// A guest's results; one run for the rivals and one for ours, so that a change of ours repeats only that.
+/// Returns a guest's results. The rivals have one run and ours another, so that a change of ours repeats only that.
 fn results(
     harness: &Harness,
     runs: &Runs<'_>,

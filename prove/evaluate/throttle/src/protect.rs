@@ -1,6 +1,7 @@
 //! Part `throttle-protect`: a client that must be answered soon, beside batch, under each rival and `luc throttle`.
 //!
-//! `settings` are what they run under, `figures` makes tables and targets; `protect.sh` runs a client beside batch.
+//! `settings` has the rivals and our policies, `figures` makes tables and targets; `protect.sh` runs a client beside
+//! batch.
 
 mod figures;
 mod scenario;
@@ -22,12 +23,12 @@ use luc_harness::runs::Runs;
 use scenario::Scenario;
 use settings::Setting;
 
-/// What runs a client beside batch.
+/// Script that runs a client beside batch.
 const BESIDE: &str = include_str!("protect.sh");
-/// Places of the files that are tried.
-const SEEDS: usize = 3;
-/// How long the client works.
-const SECONDS: f64 = 20.0;
+/// Number of places of the files that are tried.
+const DEFAULT_SEEDS: usize = 3;
+/// Duration of the client's work.
+const CLIENT_SECONDS: f64 = 20.0;
 
 /// Makes the part.
 ///
@@ -35,7 +36,7 @@ const SECONDS: f64 = 20.0;
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
-    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
     let wanted = |scenario: Scenario, settings: Vec<Setting>| -> Vec<Setting> {
         let is_wanted = |setting: &Setting| {
@@ -78,7 +79,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(figures::page(&groups, kernel.release()))
 }
 
-/// The client alone, then beside batch under each setting.
+/// Runs the client alone, then beside batch under each setting.
 fn in_guest(
     harness: &Harness,
     kernel: &Kernel,
@@ -86,7 +87,7 @@ fn in_guest(
     settings: &[Setting],
     seed: u64,
 ) -> Result<Value, EvaluateError> {
-    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let seconds = harness.options.seconds.unwrap_or(CLIENT_SECONDS);
     let mut lines = vec![BESIDE.to_owned()];
     let mut commands =
         format!("cat >\"$WORK/client\" <<'END'\n{}\nEND\n", scenario.client(seconds, seed));
@@ -128,7 +129,7 @@ fn in_guest(
     }))
 }
 
-/// What the disk moved between two looks at its counters (Documentation/block/stat.rst), after the time each.
+/// Returns the disk's work between two looks at its counters (Documentation/block/stat.rst), each after its time.
 fn moved(before: &str, after: &str) -> Result<Value, EvaluateError> {
     const SECTOR_BYTES: f64 = 512.0;
     let numbers = |text: &str| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! The runs of a part: stock and the other settings of each service, in guests that are booted one after another.
+//! The runs of a part: each service with stock and the other settings, in guests that are booted one after another.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,21 +19,21 @@ use crate::progress::Progress;
 use crate::runs::Runs;
 use crate::safety::guest::Guests;
 
-/// The disk's name in the guest.
+/// Name of the disk in the guest.
 const DEVICE: &str = "lagdisk0";
-/// The system is in memory twice for a moment, and so is the disk.
+/// Memory of the guest, which for a moment holds the system twice, and the disk.
 const MEMORY_MIB: u32 = 6144;
-/// What a boot and a run may take.
-const LIMIT: Duration = Duration::from_secs(1200);
-/// One run begins so much later than that of the seed before, µs: no multiple of a tick.
-const SHIFT_US: usize = 1300;
-/// `luc run` in the guest, where the system of packages sees it, too.
+/// Timeout of a boot and a run.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(1200);
+/// Delay of a run's begin relative to that of the seed before, µs. It is no multiple of a tick.
+const START_SHIFT_US: usize = 1300;
+/// Folder of `luc run` in the guest, where the packages' system sees it, too.
 const LUC_FOLDER: &str = "/root/luc";
 const LUC_FILES: [&str; 2] = ["luc", "libluc_gate_preload.so"];
-/// A service is slower if the interval of its gain ends below this.
-const LEAST_HIGH: f64 = 0.98;
+/// Minimum upper end of a gain's interval. A service below it is slower.
+const MIN_GAIN_UPPER_END: f64 = 0.98;
 
-/// What the runs of a part came to.
+/// Results of a part's runs.
 pub(super) struct Measured {
     pub(super) repeats: usize,
     pub(super) table: Table,
@@ -93,7 +93,7 @@ pub(super) fn measure(
                 targets.push(Target::at_least(
                     format!("{title}: not slower: upper end of the gain's interval"),
                     gain.map(|gain| gain.high),
-                    LEAST_HIGH,
+                    MIN_GAIN_UPPER_END,
                 ));
             }
         }
@@ -105,7 +105,7 @@ pub(super) fn measure(
     Ok(Measured { repeats, table, targets })
 }
 
-/// Makes the runs of a service that needs these packages, of each of these settings.
+/// Makes the runs of a service that needs these packages, with each of these settings.
 fn compare(
     harness: &Harness,
     guests: &Guests,
@@ -161,7 +161,7 @@ fn boot(
     let service = inside.service()?;
     let (script, text) = service.script;
     let vm = guests
-        .machine(LIMIT)
+        .machine(BOOT_TIMEOUT)
         .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(MEMORY_MIB)
         .file("/root/system.img", system);
@@ -173,7 +173,7 @@ fn boot(
         .variable("SCRIPT", script)
         .variable("MODULE", setting.module())
         .variable("REACH", setting.way().map_or("", Way::name))
-        .variable("NAP_US", &(1 + repeat * SHIFT_US).to_string())
+        .variable("NAP_US", &(1 + repeat * START_SHIFT_US).to_string())
         .variable("SERVICE_WORK", &inside.work()?.to_string())
         .variable("SERVICE_INSTANCES", &service.instances.to_string())
         .variable("SERVICE_SEED", &harness.options.seed.to_string());

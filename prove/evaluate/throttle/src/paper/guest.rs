@@ -1,4 +1,4 @@
-//! A stage in a guest: each task alone, then each service under each policy.
+//! Runs a stage in a guest: each task alone, then each service under each policy.
 
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use luc_harness::error::EvaluateError;
 use luc_harness::guests::succeed;
 use luc_harness::harness::{Harness, missing};
 
-/// Bytes of a sector in the disk's figures.
+/// Bytes of a sector in the disk's counters.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a service runs under.
+/// A policy that services run under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Under {
     pub(super) name: String,
-    /// Policy of `luc throttle`; empty: none.
+    /// Policy of `luc throttle`; empty for none.
     pub(super) policy: String,
 }
 
@@ -28,7 +28,7 @@ impl Under {
     }
 }
 
-/// The programs that are not the distribution's, compiled.
+/// Compiled programs that the distribution does not have.
 #[derive(Debug)]
 pub(super) struct Compiled(Vec<std::path::PathBuf>);
 
@@ -63,7 +63,7 @@ pub(super) fn run(
     read(&outcome, stage, policies)
 }
 
-/// The calls of `cell`.
+/// Returns the calls of `cell`.
 fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
     let cell = |name: String, tasks: &[usize], slots: Option<usize>, policy: &str, words: &str| {
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
@@ -134,7 +134,7 @@ fn largest(report: &Value, name: &str) -> f64 {
     figures(report, name).fold(0.0, f64::max)
 }
 
-/// What the disk did during a cell, by its figures in sysfs.
+/// Work of the disk during a cell, by its counters in sysfs.
 #[derive(Debug, PartialEq)]
 struct Disk {
     requests: u64,
@@ -163,7 +163,7 @@ impl Disk {
     }
 }
 
-/// How long the tasks waited for I/O, all together.
+/// Returns the sum of the tasks' waits for I/O.
 fn stalled_s(text: &str) -> Result<f64, EvaluateError> {
     let all: Result<Vec<u64>, _> = text.lines().map(str::parse).collect();
     let all = all.map_err(|_| missing("the tasks' waits"))?;

@@ -3,17 +3,17 @@
 use luc_harness::report::{Page, Table, Target, change, number};
 
 use super::points::Curves;
-use super::results::{NONE, Results, Run};
+use super::results::{NONE, Results, ServiceRun};
 use super::services::Kind;
 
-/// The paper's rules with the one Vector Point that is printed.
+/// The paper's rules with its one printed Vector Point.
 pub(super) const PRINTED: &str = "wise, as printed";
 /// The paper's rules with the Vector Points of this disk.
 pub(super) const WISE: &str = "wise, this disk's points";
-/// What `luc throttle` does unless told otherwise.
+/// Default policy of `luc throttle`.
 pub(super) const AUTO: &str = "auto";
 
-/// The paper's improvement of a service: of WS, TP where it gives it.
+/// Returns the paper's improvement of a service: of WS, and of TP if it gives that.
 fn papers(service: &str) -> &'static str {
     match service {
         "PS-8, same data" => "+67.8 %",
@@ -42,7 +42,7 @@ fn ms(seconds: Option<f64>) -> String {
     plain(seconds.map(|seconds| 1e3 * seconds))
 }
 
-/// All services of a kind, a row for each policy.
+/// Makes the table of a kind's services, with a row for each policy.
 fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
     let mut table = Table::new(&[
         "service",
@@ -59,7 +59,7 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
     ]);
     for service in results.of_kind(kind) {
         for under in results.unders(service) {
-            let figure = |of: fn(&Run) -> f64| plain(results.figure(service, under, of));
+            let figure = |of: fn(&ServiceRun) -> f64| plain(results.figure(service, under, of));
             let is_none = under == NONE;
             let unless_none = |text: String| if is_none { "-".to_owned() } else { text };
             let tasks = results.task_gains(service, under);
@@ -71,8 +71,8 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
                 service.to_owned(),
                 under.to_owned(),
                 figure(|run| run.together.makespan),
-                figure(Run::weighted_speedup),
-                figure(Run::worst_slowdown),
+                figure(ServiceRun::weighted_speedup),
+                figure(ServiceRun::worst_slowdown),
                 unless_none(signed(results.speedup_gain(service, under))),
                 unless_none(signed(results.throughput_gain(service, under))),
                 unless_none(tasks.unwrap_or_else(|| "-".to_owned())),
@@ -85,7 +85,7 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
     (title.to_owned(), table)
 }
 
-/// BD-gap and ST-gap (Fig. 6, 8 and 27).
+/// Makes the table of BD-gap and ST-gap (Fig. 6, 8 and 27).
 fn gaps(results: &Results, peak: f64) -> (String, Table) {
     let mut table = Table::new(&[
         "service",
@@ -99,8 +99,8 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
     ]);
     for service in GAPS {
         for under in results.unders(service) {
-            let figure = |of: &dyn Fn(&Run) -> f64| results.figure(service, under, of);
-            let busy = figure(&Run::utilization);
+            let figure = |of: &dyn Fn(&ServiceRun) -> f64| results.figure(service, under, of);
+            let busy = figure(&ServiceRun::utilization);
             let part = figure(&|run| run.bandwidth() / peak);
             let gap = busy.zip(part).map(|(busy, part)| busy - part);
             table.row(vec![
@@ -109,9 +109,9 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
                 plain(busy),
                 plain(part),
                 plain(gap),
-                ms(figure(&Run::soft_s)),
-                ms(figure(&Run::hard_s)),
-                plain(results.over_none(service, under, Run::soft_s)),
+                ms(figure(&ServiceRun::soft_s)),
+                ms(figure(&ServiceRun::hard_s)),
+                plain(results.over_none(service, under, ServiceRun::soft_s)),
             ]);
         }
     }
@@ -120,10 +120,10 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
     (said.to_owned(), table)
 }
 
-/// The services of which the paper shows the wait in software.
+/// Services whose wait in software the paper shows.
 const GAPS: [&str; 2] = ["KM-4, same data", "BFS-8, different data"];
 
-/// The mean over services of the improvement of WS, %.
+/// Mean over services of the improvement of WS, %.
 fn mean_gain(results: &Results, kind: Kind, under: &str) -> Option<f64> {
     let gains: Option<Vec<f64>> = results
         .of_kind(kind)
@@ -133,13 +133,13 @@ fn mean_gain(results: &Results, kind: Kind, under: &str) -> Option<f64> {
     super::super::figures::mean(&gains?)
 }
 
-/// The least over services of a figure.
+/// Minimum over services of a figure.
 fn least(results: &Results, kind: Kind, of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let all: Option<Vec<f64>> = results.of_kind(kind).into_iter().map(of).collect();
     all?.into_iter().reduce(f64::min)
 }
 
-/// What the paper claims, of ours.
+/// Targets that ours reaches what the paper claims.
 fn targets_of_ours(results: &Results) -> Vec<Target> {
     let mut all = Vec::new();
     for (kind, papers) in [(Kind::Same, 37.9), (Kind::Different, 29.0)] {
@@ -172,7 +172,7 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     for service in GAPS {
         all.push(Target::below(
             format!("auto, {service}: wait in software, of that under none"),
-            results.over_none(service, AUTO, Run::soft_s),
+            results.over_none(service, AUTO, ServiceRun::soft_s),
             0.5,
         ));
     }
@@ -186,7 +186,7 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     all
 }
 
-/// Whether the paper's rules do here what they do there.
+/// Targets that the paper's rules do here what they do there.
 fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
     let mut all = Vec::new();
     for under in [PRINTED, WISE] {
@@ -267,7 +267,7 @@ mod tests {
 
     use super::*;
 
-    /// One task that ends at a time, which is when the disk has done with it.
+    /// A task that ends when the disk has done with it.
     fn cell(service: &str, under: &str, stalled_s: f64, finish: f64) -> Value {
         json!({ "service": service, "kind": "same", "at_a_time": null, "under": under, "alone_s": [1.0],
             "tasks": [(0.0, finish)], "stalled_s": stalled_s, "requests": 1000, "bytes": 40.01e6 * finish,

@@ -1,11 +1,11 @@
-//! The paper's services (its sections 5.1 and 5.3): which tasks run together.
+//! The paper's services (its sections 5.1 and 5.3): combinations of tasks.
 
 use luc_stats::random;
 use rand::RngExt as _;
 
 use super::programs::{Program, SEVEN, Task};
 
-/// Which of the paper's services.
+/// Kind of a service of the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Copies of a program on the same data.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The name in raw data.
+    /// Name in the raw data.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -32,7 +32,6 @@ impl Kind {
         }
     }
 
-    /// The kind of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let all = [Self::Same, Self::Different, Self::Compounded, Self::Batch, Self::Threads];
         all.into_iter().find(|kind| kind.name() == name)
@@ -44,13 +43,13 @@ impl Kind {
 pub(super) struct Service {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Its tasks among those of its guest, from 1.
+    /// Numbers of its tasks among those of its guest, from 1.
     pub(super) tasks: Vec<usize>,
-    /// How many are at work at a time, where that is not all.
+    /// Number of tasks at work at a time, if that is not all.
     pub(super) at_a_time: Option<usize>,
 }
 
-/// What runs in one guest.
+/// The tasks and services of one guest.
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
     pub(super) name: String,
@@ -59,7 +58,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// 4 and 8 copies of a program, on the same data and on different.
+    /// Makes services of 4 and 8 copies of a program, on the same data and on different.
     pub(super) fn similar(program: Program) -> Self {
         let task = |data| Task { program, data };
         let service = |count: usize, kind, what: &str, tasks| Service {
@@ -81,12 +80,12 @@ impl Stage {
         }
     }
 
-    /// The mix `number` of 8 programs drawn at random, each on data of its own.
+    /// Makes the mix `number` of 8 programs drawn at random, each on data of its own.
     pub(super) fn compounded(number: u64) -> Self {
         Self::drawn(format!("C{number}"), Kind::Compounded, 8, number)
     }
 
-    /// Programs drawn at random, of which 8 are at work at a time.
+    /// Makes a batch of programs drawn at random, 8 of them at work at a time.
     pub(super) fn batch(count: usize) -> Self {
         Self::drawn(format!("batch of {count}"), Kind::Batch, count, count as u64)
     }
@@ -106,7 +105,7 @@ impl Stage {
         }
     }
 
-    /// A word count of this many threads.
+    /// Makes a word count of this many threads.
     pub(super) fn threads(count: usize) -> Self {
         let name = format!("WD-{count}");
         Self {
@@ -121,7 +120,7 @@ impl Stage {
         }
     }
 
-    /// The numbers of the tasks that differ: each is run alone once.
+    /// Numbers of the tasks that differ. Each is run alone once.
     pub(super) fn different(&self) -> Vec<usize> {
         let is_first = |number: &usize| {
             let task = self.tasks[number - 1];
@@ -130,19 +129,18 @@ impl Stage {
         (1..=self.tasks.len()).filter(is_first).collect()
     }
 
-    /// The number of the task that is run alone for this one.
+    /// Number of the task that is run alone for this one.
     pub(super) fn alone_of(&self, number: usize) -> usize {
         let task = self.tasks[number - 1];
         let first = self.tasks.iter().position(|other| *other == task);
         first.map_or(number, |index| index + 1)
     }
 
-    /// MiB of all files.
     pub(super) fn mib(&self) -> u64 {
         self.tasks.iter().map(|task| task.mib()).sum()
     }
 
-    /// Its programs and how many of each: `2 KM, 1 PS`.
+    /// Lists its programs with their numbers: `2 KM, 1 PS`.
     pub(super) fn about(&self) -> String {
         let all = SEVEN.iter().filter_map(|program| {
             let count = self.tasks.iter().filter(|task| task.program == *program).count();

@@ -10,43 +10,43 @@ use crate::settings::PEAK_BYTES_PER_SECOND;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 
-/// A figure of a run, and its name.
-type Figure = (&'static str, fn(&Run) -> f64);
+/// Name of a figure, and its function of a run.
+type Figure = (&'static str, fn(&ClientRun) -> f64);
 
-/// A client beside batch once, and alone in the same guest.
+/// A run of a client beside batch, and alone in the same guest.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct ClientRun {
     beside: Latency,
     alone: Latency,
     batch_mb_per_s: f64,
 }
 
-impl Run {
+impl ClientRun {
     /// The client's rate over that alone, %: resctl-bench's `isol%`.
     fn isolation_percent(&self) -> f64 {
         let rate = |latency: &Latency| latency.requests / latency.seconds;
         100.0 * rate(&self.beside) / rate(&self.alone)
     }
 
-    /// What is added to the mean latency, % of that alone: its `lat-imp%`.
+    /// Increase of the mean latency, % of that alone: resctl-bench's `lat-imp%`.
     fn impact_percent(&self) -> f64 {
         100.0 * (self.beside.mean_ms / self.alone.mean_ms - 1.0)
     }
 
-    /// The batch's part of what the disk moves at best, %.
+    /// The batch's part of the disk's peak, %.
     fn work_percent(&self) -> f64 {
         100.0 * self.batch_mb_per_s * 1e6 / PEAK_BYTES_PER_SECOND as f64
     }
 }
 
 /// All runs under one setting.
-type Row = rows::Row<Run>;
+type Row = rows::Row<ClientRun>;
 
 fn p99_ms(row: &Row) -> f64 {
     median_of(row, |run| run.beside.p99_ms)
 }
 
-fn median_of(row: &Row, of: impl Fn(&Run) -> f64) -> f64 {
+fn median_of(row: &Row, of: impl Fn(&ClientRun) -> f64) -> f64 {
     row.median(of).unwrap_or(f64::NAN)
 }
 
@@ -55,7 +55,7 @@ fn median_of(row: &Row, of: impl Fn(&Run) -> f64) -> f64 {
 pub(super) struct Group {
     scenario: Scenario,
     alone: Vec<Latency>,
-    rows: Rows<Run>,
+    rows: Rows<ClientRun>,
 }
 
 impl Group {
@@ -98,21 +98,21 @@ impl Group {
             let beside = latency(cell)?;
             let (bytes, seconds, requests) = bytes(cell, &beside)?;
             let batch_bytes = (bytes - requests * alone_bytes / alone_requests).max(0.0);
-            let run = Run { beside, alone, batch_mb_per_s: batch_bytes / seconds / 1e6 };
+            let run = ClientRun { beside, alone, batch_mb_per_s: batch_bytes / seconds / 1e6 };
             self.rows.add(name, setting.is_ours(), run);
         }
         Ok(())
     }
 
-    /// The rival with the least of a figure.
-    fn best(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
+    /// Returns the rival with the smallest median of a figure.
+    fn best(&self, of: impl Fn(&ClientRun) -> f64) -> Option<&Row> {
         self.rows
             .rivals()
             .min_by(|one, other| median_of(one, &of).total_cmp(&median_of(other, &of)))
     }
 
-    /// Which of our settings gives the batch most at a 99th percentile that is not above a rival's, and how many times
-    /// the rival's batch rate that is.
+    /// Returns our setting that gives the batch most at a 99th percentile not above a rival's, and the ratio of its
+    /// batch rate to the rival's.
     fn against(&self, rival: &Row) -> Option<(&Row, f64)> {
         let as_soon = self.rows.ours().filter(|row| p99_ms(row) <= p99_ms(rival));
         let ratios = as_soon.filter_map(|row| Some((row, row.ratio(rival, |r| r.batch_mb_per_s)?)));
@@ -154,10 +154,10 @@ impl Group {
                 spread(row.figures(|run| run.beside.p50_ms)),
                 spread(row.figures(|run| run.beside.p99_ms)),
                 spread(row.figures(|run| run.beside.max_ms)),
-                spread(row.figures(Run::isolation_percent)),
-                spread(row.figures(Run::impact_percent)),
+                spread(row.figures(ClientRun::isolation_percent)),
+                spread(row.figures(ClientRun::impact_percent)),
                 spread(row.figures(|run| run.batch_mb_per_s)),
-                spread(row.figures(Run::work_percent)),
+                spread(row.figures(ClientRun::work_percent)),
                 ours,
             ]);
         }

@@ -1,26 +1,25 @@
-//! What a client and batch run under.
+//! Settings for a client and batch.
 
 use super::scenario::Scenario;
 use crate::settings::{COST_MEASURED, PEAK_BYTES_PER_SECOND, READ_AHEAD_KIB};
 
-/// Larger read-ahead that is tried where batch reads.
-const LARGER_KIB: [u64; 4] = [256, 512, 1024, 2048];
+/// Larger read-ahead that is tried if the batch reads.
+const LARGER_READ_AHEAD_KIB: [u64; 4] = [256, 512, 1024, 2048];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
-    /// Its name in tables.
     pub(super) name: String,
     scheduler: &'static str,
     read_ahead_kib: u64,
     /// Settings of the scheduler, `name=value`, separated by blanks.
     queue: &'static str,
-    /// A file of the client's cgroup and its content, `name=content`.
+    /// File of the client's cgroup and its content, `name=content`.
     client_io: &'static str,
-    /// The same of each batch task.
+    /// File of each batch task's cgroup and its content, `name=content`.
     batch_io: String,
-    /// What `io.cost.qos` gets, and after a `;` `io.cost.model`.
+    /// Content of `io.cost.qos`, and after a `;` of `io.cost.model`.
     cost: &'static str,
-    /// Options of `luc throttle run`; empty: without it.
+    /// Options of `luc throttle run`; empty without it.
     throttle: String,
 }
 
@@ -46,12 +45,12 @@ impl Setting {
         }
     }
 
-    /// Whether it is one of `luc throttle`.
+    /// Whether the setting uses `luc throttle`.
     pub(super) fn is_ours(&self) -> bool {
         !self.throttle.is_empty()
     }
 
-    /// The words of `beside` in `protect.sh` after its name and the number of batch tasks.
+    /// Returns the words of `beside` in `protect.sh` after its name and the number of batch tasks.
     pub(super) fn words(&self) -> String {
         format!(
             "{} {} '{}' '{}' '{}' '{}' '{}'",
@@ -87,7 +86,7 @@ fn bfq(is_low_latency: bool, is_weighted: bool) -> Setting {
     }
 }
 
-/// All rivals of a scenario.
+/// Returns all rivals of a scenario.
 pub(super) fn rivals(scenario: Scenario) -> Vec<Setting> {
     let deadline = Setting::of("mq-deadline", "mq-deadline");
     let mut all = vec![
@@ -115,15 +114,17 @@ pub(super) fn rivals(scenario: Scenario) -> Vec<Setting> {
     if scenario == Scenario::Reads {
         let tuned = [plain(), deadline, bfq(false, false), bfq(false, true)];
         for of in tuned {
-            all.extend(LARGER_KIB.map(|kib| of.reading_ahead(kib)));
+            all.extend(LARGER_READ_AHEAD_KIB.map(|kib| of.reading_ahead(kib)));
         }
     }
     all
 }
 
-/// `luc throttle`: as it is, as if the client were alone, and with a 99th percentile to be held. Below it is what a disk
-/// of its kind has by default, mq-deadline, and the others for comparison. Without an elevator a disk that takes one
-/// request at a time lets whoever submits wait for a place, which nobody can see.
+/// Returns the settings of `luc throttle`: the default, one as if the client were alone, and some that hold a 99th
+/// percentile.
+///
+/// They are on mq-deadline, the default of such a disk, and on others for comparison. Without an elevator, a disk that
+/// takes one request at a time makes submitters wait for a place, which nobody can see.
 pub(super) fn ours(scenario: Scenario) -> Vec<Setting> {
     let throttle = |name: &str, options: &str| Setting {
         throttle: format!("--policy auto {options}"),
@@ -147,7 +148,7 @@ pub(super) fn ours(scenario: Scenario) -> Vec<Setting> {
     all
 }
 
-/// The name of the setting that is to be as if the client were alone.
+/// Name of the setting that should be as if the client were alone.
 pub(super) const STRICT: &str = "batch_floor 0";
 
 fn on(scheduler: &'static str, setting: &Setting) -> Setting {

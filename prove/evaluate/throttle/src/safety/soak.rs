@@ -1,5 +1,5 @@
-//! Part `throttle-soak`: hours of services that come, go and are killed, under a daemon that is disturbed in each way
-//! that we know of.
+//! Part `throttle-soak`: hours of services that come, go and are killed, under a daemon that is disturbed in every
+//! known way.
 
 mod events;
 mod growth;
@@ -24,23 +24,23 @@ use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use watch::Watch;
 
-/// What the daemon may freeze a service for, s.
+/// Maximum time for which the daemon may freeze a service, s.
 const MAX_FROZEN_S: f64 = 2.0;
-/// How much longer a freeze may last.
-const LATE_S: f64 = 0.1;
-/// Seconds that it goes on.
-const SECONDS: f64 = 7200.0;
+/// Tolerance of that time, s.
+const FREEZE_TOLERANCE_S: f64 = 0.1;
+/// Duration in seconds.
+const DEFAULT_SECONDS: f64 = 7200.0;
 /// Time between two events.
-const PAUSE: Duration = Duration::from_millis(700);
-/// What services that run at the end have to finish.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// MiB of each file that services read.
+const EVENT_INTERVAL: Duration = Duration::from_millis(700);
+/// Time for services that run at the end to finish.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(120);
+/// Size of each file that services read, MiB.
 const FILE_MIB: u64 = 24;
-/// Files and what services write fill it now and then.
+/// Disk that files and the services' output fill now and then.
 const DISK: DiskSpec =
     DiskSpec { model: &["--model", "hdd"], fs: "ext4", mkfs: "-E nodiscard,lazy_itable_init=1" };
 
-/// What is left of an ended daemon that is a fault.
+/// Leftovers of an ended daemon, which are faults.
 #[derive(Debug)]
 struct Left {
     frozen: usize,
@@ -64,7 +64,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         fs::write(&path, zeros).map_err(EvaluateError::file("write", &path))?;
     }
     let config = config(harness, &disk)?;
-    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let seconds = harness.options.seconds.unwrap_or(DEFAULT_SECONDS);
     let half = Duration::from_secs_f64(seconds / 2.0);
     let mut progress = Progress::new(harness.part, 20);
     let records_before = records();
@@ -89,9 +89,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             steps += 1;
             progress.step(&site.count().line());
         }
-        sleep(PAUSE);
+        sleep(EVENT_INTERVAL);
     }
-    site.finish(&watch, PATIENCE)?;
+    site.finish(&watch, FINISH_TIMEOUT)?;
     let (count, frozen) = site.close(&watch);
     let longest_s = watch.longest_s();
     let left = Left { frozen, records: records().saturating_sub(records_before) };
@@ -128,7 +128,7 @@ fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Lef
     for (what, first, last) in growth.rows() {
         sizes.row(vec![what.to_owned(), first, last]);
     }
-    let bound_s = MAX_FROZEN_S + LATE_S;
+    let bound_s = MAX_FROZEN_S + FREEZE_TOLERANCE_S;
     Page {
         title: "A throttle among services that come, go and are killed".to_owned(),
         about: format!(
@@ -138,7 +138,7 @@ fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Lef
              3 s, as if its clock stood still; a service is frozen by somebody else, who thaws it later; in the second \
              half the daemon or its guardian is killed (SIGKILL) and the daemon started again. A thread looks at \
              every cgroup each 2 ms. A machine that sleeps is not tried: both clocks would have to stop at once.",
-            PAUSE.as_millis()
+            EVENT_INTERVAL.as_millis()
         ),
         tables: vec![
             ("What happened:".to_owned(), events),
