@@ -1,4 +1,4 @@
-//! A program that is asked something, and looked at meanwhile.
+//! Runs a program that answers a question, and observes it meanwhile.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// How often a process is looked at.
+/// Interval at which a process is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// A question that is not answered after this never will be.
+/// Maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How a question was answered.
+/// Measurements of an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) command: String,
     pub(crate) seconds: f64,
-    /// The most memory that its process had, and all servers together, bytes.
+    /// Peak memory of its process or of all servers together, bytes.
     pub(crate) peak_bytes: u64,
     pub(crate) answer_bytes: usize,
 }
 
-/// Runs a command to its end, and calls `look` again and again meanwhile. Returns the answer, too.
+/// Runs a command to its end, and calls `look` repeatedly meanwhile. Returns the answer, too.
 pub(crate) fn ask(
     harness: &Harness,
     mut command: Command,
@@ -84,7 +84,7 @@ pub(crate) fn ask(
     Ok((asked, answer))
 }
 
-/// The most memory that a process has had (VmHWM); 0 if it has ended.
+/// Returns the peak memory of a process (VmHWM); 0 if it has ended.
 pub(crate) fn peak_bytes(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

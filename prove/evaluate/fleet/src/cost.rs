@@ -1,4 +1,5 @@
-//! Part `fleet-cost`: what servers and their clients lose while `luc record --fleet` records what they send each other.
+//! Part `fleet-cost`: the throughput that servers and their clients lose while `luc record --fleet` records their
+//! messages.
 
 pub mod loaded;
 mod page;
@@ -26,25 +27,25 @@ use crate::solr::clients::Asked;
 use recorded::Rows;
 use servers::{LIST, SEARCH_CLIENTS, Server, Servers};
 
-/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
-/// the first second.
+/// Time between the recorder's first file and the first request, in which the programs are attached and look at system
+/// calls.
 const WARMUP_S: f64 = 2.0;
-/// How long the run is by which the length of the others is found, s.
+/// Duration of the run that calibrates the length of the others, s.
 const CALIBRATION_S: f64 = 1.0;
 /// Requests of that run for a server whose rate is not known.
 const FIRST_REQUESTS: f64 = 20_000.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
-    /// By how many clients.
+    /// Redis with this number of clients.
     Redis(u32),
-    /// Lists of [`LIST`] values are read: some 100,000 messages a second.
+    /// Redis with reads of lists of [`LIST`] values: some 100,000 messages a second.
     RedisLists,
-    /// A transaction is one statement.
+    /// PostgreSQL with transactions of one statement.
     Select,
-    /// A transaction is seven statements.
+    /// PostgreSQL with transactions of seven statements.
     Update,
-    /// A query of a front end and two shards, each on a host of its own.
+    /// Solr with a front end and two shards, each on a host of its own.
     Search,
 }
 
@@ -77,7 +78,7 @@ impl Cell {
         }
     }
 
-    /// Receives and sends of the server for a request, at least: a row each.
+    /// Minimum number of receives and sends of the server for a request, each a row.
     fn messages(self) -> f64 {
         match self {
             Self::Redis(_) | Self::RedisLists | Self::Select => 2.0,
@@ -88,7 +89,7 @@ impl Cell {
         }
     }
 
-    /// The client, for this many requests or for this time.
+    /// Returns the words of the client, for this many requests or for this time.
     fn words(
         self,
         harness: &Harness,
@@ -117,7 +118,7 @@ impl Cell {
         .collect()
     }
 
-    /// Requests, and requests per second, that the client says to have made; `None`: it does not.
+    /// Parses the requests and requests per second in the client's output.
     fn result(self, said: &str, requests: f64) -> Option<(f64, f64)> {
         let after = |name: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix(name));
@@ -144,20 +145,20 @@ impl Cell {
     }
 }
 
-/// What it runs under.
+/// A way of recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Setting {
     Unrecorded,
-    /// Of everybody, without the network.
+    /// Records all processes, without the network.
     Record,
-    /// Of everybody: the server and its clients.
+    /// Records all processes: the server and its clients.
     Fleet,
-    /// Of everybody, with the names that requests carry.
+    /// Records all processes, with the names that requests carry.
     Tokens,
-    /// Of the server only, as on a host whose clients are elsewhere.
+    /// Records the server only, as on a host whose clients are elsewhere.
     FleetOfServer,
-    /// Sums only, of everybody.
+    /// Records sums only, of all processes.
     Sums,
 }
 
@@ -176,7 +177,7 @@ impl Setting {
         }
     }
 
-    /// How many ends of a connection have rows of messages.
+    /// Number of ends of a connection that have rows of messages.
     fn ends(self) -> f64 {
         match self {
             Self::Unrecorded | Self::Record | Self::Sums => 0.0,
@@ -185,12 +186,12 @@ impl Setting {
         }
     }
 
-    /// The least share of the unrecorded throughput. Sums are for always.
+    /// Minimum share of the unrecorded throughput. Sums may be recorded always, so they must cost less.
     fn least(self) -> f64 {
         if self == Self::Sums { 0.99 } else { 0.98 }
     }
 
-    /// The words of `luc`; `None`: there is no recorder.
+    /// Returns the words of `luc`; `None` without a recorder.
     fn words(self, trace: &str, servers: &[u32]) -> Option<Vec<String>> {
         let options = match self {
             Self::Unrecorded => return None,
@@ -211,13 +212,13 @@ impl Setting {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Run {
     setting: Setting,
-    /// The recorder's command line.
+    /// Command line of the recorder.
     recorder: Option<String>,
     command: String,
     requests: f64,
     requests_per_s: f64,
     loaded: Loaded,
-    /// What is in the trace; absent: there is none.
+    /// Counts of the trace's rows, if there is a trace.
     rows: Option<Rows>,
     stolen_share: f64,
     disturbed: bool,
@@ -289,7 +290,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&cells, &rounds, &servers, (repeats, seconds)))
 }
 
-/// How many requests take about so long, unrecorded.
+/// Returns the number of requests that take `seconds` unrecorded.
 fn calibrate(
     harness: &Harness,
     servers: &Servers,

@@ -1,5 +1,5 @@
-//! Part `fleet-counters`: counters that are multiplexed, of a model whose truth is exact; and where cycles go, by the
-//! model and by files as `perf stat` writes them.
+//! Part `fleet-counters`: multiplexed counters of a model whose truth is exact. Also stacks of cycles, by the model and
+//! by files in the format of `perf stat`.
 
 pub(crate) mod page;
 mod scaled;
@@ -17,9 +17,9 @@ use page::Measured;
 use scaled::Row;
 use stacks::{Kind, Stacked};
 
-/// Seeds of each scenario.
+/// Number of seeds of each scenario.
 const SEEDS: usize = 50;
-/// Steps of the model of 1 ms.
+/// Steps of 1 ms in 10 s of the model.
 const SECONDS_10: usize = 10_000;
 
 const PHASED: Noise = Noise { variation: 0.2, busy_share: 1.0 };

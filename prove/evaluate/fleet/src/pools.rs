@@ -1,5 +1,5 @@
-//! Part `fleet-pools`: real servers that hand requests over inside a process are recorded, and `luc fleet explain` judged
-//! by the names that the requests carry, which the recorder does not see.
+//! Part `fleet-pools`: records real servers that hand requests over inside a process. `luc fleet explain` is judged by
+//! the names that the requests carry, which the recorder does not see.
 
 pub mod back_end;
 mod clients;
@@ -28,12 +28,12 @@ use crate::program::{answers, bound, free_port};
 use crate::recorder::Recorder;
 use crate::running::Running;
 
-/// Rounds of each subject.
+/// Number of rounds of each subject.
 const ROUNDS: usize = 3;
-/// Requests of each client.
+/// Number of requests of each client.
 const REQUESTS: u64 = 100;
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 struct Run {
     subject: &'static str,
@@ -41,10 +41,9 @@ struct Run {
     commands: Vec<String>,
     requests: usize,
     counts: Calls,
-    /// Spans that the server wrote, and to which requests they are put.
+    /// Spans that the server wrote, and the requests that they are assigned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     spans: Option<Spans>,
-    /// Rows that the recorder lost.
     lost_rows: u64,
 }
 
@@ -84,7 +83,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, &versions, rounds))
 }
 
-/// Records a subject, and judges what is said of it.
+/// Records a subject, and judges the explanation.
 fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, EvaluateError> {
     let (trace, calls) = (harness.path("trace"), harness.path("calls.json"));
     let back_end_port = free_port()?;

@@ -11,16 +11,16 @@ use luc_host::interrupt;
 
 use luc_harness::error::EvaluateError;
 
-/// The user that servers which refuse to be root are run as.
+/// User that runs servers which refuse to be root.
 pub(crate) const USER: &str = "nobody";
 const GROUP: &str = "nogroup";
 
-/// The longest that a server may take to answer.
+/// Maximum time for a server to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked at.
+/// Interval at which a server is looked at.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// A program that gets `signal` when this process ends, however it ends.
+/// Begins a command line whose program gets `signal` when this process ends in any way.
 pub(crate) fn bound(signal: &str, as_user: bool) -> Command {
     let mut command = Command::new("setpriv");
     if as_user {
@@ -44,12 +44,12 @@ pub(crate) fn started(mut command: Command, log_path: &Path) -> Result<Child, Ev
     command.stdout(out).stderr(err).spawn().map_err(EvaluateError::file("run", program))
 }
 
-/// A port that nobody listens on.
+/// Returns a port that nobody listens on.
 pub(crate) fn free_port() -> Result<u16, EvaluateError> {
     free_ports::<1>().map(|[port]| port)
 }
 
-/// Different ones: each is held until all are known.
+/// Returns different free ports. Each is held until all are known.
 pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], EvaluateError> {
     let failed = || EvaluateError::file("listen on", "127.0.0.1");
     let mut ports = [0; N];

@@ -12,7 +12,7 @@ use luc_harness::harness::line;
 
 use crate::program::{LOOK, PATIENCE, started};
 
-/// A server that runs. Dropped, it is ended.
+/// A running server, which is ended when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -29,7 +29,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Ends it, and waits until it has done what it does then.
+    /// Ends the server, and waits until it has cleaned up.
     pub(crate) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
         self.terminate().map_err(EvaluateError::file("wait for", &self.command))
     }

@@ -1,5 +1,5 @@
-//! Part `fleet-solr`: a search service of Solr on hosts of their own is recorded, and `luc fleet explain` judged by names
-//! that queries carry, and by troubles that were planted.
+//! Part `fleet-solr`: records a search service of Solr on several hosts. `luc fleet explain` is judged by names that
+//! queries carry, and by planted troubles.
 
 pub mod clients;
 pub(crate) mod node;
@@ -30,16 +30,16 @@ use crate::calls::Calls;
 use crate::judge;
 use crate::recorder::Recorder;
 
-/// Rounds of each number of clients.
+/// Number of rounds of each number of clients.
 const ROUNDS: usize = 3;
-/// Seeds of each trouble.
+/// Number of seeds of each trouble.
 const SEEDS: usize = 5;
-/// How many clients ask at once.
+/// Numbers of clients that ask at once.
 const CLIENTS: [u64; 2] = [4, 16];
-/// Queries of a run, of all clients together.
+/// Number of queries of a run, of all clients together.
 const QUERIES: u64 = 2_000;
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 struct Run {
     clients: u64,
@@ -47,7 +47,6 @@ struct Run {
     commands: Vec<String>,
     queries: u64,
     counts: Calls,
-    /// Rows that the recorder lost.
     lost_rows: u64,
 }
 
@@ -88,7 +87,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, &planted, &solr.version))
 }
 
-/// Records the service under a load, and judges what is said of its calls.
+/// Records the service under a load, and judges the explanation of its calls.
 fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, EvaluateError> {
     let trace = harness.path("trace");
     let service = Service::start(harness, solr, Wanted { seed, ..Wanted::default() })?;

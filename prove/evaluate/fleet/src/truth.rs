@@ -1,5 +1,5 @@
-//! Part `fleet-truth`: the search twin with a planted trouble is recorded, and `luc fleet explain` judged by what the
-//! twin wrote down about itself.
+//! Part `fleet-truth`: records the search twin with a planted trouble, and judges `luc fleet explain` by the twin's own
+//! record of the truth.
 
 mod cause;
 mod edges;
@@ -32,35 +32,34 @@ use crate::calls::Calls;
 use crate::cause::Judgement;
 use crate::hosts::{self, Clock, HostPart};
 
-/// Seeds of each trouble.
+/// Number of seeds of each trouble.
 const SEEDS: usize = 20;
-/// Where reads and fsyncs are planted: an emulated disk like a volume of a cloud, as this machine's own may do them sooner
-/// than a search takes.
+/// Disk for planted reads and fsyncs: an emulated one like a volume of a cloud. This machine's own may be faster than a
+/// search.
 const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
-/// The twin's program, beside this one.
+/// Name of the twin's program, beside this one.
 const TWIN: &str = "luc-twin";
-/// What it says where a kernel cannot do something.
+/// Text of the twin's error where a kernel cannot do something.
 const UNABLE: &str = "cannot be done here";
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 struct Run {
     plant: &'static str,
     seed: u64,
-    /// Whether it was made in a guest, as the kernel here cannot plant the trouble.
+    /// Whether it was made in a guest, because the kernel here cannot plant the trouble.
     in_guest: bool,
-    /// Why it could not be made there either; the rest is empty then.
+    /// Reason why it could not be made there either. The other fields are empty then.
     unable: Option<String>,
     queries: usize,
-    /// Rows that the recorder lost.
     lost_rows: u64,
-    /// What is said of the trace as it is, of one host.
+    /// Judgement of the trace as it is, of one host.
     one_host: Judged,
-    /// What is said of it as the traces of four hosts with clocks of their own.
+    /// Judgement of the trace as those of four hosts with clocks of their own.
     hosts: Judged,
 }
 
-/// What is said of a run, judged.
+/// Judgement of an explanation.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Judged {
     edges: edges::Counts,
@@ -96,7 +95,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds))
 }
 
-/// The twin's program. `make build` leaves it out.
+/// Finds the twin's program.
 fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
     let program = harness.options.myself.with_file_name(TWIN);
     if program.is_file() {
@@ -106,7 +105,7 @@ fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
     Err(EvaluateError::file("find", how)(ErrorKind::NotFound.into()))
 }
 
-/// Records the twin, and judges what is said of it.
+/// Records the twin, and judges the explanation.
 fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run, EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let disk = plant.needs_disk().then(|| Disk::create(harness, &DISK));
@@ -172,7 +171,7 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
     Ok(())
 }
 
-/// `clocks` are those of the hosts, if each is one.
+/// Judges an answer. `clocks` are those of the hosts, if each process has one.
 fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) -> Judged {
     Judged {
         edges: edges::count(folder, &answer.rows, clocks),
@@ -183,7 +182,7 @@ fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Cloc
     }
 }
 
-/// The front end of a run.
+/// Returns the front end of a run.
 fn front_end(folder: &Folder) -> Option<&Truth> {
     folder.of(Role::FrontEnd).next()
 }

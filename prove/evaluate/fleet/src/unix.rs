@@ -1,4 +1,4 @@
-//! Part `fleet-unix`: whether requests over unix sockets are found, and put to those that they were made for.
+//! Part `fleet-unix`: whether requests over unix sockets are found, and assigned to those that they were made for.
 
 mod page;
 
@@ -19,19 +19,19 @@ use crate::program::bound;
 use crate::recorder::Recorder;
 
 const SOURCE: &str = include_str!("../subjects/unix.c");
-/// Seeds of each setting.
+/// Number of seeds of each setting.
 const SEEDS: usize = 20;
-/// Connections of clients, and the requests of each.
+/// Number of the clients' connections, and of the requests of each.
 const CLIENTS: usize = 8;
 const REQUESTS: usize = 100;
 
-/// How a front end is asked, and hands requests over.
+/// Connections of a front end, and its way to hand requests over.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
     name: &'static str,
-    /// Over TCP, to compare with.
+    /// Whether connections are over TCP, for comparison.
     is_tcp: bool,
-    /// Threads that make its calls; 0: the thread that has read the request makes them.
+    /// Number of threads that make its calls; 0: the thread that has read the request makes them.
     workers: usize,
 }
 
@@ -48,18 +48,17 @@ const fn setting(name: &'static str, is_tcp: bool, workers: usize) -> Setting {
     Setting { name, is_tcp, workers }
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 struct Run {
     setting: &'static str,
     seed: u64,
     commands: Vec<String>,
-    /// Requests that the front end has read, those of the answer that are one of them, and others at its process.
+    /// Numbers of requests that the front end has read, of those that the answer has, and of others at its process.
     requests: u64,
     found: u64,
     others: u64,
     calls: Calls,
-    /// Rows that the recorder lost.
     lost_rows: u64,
 }
 
@@ -145,7 +144,7 @@ fn once(
     Ok(run)
 }
 
-/// What a thread did for the request of a number, and between which times.
+/// A piece of work of a thread for a numbered request, and its times.
 #[derive(Debug, Clone, Copy)]
 struct Deed {
     number: u64,
@@ -154,7 +153,7 @@ struct Deed {
     to_ns: u64,
 }
 
-/// What the program says of itself.
+/// Output of the program about itself.
 #[derive(Debug, Default)]
 struct Truth {
     front: u32,
@@ -193,7 +192,7 @@ impl Truth {
     }
 }
 
-/// The requests of a process in an answer, by what was done and by which thread.
+/// Requests of a process in an answer, by kind and thread.
 #[derive(Debug)]
 struct Seen {
     by_thread: HashMap<(bool, u32), Vec<(u64, usize)>>,
@@ -212,7 +211,7 @@ impl Seen {
         seen
     }
 
-    /// The number of the row of something, if there is just one.
+    /// Returns the index of the row of a deed, if there is exactly one.
     fn row(&self, deed: &Deed, is_sent: bool) -> Option<usize> {
         let of_thread = self.by_thread.get(&(is_sent, deed.thread))?;
         let within = |at_ns: u64| (deed.from_ns..=deed.to_ns).contains(&at_ns);

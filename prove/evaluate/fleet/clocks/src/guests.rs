@@ -1,5 +1,5 @@
-//! Part `fleet-guests`: clocks of real kernels in guests, related by real packets, against what the guests' processors
-//! counted.
+//! Part `fleet-guests`: clocks of real kernels in guests, related by real packets, beside the counts of the guests'
+//! processors.
 
 mod chrony;
 mod judge;
@@ -21,13 +21,13 @@ use machines::Tools;
 use run::Run;
 use scenario::{SCENARIOS, Scenario};
 
-/// Runs of each scenario.
+/// Number of runs of each scenario.
 const SEEDS: usize = 2;
-/// Attempts at a run, where its truth is not known: on a busy machine a guest's counter may be moved on.
+/// Maximum attempts at a run whose truth is not known: on a busy machine a guest's counter may be moved on.
 const TRIES: u32 = 3;
-/// How long clocks are read in a run, s.
+/// Time for which clocks are read in a run, s.
 const SECONDS: f64 = 65.0;
-/// Distributions' kernels, by turns.
+/// Versions of distributions' kernels, which take turns.
 const KERNELS: [&str; 2] = ["6.12", "6.1"];
 
 /// Makes part `fleet-guests`.

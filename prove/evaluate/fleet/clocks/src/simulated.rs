@@ -1,4 +1,5 @@
-//! Part `fleet-clocks`: clocks of hosts related by simulated messages, against the truth and against one line a pair.
+//! Part `fleet-clocks`: clocks of hosts related by simulated messages, compared with the truth and with one line a
+//! pair.
 
 mod clock;
 mod mesh;
@@ -20,7 +21,7 @@ use mesh::NAME as MESH;
 use page::Measured;
 use pair::{Row, Run};
 
-/// Seeds of each scenario.
+/// Number of seeds of each scenario.
 const SEEDS: usize = 20;
 
 const ROWS: [Row; 6] = [
@@ -112,7 +113,7 @@ fn failed(scenario: &str, error: &ClockError) -> EvaluateError {
     missing(&format!("the fit of {scenario} ({error})"))
 }
 
-/// A run as raw data: of its events only how they are spread.
+/// Returns a run as raw data, with quantiles in place of its events.
 fn kept(run: &Run, scenario: &str, seed: u64) -> Value {
     let mut kept = json!(run);
     let figures = [

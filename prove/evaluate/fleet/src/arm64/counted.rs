@@ -1,4 +1,4 @@
-//! What the kernel's own rotation of counters leaves of totals, beside counters that are never taken away.
+//! Totals of counters under the kernel's own rotation, beside counters that are never taken away.
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, figure, missing};
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::machine::{Tools, succeeded, unpack};
 
 pub(super) const SEEDS: usize = 20;
-/// How long each goes on, ms of virtual time.
+/// Duration of each seed's work, ms of virtual time.
 pub(super) const WORK_MS: usize = 5000;
-/// An instruction takes so many ns (the binary logarithm).
+/// Binary logarithm of an instruction's time in ns.
 const SHIFT: u32 = 1;
 
-/// The processor has six counters and one of cycles. The program has four of them for itself, so that three groups have
-/// to share what is left.
+/// Script for the guest. The processor has six counters and one of cycles. The program pins four of them, so that three
+/// groups share the rest.
 const SCRIPT: &str = r#"
 set -e
 groups='{cycles:u,instructions:u},{cycles:k,instructions:k},{cycles,instructions}'
@@ -33,7 +33,7 @@ pub(super) struct Counted {
     pub(super) value: f64,
     /// Half of the 95 % interval.
     pub(super) half_width: Option<f64>,
-    /// For which part of the time it was counted.
+    /// Part of the time in which it was counted.
     pub(super) running_share: f64,
 }
 
@@ -102,7 +102,7 @@ fn of_event(
     })
 }
 
-/// The process, and what it says of each event.
+/// Parses the process, and its own count of each event.
 fn parsed(text: &str) -> Option<(String, Vec<(String, f64)>)> {
     let mut lines = text.lines().map(|line| line.split_once(' '));
     let ("process", process) = lines.next()?? else {

@@ -1,4 +1,4 @@
-//! What one guest does, and what came of it.
+//! Work of one guest, and its results.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use super::machine::{Tools, parsed, succeeded, unpack};
 use super::wire::Wire;
 use crate::known::names::{Known, Said};
 
-/// What the kernel complains of after a power cut.
+/// Texts of the kernel's complaints after a power cut.
 const OF_CUTS: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 const SCRIPT: &str = r#"
 set -e
@@ -46,21 +46,21 @@ luc powercut --rounds 10 --policy auto --json >"$OUT/cuts.library"
 luc powercut --rounds 10 --policy auto --reach notify --json >"$OUT/cuts.notified"
 "#;
 
-/// What came of a guest.
+/// Results of a guest.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     pub(super) kernel: String,
-    /// How long it took, s.
+    /// Duration in s.
     pub(super) seconds: f64,
     /// Functions of threads and holders of locks.
     pub(super) known: Known,
     /// A connection whose bytes are known.
     pub(super) wire: Wire,
-    /// What costs callers on a slow disk most time, as `luc explain` has it.
+    /// First finding of `luc explain` on callers on a slow disk.
     pub(super) finding: String,
-    /// What became of acknowledged files in power cuts under the library, and under notifications.
+    /// Acknowledged files in power cuts with the library, and with notifications.
     pub(super) cuts: [Cuts; 2],
-    /// What the kernel complained of, but for the power cuts.
+    /// Complaints of the kernel, without those of power cuts.
     pub(super) complaints: Vec<String>,
     /// Counters that take turns.
     pub(super) counted: Vec<Counted>,

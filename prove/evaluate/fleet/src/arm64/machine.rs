@@ -13,16 +13,16 @@ use serde_json::Value;
 use crate::known::names::SOURCE as KNOWN;
 
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
-/// Where `scripts/build-arm64.sh` puts what it has built, beside the folder of this machine's own programs.
+/// Folder of the output of `scripts/build-arm64.sh`, beside the folder of this machine's own programs.
 const BUILT: &str = "../aarch64-unknown-linux-gnu/release";
 const LIBRARY: &str = "libluc_gate_preload.so";
-/// What exchanges bytes whose numbers are known.
+/// Program that exchanges a known number of bytes.
 const TALK: &str = include_str!("../../../../../crates/luc/tests/programs/talk.c");
-/// What counts its own work.
+/// Program that counts its own work.
 const PHASES: &str = include_str!("../../subjects/phases.c");
-/// What a guest may take.
+/// Timeout of a guest.
 const LIMIT: Duration = Duration::from_secs(1800);
-/// It has two processors.
+/// Memory of a guest, which has two processors.
 const MEMORY_MIB: u32 = 2048;
 
 /// The programs for the guests.
@@ -59,7 +59,7 @@ impl Tools {
         })
     }
 
-    /// A guest that has them.
+    /// Describes a guest that has the programs.
     pub(super) fn vm<'k>(&self, kernel: &'k Kernel) -> Vm<'k> {
         let programs = [&self.known, &self.talk, &self.phases];
         let vm = Vm::new(kernel)
@@ -74,7 +74,7 @@ impl Tools {
     }
 }
 
-/// What a script did that has succeeded.
+/// Returns the outcome of a script if it has succeeded.
 pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, EvaluateError> {
     if outcome.status == 0 {
         return Ok(outcome);
@@ -86,7 +86,7 @@ pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, Ev
     })
 }
 
-/// Puts the guest's files into a folder.
+/// Writes the guest's files into a folder.
 pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateError> {
     for (name, bytes) in &outcome.files {
         let path = folder.join(name);
@@ -97,7 +97,7 @@ pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateErr
     Ok(())
 }
 
-/// The JSON that the script has left.
+/// Parses a JSON file that the script has left.
 pub(super) fn parsed(outcome: &Outcome, name: &str) -> Result<Value, EvaluateError> {
     let text = outcome.file(name).unwrap_or_default();
     serde_json::from_str(&text).map_err(|_| missing(&format!("the JSON of the guest's {name}")))

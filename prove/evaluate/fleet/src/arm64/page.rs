@@ -7,7 +7,7 @@ use super::inside::{Cuts, Run};
 use crate::counters::page::{covers, is_accurate, percent, quantile_of};
 use crate::known::names::Counts;
 
-/// What `luc explain` says of callers that wait for each other's commits.
+/// Finding of `luc explain` on callers that wait for each other's commits.
 const FINDING: &str = "synchronization_bound";
 
 pub(super) fn page(runs: &[Run]) -> Page {
@@ -35,7 +35,7 @@ pub(super) fn page(runs: &[Run]) -> Page {
     }
 }
 
-/// What is known of each kind.
+/// Returns the counts of each kind of knowledge.
 fn kinds(run: &Run) -> [(&'static str, &Counts); 3] {
     [
         ("functions of threads older than the trace", &run.known.old),
@@ -118,7 +118,7 @@ fn of_cuts(runs: &[Run]) -> Table {
     table
 }
 
-/// By event, over all seeds.
+/// Makes the table by event, over all seeds.
 fn of_counters(runs: &[Run]) -> Table {
     let mut table = Table::new(&[
         "kernel",

@@ -19,7 +19,7 @@ impl OfCell<'_> {
         runs.filter(|run| run.setting == setting).filter_map(of).collect()
     }
 
-    /// A figure of each round over what it would have been unrecorded.
+    /// Ratios of a figure of each round to its unrecorded value.
     fn over(&self, setting: Setting, of: impl Fn(&Run) -> f64) -> Vec<f64> {
         let ratio = |round: &&Round| {
             let figures: Vec<f64> = round.runs.iter().map(&of).collect();
@@ -29,7 +29,7 @@ impl OfCell<'_> {
         self.rounds.iter().filter_map(ratio).collect()
     }
 
-    /// Requests that were counted over those that there were at both ends, of each run with sums.
+    /// Ratio of counted requests to those at both ends, of each run with sums.
     fn shares_of_exchanges(&self) -> Vec<f64> {
         self.figures(Setting::Sums, |run| {
             // Each is one message each way, at two ends.
@@ -38,7 +38,7 @@ impl OfCell<'_> {
         })
     }
 
-    /// Rows of messages over those that the requests must have, of each run.
+    /// Ratio of rows of messages to those that the requests must have, of each run.
     fn shares(&self, setting: Setting) -> Vec<f64> {
         self.figures(setting, |run| {
             let wanted = run.requests * self.cell.messages() * setting.ends();

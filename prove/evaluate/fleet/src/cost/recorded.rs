@@ -1,4 +1,4 @@
-//! What a trace has.
+//! Counts of a trace's rows.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::directory_bytes;
 
-/// Rows of a trace.
+/// Numbers of rows in a trace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Rows {
     pub(super) messages: u64,
@@ -23,7 +23,7 @@ pub(super) struct Rows {
     /// Events that were lost, of any table.
     pub(super) lost: u64,
     pub(super) trace_bytes: u64,
-    /// From the beginning of the recording to its end.
+    /// Time from the beginning of the recording to its end.
     pub(super) trace_s: f64,
 }
 
@@ -34,7 +34,7 @@ impl Rows {
     }
 }
 
-/// Counts what is in a trace, and removes it.
+/// Counts the rows of a trace, and removes it.
 pub(super) fn taken(directory: &Path) -> Result<Rows, EvaluateError> {
     let trace_bytes = directory_bytes(directory)?;
     let rows =

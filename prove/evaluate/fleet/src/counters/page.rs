@@ -6,12 +6,12 @@ use luc_stats::quantile;
 use super::scaled::{Row, Run};
 use super::stacks::{Kind, Stacked};
 
-/// The error that an event's total may have at the 95th percentile.
+/// Maximum error of an event's total at the 95th percentile.
 const MOST_ERROR: f64 = 0.03;
-/// The share of the truths that must be within their intervals.
+/// Minimum share of the truths that are within their intervals.
 const LEAST_COVERED: f64 = 0.95;
-/// Intervals that cover as they say fall below that as often as not. Of 20 such scenarios one falls this many standard
-/// deviations of the count below it.
+/// Standard deviations below the count that one in 20 scenarios exceeds by chance. Exact intervals fall below the count
+/// as often as not.
 const BY_CHANCE: f64 = 1.645;
 
 /// A scenario with the runs of all seeds.
@@ -48,7 +48,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// All tables that have a row.
+/// Makes all tables that have a row.
 pub(super) fn tables(
     measured: &[Measured],
     stacked: &[(Kind, Vec<Stacked>)],
@@ -142,7 +142,7 @@ fn covered(stacks: &[Stacked]) -> f64 {
     covered as f64 / all as f64
 }
 
-/// The targets of all scenarios that were run.
+/// Makes the targets of all scenarios that were run.
 pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -> Vec<Target> {
     let mut targets = Vec::new();
     for one in measured.iter().filter(|one| one.row.is_claimed) {
@@ -194,7 +194,7 @@ fn of(some: usize, all: usize) -> String {
     format!("{some} of {all}, {}", percent(some as f64 / all as f64))
 }
 
-/// Whether so many of all are 95 % of them, or no fewer than chance makes of 95 %.
+/// Whether `some` are 95 % of all, or no fewer than chance makes of 95 %.
 fn is_enough(some: usize, all: usize) -> bool {
     let all = all as f64;
     let deviation = (all * LEAST_COVERED * (1.0 - LEAST_COVERED)).sqrt();

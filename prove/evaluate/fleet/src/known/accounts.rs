@@ -20,16 +20,16 @@ use crate::program::{USER, bound};
 use crate::recorder::Recorder;
 use crate::running::Running;
 
-/// How long is compared.
+/// Time that is compared.
 pub(super) const COMPARED: Duration = Duration::from_secs(8);
-/// Between the begin of the load and that.
+/// Time between the begin of the load and the comparison.
 const LOADED: Duration = Duration::from_secs(1);
-/// Clients of each server.
+/// Number of clients of each server.
 pub(super) const CLIENTS: u32 = 8;
-/// Threads that neither run nor wait for a processor for this share are not compared.
+/// Minimum share of time in which a compared thread runs or waits for a processor.
 const LEAST: f64 = 0.001;
 
-/// A thread by the trace, less the scheduler's counts, as shares of the time that is compared.
+/// Times of a thread by the trace, less the scheduler's counts, as shares of the compared time.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Difference {
     pub(super) name: String,
@@ -38,17 +38,16 @@ pub(super) struct Difference {
     pub(super) runnable: f64,
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Closed {
     commands: Vec<String>,
     pub(super) threads: Vec<Difference>,
-    /// The same of what all threads of the machine ran together, as a share of the processors' time.
+    /// Difference of the time that all threads of the machine ran, as a share of the processors' time.
     pub(super) machine: f64,
-    /// The thread that is furthest off among all. It may be of any program, so that its name is not kept.
+    /// Thread with the largest difference of all. It may be of any program, so its name is not kept.
     #[serde(skip)]
     furthest: Option<Difference>,
-    /// Rows that the recorder lost.
     pub(super) lost_rows: u64,
 }
 
@@ -70,7 +69,7 @@ impl Closed {
     }
 }
 
-/// The scheduler's counts of a thread.
+/// Counts of the scheduler for a thread.
 #[derive(Debug, Clone)]
 struct Counted {
     process: u32,
@@ -175,8 +174,8 @@ fn now_ns() -> u64 {
     u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
 }
 
-/// The scheduler's counts of all threads of programs, but the recorder's: the recorder leaves itself and the kernel's
-/// threads out.
+/// Returns the scheduler's counts of all threads of programs. The recorder leaves itself and the kernel's threads out,
+/// and so does this.
 fn threads(recorder: &Path) -> HashMap<u32, Counted> {
     let numbers = |path: &str| -> Vec<u32> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -199,7 +198,7 @@ fn threads(recorder: &Path) -> HashMap<u32, Counted> {
     all
 }
 
-/// Of one thread; `None`: it has just ended.
+/// Returns the counts of one thread; `None` if it has just ended.
 fn counted(process: u32, path: &str) -> Option<Counted> {
     let read = |name: &str| fs::read_to_string(format!("{path}/{name}")).ok();
     let text = read("schedstat")?;
@@ -219,7 +218,7 @@ fn counted(process: u32, path: &str) -> Option<Counted> {
     })
 }
 
-/// A trace's rows, by thread.
+/// Rows of a trace, by thread.
 struct Rows {
     waits: BTreeMap<u32, Vec<Wait>>,
     brief: BTreeMap<u32, Vec<BriefWait>>,
@@ -235,7 +234,7 @@ fn of_threads<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<
 }
 
 impl Rows {
-    /// How long a thread ran and was runnable between two times, ns.
+    /// Returns the times that a thread ran and was runnable between two times, ns.
     fn times(&self, thread: u32, [begin_ns, end_ns]: [u64; 2]) -> [f64; 2] {
         let within = |from_ns: u64, to_ns: u64| {
             to_ns.min(end_ns).saturating_sub(from_ns.max(begin_ns)) as f64

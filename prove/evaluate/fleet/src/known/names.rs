@@ -1,4 +1,4 @@
-//! Which function each thread runs, and who has the lock that a thread waits for, of a program that says so itself.
+//! Functions of threads and holders of locks, for a program that states them itself.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write as _};
@@ -15,12 +15,12 @@ use crate::program::bound;
 use crate::recorder::Recorder;
 
 pub(crate) const SOURCE: &str = include_str!("../../subjects/known.c");
-/// Threads that run one of five functions, before the trace and in it.
+/// Number of threads that run one of five functions, before the trace and in it.
 pub(super) const THREADS: usize = 500;
-/// Locks with a holder and a waiter.
+/// Number of locks with a holder and a waiter.
 pub(super) const LOCKS: usize = 200;
 
-/// How many of each kind there were, and how many the trace has right and wrong.
+/// Numbers of things of a kind: all, and those that the trace has right and wrong.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Counts {
     pub(crate) all: usize,
@@ -45,20 +45,20 @@ impl Counts {
     }
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Known {
     pub(super) commands: Vec<String>,
     /// Functions of threads that began before the trace.
     pub(crate) old: Counts,
-    /// The same of those that began in it.
+    /// Functions of threads that began in the trace.
     pub(crate) new: Counts,
     /// Holders of locks, as the waiters' rows at the trace's begin name them.
     pub(crate) holders: Counts,
 }
 
 impl Known {
-    /// Compares what the program said before the trace, and in it, with what the trace has.
+    /// Compares the program's output before the trace and in it with the trace.
     pub(crate) fn of(old: &Said, new: &Said, trace: &Path) -> Result<Self, EvaluateError> {
         let mut functions: HashMap<u32, String> = HashMap::new();
         for row in rows::<ThreadStart>(trace)? {
@@ -101,7 +101,7 @@ impl Known {
     }
 }
 
-/// What the program says of itself.
+/// Output of the program about itself.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     functions: HashMap<u32, String>,
@@ -109,7 +109,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Reads what it says up to a word.
+    /// Reads the output up to a word.
     pub(crate) fn read_to(word: &str, output: &mut impl BufRead) -> Result<Self, EvaluateError> {
         let mut said = Self::default();
         let mut text = String::new();
@@ -139,7 +139,7 @@ impl Said {
     }
 }
 
-/// The program. Its input's end ends it.
+/// The program, which ends with its input.
 struct Program {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -184,7 +184,7 @@ fn started(
     Ok((child, BufReader::new(output)))
 }
 
-/// Records the program, and compares what the trace says.
+/// Records the program, and compares the trace with its output.
 pub(super) fn once(harness: &Harness) -> Result<Known, EvaluateError> {
     let trace = harness.path("trace");
     let (mut program, text) = Program::start(harness)?;

@@ -5,7 +5,7 @@ use luc_harness::report::{Page, Table, Target};
 use super::accounts::{CLIENTS, COMPARED, Closed, Difference};
 use super::names::{Counts, Known, LOCKS, THREADS};
 
-/// By how much a thread's times, and the machine's, may be off.
+/// Maximum difference of a thread's times, and of the machine's.
 const CLOSES: f64 = 0.01;
 
 pub(super) fn page(known: &[Known], closed: &[Closed], repeats: usize) -> Page {
@@ -48,7 +48,7 @@ fn about(repeats: usize) -> String {
     )
 }
 
-/// What is known of each kind, in all runs.
+/// Returns the counts of each kind, in all runs.
 fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
     let sum = |of: fn(&Known) -> &Counts| {
         let mut counts = Counts::default();

@@ -1,4 +1,4 @@
-//! The back end: answers each call after a while, and writes down which bytes had which name.
+//! The back end: answers each call after a while, and notes the bytes of each name.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -17,18 +17,18 @@ use luc_harness::error::EvaluateError;
 use crate::named::{Named, text};
 use crate::wire::{Connection, wrong};
 
-/// How long a call takes, µs; drawn evenly.
+/// Range of the duration of a call, µs; drawn evenly.
 const DELAY_US: std::ops::Range<u64> = 200..3000;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What the program `luc-evaluate back-end` is to do.
+/// Options of `luc-evaluate back-end`.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    /// The port on which it listens.
+    /// Port to listen on.
     pub port: u16,
-    /// The seed of how long calls take.
+    /// Seed of the calls' durations.
     pub seed: u64,
-    /// Where it writes what it was called for.
+    /// File for the names that it was called with.
     pub calls: PathBuf,
 }
 
@@ -78,7 +78,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<
     Ok(())
 }
 
-/// The name in a request, and the number of the call that is made for it.
+/// Returns the name in a request, and the number of the call that is made for it.
 fn named(head: &str) -> Option<(u64, u64)> {
     let path = head.split(' ').nth(1)?.strip_prefix('/')?;
     let (name, call) = path.split_once('/').unwrap_or((path, "0"));

@@ -1,4 +1,4 @@
-//! The clients: each asks on a connection of its own, one request after the other, and notes which bytes had which name.
+//! The clients. Each asks on a connection of its own, one request after the other, and notes the bytes of each name.
 
 use std::io;
 use std::net::TcpStream;
@@ -14,12 +14,12 @@ use luc_harness::error::EvaluateError;
 use crate::named::Named;
 use crate::wire::{Connection, body_bytes, wrong};
 
-/// How long a client waits between an answer and its next request, µs; drawn evenly.
+/// Range of a client's wait between an answer and its next request, µs; drawn evenly.
 const THINK_US: std::ops::Range<u64> = 0..2000;
-/// The longest that an answer may take.
+/// Maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks a server on this port, `requests` by each client; `has_tokens`: each with a traceparent.
+/// Asks a server on this port, `requests` by each client. With `has_tokens` each has a traceparent.
 ///
 /// # Errors
 /// A server that does not answer, or says what it was not asked for.
@@ -48,7 +48,7 @@ pub(super) fn ask(
     Ok(all)
 }
 
-/// Asks as one client; its requests' names begin with `first`.
+/// Asks as one client. Its requests' names begin with `first`.
 fn one(
     port: u16,
     first: u64,

@@ -1,4 +1,4 @@
-//! The page: what was found of what the servers handed over.
+//! The page: judgement of the calls that the servers handed over.
 
 use luc_harness::report::Page;
 
@@ -8,10 +8,10 @@ use super::{REQUESTS, Run};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::recorder::WARMUP;
 
-/// What a Java pool owes.
+/// Targets of Java pools.
 const OWED: Owed = Owed { right: 99.0, wrong: 0.5 };
 
-/// A run in a few words.
+/// Describes a run in a few words.
 pub(super) fn brief(run: &Run) -> String {
     format!("{}: {}", run.subject, run.counts.brief())
 }

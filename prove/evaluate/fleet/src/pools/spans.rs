@@ -1,4 +1,4 @@
-//! Is each span put to the request that it is of?
+//! Judges whether each span is assigned to its request.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::answer::{RequestRow, Rows};
 use crate::calls::tables::share_of;
 use crate::named::Named;
 
-/// Spans, and to which requests they are put.
+/// Numbers of spans, and of those assigned right and wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Counts {
     spans: u64,
@@ -30,17 +30,16 @@ impl Counts {
     }
 }
 
-/// Those of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Spans {
-    /// Of requests that the server received.
+    /// Spans of requests that the server received.
     received: Counts,
-    /// Of calls that it sent. One is right if it is put to a call for the request that it is for.
+    /// Spans of calls that it sent. One is right if it is assigned to a call for its request.
     sent: Counts,
 }
 
 impl Spans {
-    /// Judges by the names that are in the spans' paths and in the bytes of requests and calls. Removes the file.
+    /// Judges by the names in the spans' paths and in the bytes of requests and calls. Removes the file.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -98,14 +97,14 @@ impl Spans {
     }
 }
 
-/// What a span is of.
+/// Name in a span, and its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Name {
     name: u64,
     is_sent: bool,
 }
 
-/// The spans of an exporter's request, by their ids.
+/// Returns the spans of an exporter's request, by their ids.
 fn spans(request: &Value) -> Vec<(String, Name)> {
     fn all<'a>(values: impl Iterator<Item = &'a Value>, key: &str) -> Vec<&'a Value> {
         values.filter_map(|value| value.get(key)?.as_array()).flatten().collect()
@@ -130,7 +129,7 @@ fn named(span: &Value) -> Option<(String, Name)> {
     Some((id, Name { name, is_sent }))
 }
 
-/// The table of the servers that wrote spans, each with those of its runs; `None`: none did.
+/// Makes the table of the servers that wrote spans, each with those of its runs; `None` if none did.
 pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
     let mut table = Table::new(&["server", "spans of", "spans", "right", "wrong", "put to none"]);
     let servers = servers.iter().filter(|(_, runs)| !runs.is_empty());

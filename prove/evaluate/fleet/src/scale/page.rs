@@ -7,11 +7,11 @@ use super::trees::{Shape, Timed};
 use super::{Explained, HOSTS, MEMORY_GIB, NODES, ROWS_PER_REQUEST};
 use crate::asked::Asked;
 
-/// The processors that the time was meant for.
+/// Number of processors that the time was meant for.
 const PROCESSORS: u64 = 8;
-/// The longest that the largest traces may take, seconds.
+/// Maximum time for the largest traces, seconds.
 const LONGEST_S: f64 = 300.0;
-/// The same of a tree, and of one sum over a subtree.
+/// Maximum time for a tree, and for one sum over a subtree, seconds.
 const TREE_S: f64 = 0.2;
 const SUBTREE_S: f64 = 0.05;
 

@@ -1,4 +1,4 @@
-//! The clients: each asks on a connection of its own, one query after the other. Each query carries a name.
+//! The clients. Each asks on a connection of its own, one query after the other, and each query carries a name.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -17,40 +17,40 @@ use super::settings::VOCABULARY;
 use crate::named::text;
 use crate::wire::{Connection, body_bytes, wrong};
 
-/// The longest that an answer may take.
+/// Maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How much of an error is shown.
+/// Number of bytes of an error that are shown.
 const WHY_BYTES: usize = 400;
-/// Between the first names of two clients.
+/// Distance between the first names of two clients.
 const NAMES: u64 = 1_000_000;
 
-/// What the program `luc-evaluate search-clients` is to do.
+/// Options of `luc-evaluate search-clients`.
 #[derive(Debug, Clone)]
 pub struct Orders {
     pub to: SocketAddr,
-    /// Where the shards are, as Solr is told: with commas between them.
+    /// Addresses of the shards, separated by commas as for Solr.
     pub shards: String,
     pub clients: u64,
-    /// How many queries each; `None`: as many as they can until the time is over.
+    /// Number of queries of each client; `None`: as many as they can make in the time.
     pub queries: Option<u64>,
-    /// The longest that they ask.
+    /// Maximum time that they ask.
     pub longest: Duration,
-    /// The longest that a client waits between an answer and its next query; drawn evenly.
+    /// Maximum wait of a client between an answer and its next query; drawn evenly.
     pub think: Duration,
-    /// The seed of what they ask.
+    /// Seed of the queries.
     pub seed: u64,
 }
 
-/// What the clients have done.
+/// Results of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     pub process: u32,
     pub queries: u64,
-    /// From the first query to the last answer.
+    /// Time from the first query to the last answer.
     pub seconds: f64,
 }
 
-/// Asks.
+/// Runs the clients.
 ///
 /// # Errors
 /// A front end that does not answer, or says what it was not asked for.
@@ -73,7 +73,7 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
     Ok(Asked { process: std::process::id(), queries, seconds: began.elapsed().as_secs_f64() })
 }
 
-/// Asks as one client, and says how often.
+/// Asks as one client, and returns the number of queries.
 fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
     let mut random = random::stream(orders.seed, client);
     let mut connection = Connection::new(TcpStream::connect(orders.to)?)?;
@@ -102,7 +102,7 @@ fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
     Ok(asked)
 }
 
-/// A query for two words, with highlighted snippets of what is found.
+/// Returns a query for two words, with highlighted snippets of the hits.
 fn query(orders: &Orders, name: &str, random: &mut ChaCha8Rng) -> String {
     let mut word = || {
         let drawn: f64 = random.random();

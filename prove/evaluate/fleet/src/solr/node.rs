@@ -1,4 +1,4 @@
-//! Solr, made of what Maven brings, and its nodes.
+//! Solr, built from Maven's packages, and its nodes.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,13 +16,13 @@ use crate::network::Host;
 use crate::program::LOOK;
 use crate::running::Running;
 
-/// The port of each node, of its own host.
+/// Port of each node on its host.
 const PORT: u16 = 8983;
-/// Documents of each shard.
+/// Number of documents in each shard.
 const DOCUMENTS: u32 = 5_000;
-/// The longest that a node may take to answer: it has to index, and others may have the processors.
+/// Maximum time for a node to answer: it has to index, and others may have the processors.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// What a node says when it answers.
+/// Line of a node that answers.
 const READY: &str = "ready";
 
 macro_rules! subject {
@@ -31,7 +31,7 @@ macro_rules! subject {
     };
 }
 
-/// What the nodes are made of.
+/// Files that the nodes are built from.
 const PROGRAM: [(&str, &str); 2] = [subject!("pom.xml"), subject!("Node.java")];
 const CONFIGURATION: [(&str, &str); 1] = [subject!("solr.xml")];
 const OF_CORE: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
@@ -43,26 +43,25 @@ pub(crate) struct Solr {
     pub(crate) version: String,
 }
 
-/// A node that runs.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) server: Running,
     pub(crate) host: Host,
-    /// Where its files are.
+    /// Folder of its files.
     pub(super) home: PathBuf,
     log: PathBuf,
 }
 
-/// How a node is started.
+/// Options of a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'s> {
-    /// Where its files are.
+    /// Folder of its files.
     pub(super) home: &'s Path,
     /// Whether it has documents.
     pub(super) is_shard: bool,
-    /// Whom it may ask.
+    /// Nodes that it may ask.
     pub(super) shards: &'s str,
-    /// The seed of its documents.
+    /// Seed of its documents.
     pub(super) seed: u64,
     /// The only processor that it may run on.
     pub(super) processor: Option<usize>,
@@ -97,7 +96,7 @@ impl Solr {
         Ok(Self { folder, version: format!("Solr {solr}, {java}") })
     }
 
-    /// Starts a node on a host; it answers soon.
+    /// Starts a node on a host. It answers soon.
     pub(super) fn start(
         &self,
         harness: &Harness,
@@ -160,7 +159,7 @@ impl Node {
     }
 }
 
-/// How Solr is told where a node of this address is.
+/// Returns a node's address in Solr's format.
 pub(super) fn shard_at(host: &Host) -> String {
     format!("{}:{PORT}/solr/search", host.address)
 }

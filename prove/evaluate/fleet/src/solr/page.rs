@@ -1,4 +1,4 @@
-//! The page: what was found of what Solr handed over.
+//! The page: judgement of the calls that Solr handed over.
 
 use luc_harness::report::{Page, Table, Target};
 
@@ -9,22 +9,22 @@ use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::cause::{self, Judgement};
 use crate::recorder::WARMUP;
 
-/// What the front end's calls owe.
+/// Targets of the front end's calls.
 const OWED: Owed = Owed { right: 99.7, wrong: 0.2 };
-/// The least share of first causes that are right.
+/// Minimum share of first causes that are right.
 const CAUSES: f64 = 0.95;
 
-/// How the runs of so many clients are named.
+/// Returns the name of the runs of `clients` clients.
 pub(super) fn name(clients: u64) -> String {
     format!("{clients} clients")
 }
 
-/// A run in a few words.
+/// Describes a run in a few words.
 pub(super) fn brief(run: &Run) -> String {
     format!("{}: {}", name(run.clients), run.counts.brief())
 }
 
-/// A run with a trouble in a few words.
+/// Describes a run with a trouble in a few words.
 pub(super) fn brief_of_plant(run: &plants::Run) -> String {
     let views = VIEWS.map(|(name, view)| {
         let judged = view(run);
@@ -37,7 +37,7 @@ pub(super) fn brief_of_plant(run: &plants::Run) -> String {
     format!("{} {}: {}", run.trouble, run.seed, views.join("; "))
 }
 
-/// How a run with a trouble is looked at.
+/// A view of a run with a trouble.
 type View = fn(&plants::Run) -> &Judgement;
 
 const VIEWS: [(&str, View); 2] =
@@ -80,7 +80,7 @@ pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page
     }
 }
 
-/// The runs of so many clients.
+/// Sums the runs of `clients` clients.
 fn row(clients: u64, runs: &[Run]) -> Option<Row> {
     let of_clients = runs.iter().filter(|run| run.clients == clients);
     let of_clients: Vec<&Run> = of_clients.collect();

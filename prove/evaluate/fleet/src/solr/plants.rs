@@ -20,20 +20,20 @@ use crate::cause::{Expected, Judgement, findings_on};
 use crate::hosts;
 use crate::recorder::Recorder;
 
-/// How many clients ask at once.
+/// Number of clients that ask at once.
 pub(super) const CLIENTS: u64 = 4;
-/// Queries of each client before anything is recorded, so that Java has compiled what it runs.
+/// Number of queries of each client before anything is recorded, so that Java has compiled its hot code.
 pub(super) const QUERIES_BEFORE: u64 = 400;
-/// How long clients ask while a trouble comes and goes.
+/// Time that clients ask while a trouble comes and goes.
 pub(super) const ASKED: Duration = Duration::from_secs(8);
-/// Where the files of a slow shard are.
+/// Disk of a slow shard's files.
 const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
-/// The seed of the queries before, beside that of the others.
+/// Offset of the seed of the queries before.
 const OTHER_QUERIES: u64 = 1 << 32;
-/// The shard's processor and the others'.
+/// The shard's processor, and the others'.
 const PROCESSORS: [usize; 2] = [1, 0];
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Run {
     pub(super) trouble: &'static str,
@@ -41,17 +41,16 @@ pub(super) struct Run {
     pub(super) shard: usize,
     commands: Vec<String>,
     pub(super) queries: u64,
-    /// Rows that the recorder lost.
     pub(super) lost_rows: u64,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
     pub(super) sums: bool,
-    /// What is said of the trace as it is, of one host.
+    /// Judgement of the trace as it is, of one host.
     pub(super) one_host: Judgement,
-    /// What is said of it as the traces of four hosts with clocks of their own.
+    /// Judgement of the trace as those of four hosts with clocks of their own.
     pub(super) hosts: Judgement,
 }
 
-/// Records the service while it has a trouble, and judges what is said first.
+/// Records the service while it has a trouble, and judges the first finding.
 pub(super) fn once(
     harness: &Harness,
     solr: &Solr,

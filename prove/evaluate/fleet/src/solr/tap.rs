@@ -1,4 +1,4 @@
-//! The tap: sees each packet of a network, and writes down where names are in the bytes of its connections.
+//! The tap: sees each packet of a network, and notes the places of names in the bytes of its connections.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,21 +17,21 @@ use luc_harness::harness::missing;
 use super::streams::Streams;
 use crate::named::Named;
 
-/// The largest packet, bytes; links of one machine do not cut them.
+/// Maximum size of a packet, bytes. Links of one machine do not cut packets.
 const LARGEST: usize = 1 << 16;
-/// What may wait to be read, bytes.
+/// Size of the receive buffer, bytes.
 const BUFFER_BYTES: usize = 64 << 20;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What the program `luc-evaluate tap` has seen.
+/// Output of `luc-evaluate tap`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tapped {
     pub(super) named: Vec<Named>,
-    /// Directions of connections of which packets were missed.
+    /// Number of directions of connections of which packets were missed.
     gaps: usize,
 }
 
-/// Taps the network namespace of this process until it is interrupted, then writes what it has seen.
+/// Taps the network namespace of this process until it is interrupted, then writes the names.
 ///
 /// # Errors
 /// A socket or a file that it cannot have.
@@ -71,7 +71,7 @@ impl Tapped {
         }
     }
 
-    /// Reads what it has seen, which must be all, and removes the file.
+    /// Reads the names, which must be complete, and removes the file.
     pub(super) fn take(from: &PathBuf) -> Result<Vec<Named>, EvaluateError> {
         let text = fs::read_to_string(from).map_err(EvaluateError::file("read", from))?;
         fs::remove_file(from).map_err(EvaluateError::file("remove", from))?;

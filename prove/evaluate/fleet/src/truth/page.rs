@@ -1,4 +1,4 @@
-//! The page: what was found of what was planted.
+//! The page: judgement of the planted troubles.
 
 use luc_harness::report::{Page, Target};
 
@@ -7,7 +7,7 @@ use super::tables;
 use super::view::VIEWS;
 use super::{Judged, Run};
 
-/// A run in a few words.
+/// Describes a run in a few words.
 pub(super) fn brief(run: &Run) -> String {
     if let Some(why) = &run.unable {
         return format!("not made: {why}");

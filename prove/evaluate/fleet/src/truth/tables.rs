@@ -1,4 +1,4 @@
-//! The page's tables.
+//! Tables of the page.
 
 use luc_harness::report::Table;
 
@@ -9,7 +9,7 @@ use super::{Judged, Run};
 use crate::calls::{Calls, words};
 use crate::cause::{self, Judgement};
 
-/// What is said first of each trouble.
+/// Makes the table of the first finding on each trouble.
 pub(super) fn of_causes(runs: &[Run]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
@@ -44,7 +44,7 @@ pub(super) fn of_causes(runs: &[Run]) -> Table {
     table
 }
 
-/// The least and the greatest share.
+/// Formats the minimum and the maximum share.
 fn shares(causes: &[&Judgement]) -> String {
     let shares = causes.iter().map(|cause| cause.share);
     let (low, high) = shares
@@ -56,7 +56,7 @@ fn shares(causes: &[&Judgement]) -> String {
     }
 }
 
-/// Messages and requests, by what is planted.
+/// Makes the table of messages and requests, by trouble.
 pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
     let mut table = Table::new(&[
         "run",
@@ -104,7 +104,7 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
     table
 }
 
-/// Waits for input, locks or other threads, by what is planted.
+/// Makes the table of waits for input, locks or other threads, by trouble.
 pub(super) fn of_waits(done: &[&Run]) -> Table {
     let mut table = Table::new(&[
         "run",
@@ -145,7 +145,7 @@ pub(super) fn of_waits(done: &[&Run]) -> Table {
     table
 }
 
-/// Every run whose first cause is wrong.
+/// Makes the table of runs whose first cause is wrong.
 pub(super) fn of_wrong(done: &[&Run]) -> Table {
     let views = done.iter().flat_map(|run| {
         VIEWS.iter().filter_map(|&(view, judged)| {

@@ -1,8 +1,8 @@
-//! The two ways in which a trace is looked at.
+//! Two views of a trace: as one host, and as several.
 
 use super::{Judged, Run};
 
-/// How a run is judged.
+/// Selects a run's judgement under one view.
 pub(super) type View = fn(&Run) -> &Judged;
 
 pub(super) const VIEWS: [(&str, View); 2] =

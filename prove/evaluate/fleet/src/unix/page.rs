@@ -1,15 +1,15 @@
-//! The page: which requests over unix sockets were found, and to which others calls are put.
+//! The page: judgement of requests over unix sockets and of their calls.
 
 use luc_harness::report::{Page, Target};
 
 use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 
-/// What is owed where a thread makes the calls of what it has read.
+/// Targets where a thread makes the calls of what it has read.
 const OF_THREADS: Owed = Owed { right: 99.0, wrong: 0.5 };
-/// The share of the calls that may be put to another request than that which they were made for, %.
+/// Maximum share of calls that are assigned to a wrong request, %.
 const WRONG: f64 = 0.5;
-/// By how much fewer calls may be right than over TCP, in % of all.
+/// Maximum loss of right calls relative to TCP, in % of all.
 const WORSE: f64 = 2.0;
 
 pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
@@ -55,7 +55,7 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
     }
 }
 
-/// What a pool owes, which is told as over TCP.
+/// Makes the targets of a pool, which must be nearly as good as over TCP.
 fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Target> {
     let percent = |part: u64, row: &Row| part as f64 * 100.0 / row.counts.calls.max(1) as f64;
     let right = |row: &Row| percent(row.counts.all_right(), row);
@@ -75,7 +75,7 @@ fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Targ
     targets
 }
 
-/// Each request is one in the answer, and nothing else is.
+/// Makes the target that each request is one in the answer, and nothing else is.
 fn all_found(runs: &[Run]) -> Target {
     let sum = |of: fn(&Run) -> u64| runs.iter().map(of).sum::<u64>();
     let [requests, found, others] =

@@ -1,4 +1,4 @@
-//! The guests: started, connected, recorded, and what comes back.
+//! Starts, connects and records the guests, and collects their results.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -15,32 +15,33 @@ use super::scenario::Scenario;
 use super::truth::{Clocks, Pause};
 use super::{chrony, schedule};
 
-/// The longest that a run may take beside what it reads clocks for.
+/// Maximum time of a run, beside the time for which it reads clocks.
 const PATIENCE: Duration = Duration::from_secs(400);
 const LOOK: Duration = Duration::from_millis(50);
-/// While a guest goes on after a pause.
+/// Interval of looks while a guest resumes after a pause.
 const SOON: Duration = Duration::from_millis(1);
-/// How long a guest is stopped.
+/// Time for which a guest is stopped.
 const PAUSE: Duration = Duration::from_millis(1500);
-/// The shared memory: a line of 64 bytes a host, with its counter and whether it is ready.
+/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at offset `READY`
+/// whether it is ready.
 const MEMORY_BYTES: u64 = 1 << 16;
 const LINE_BYTES: u64 = 64;
 const READY: u64 = 8;
 
-/// A run of guests.
+/// A recorded run of guests.
 pub(super) struct Recorded {
     pub(super) traces: Vec<PathBuf>,
     pub(super) clocks: Vec<Clocks>,
     pub(super) pause: Option<Pause>,
-    /// What the guests' kernels complained of.
+    /// Complaints of the guests' kernels.
     pub(super) complaints: Vec<String>,
-    /// What each guest's kernel keeps time by.
+    /// Clock source of each guest's kernel.
     pub(super) clock_source: Vec<String>,
-    /// How many lines chrony's own log of the clock has.
+    /// Number of lines in chrony's own log of the clock.
     pub(super) ntp_updates: usize,
 }
 
-/// What all runs need.
+/// Programs and kernels that all runs need.
 pub(super) struct Tools {
     pub(super) kernels: Vec<Kernel>,
     pub(super) inside: PathBuf,
@@ -209,7 +210,7 @@ fn stop(
     Ok(Pause { host, stopped: [stopped, went_on], before, after })
 }
 
-/// A word of a host's line; 0 where there is none.
+/// Returns a word of a host's line; 0 if it cannot be read.
 fn word(memory: &SharedMemory, host: usize, offset: u64) -> u64 {
     let mut bytes = [0; 8];
     let at = host as u64 * LINE_BYTES + offset;
@@ -219,7 +220,7 @@ fn word(memory: &SharedMemory, host: usize, offset: u64) -> u64 {
     }
 }
 
-/// Writes the traces to files, and takes the clocks.
+/// Writes the traces to files, and reads the clocks.
 fn collect(
     harness: &Harness,
     outcomes: Vec<Outcome>,

@@ -6,14 +6,14 @@ use super::judge::{Events, Judged, Pair, Way};
 use super::run::Run;
 use super::scenario::{SCENARIOS, Scenario};
 
-/// Fewer events prove too little.
+/// Minimum number of events, and of runs.
 const FEWEST_EVENTS: usize = 1_000_000;
 const FEWEST_RUNS: usize = 10;
-/// Half-widths beside half the smallest round trip, from 100 messages a second on.
+/// Maximum ratio of half-widths to half the smallest round trip, from 100 messages a second on.
 const WIDTH: f64 = 1.05;
 const PER_MILLION: f64 = 1e-3;
 
-/// A run in a few words.
+/// Describes a run in a few words.
 pub(super) fn brief(run: &Run) -> String {
     let Some(judged) = &run.judged else {
         return format!("not made: {}", run.unable.as_deref().unwrap_or("no reason"));
@@ -59,7 +59,7 @@ impl Of<'_> {
         sum(self.ways().map(|way| way.events))
     }
 
-    /// The mean over ways or pairs.
+    /// Mean of a figure over ways or pairs.
     fn mean<T>(values: impl Iterator<Item = T>, of: impl Fn(T) -> f64) -> f64 {
         let (count, sum) =
             values.fold((0.0, 0.0), |(count, sum), one| (count + 1.0, sum + of(one)));
@@ -70,7 +70,8 @@ impl Of<'_> {
         values.map(of).fold(0.0, f64::max)
     }
 
-    /// The same of pairs, by the fit that lets the offset bend next to nothing.
+    /// Mean over pairs of the half-width beside half the smallest round trip, by the fit that lets the offset bend next
+    /// to nothing.
     fn unbent_ratio(&self) -> Option<f64> {
         let ratios = self.pairs().filter_map(|pair| {
             let half_width_ns = pair.unbent_half_width_ns?;
@@ -80,7 +81,7 @@ impl Of<'_> {
         (!ratios.is_empty()).then(|| Self::mean(ratios.iter(), |ratio| *ratio))
     }
 
-    /// The median half-width of each way beside half the smallest round trip of its pair.
+    /// Mean of the median half-width of each way beside half the smallest round trip of its pair.
     fn width_ratio(&self) -> f64 {
         let ratios = self.judged.iter().flat_map(|judged| {
             judged.ways.iter().filter_map(|way| {

@@ -1,4 +1,4 @@
-//! When a guest's clock is changed, and how: drawn, and the same for the same seed.
+//! Drawn changes of a guest's clock, the same for the same seed.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
@@ -8,20 +8,20 @@ use rand::RngExt as _;
 
 use super::scenario::Scenario;
 
-/// The clocks of hosts differ by up to this much either way, ppb.
+/// Maximum difference of a clock from the nominal rate, ppb.
 const BASE: f64 = 100_000.0;
-/// Temperature bends a rate by this much either way, ppb.
+/// Amplitude of the bend of a rate by temperature, ppb.
 const BENDS: f64 = 20_000.0;
-/// A load step changes it by up to this much either way.
+/// Maximum change of a rate by a load step, ppb.
 const STEP: f64 = 30_000.0;
-/// Load steps are this far apart, s.
+/// Range of the time between load steps, s.
 const STEPS_APART_S: std::ops::Range<f64> = 3.0..12.0;
-/// Rates that have nothing to do with each other are up to this much either way: what adjtimex allows.
+/// Maximum of rates that have nothing to do with each other, ppb: what adjtimex allows.
 const WILD: f64 = 500_000.0;
-/// CLOCK_REALTIME is set to another time after these shares of a run, by so many ns.
+/// Times at which CLOCK_REALTIME is set, as shares of a run, and the steps in ns.
 const SET: [(f64, i64); 2] = [(0.35, 700_000_000), (0.65, -400_000_000)];
 
-/// The schedule of a host, as `inside.c` reads it.
+/// Returns the schedule of a host in the format of `inside.c`.
 pub(super) fn of(scenario: &Scenario, host: usize, seed: u64, seconds: f64) -> String {
     let mut lines: Vec<(f64, String)> = Vec::new();
     if let Some((least_s, most_s)) = scenario.rates_last_s[host] {

@@ -4,28 +4,28 @@ use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-/// No simulated clock's rate changes faster, ns/s²: what the temperature and load steps below come to.
+/// Maximum curvature of a simulated clock, ns/s²: the result of the temperature and load steps below.
 pub(super) const CURVATURE: f64 = 230.0;
-/// The curvature is constant for this long, s.
+/// Time for which the curvature is constant, s.
 const CELL_S: f64 = 0.01;
-/// Temperature bends the rate by this much either way, ns/s: 3 ppm.
+/// Amplitude of the bend of a rate by temperature, ns/s: 3 ppm.
 const BENDS: f64 = 3000.0;
-/// A load step changes the rate by up to this much, ns/s: 1 ppm.
+/// Maximum change of a rate by a load step, ns/s: 1 ppm.
 const STEP: f64 = 1000.0;
-/// A load step takes this long to warm the crystal, s.
+/// Time in which a load step warms the crystal, s.
 const WARMING_S: f64 = 20.0;
-/// The random walk of the rate, ns/s in a second.
+/// Random walk of the rate, ns/s in a second.
 const WALK: f64 = 10.0;
 
-/// A host's clock: what it shows at a true time.
+/// A host's clock as a function of the true time.
 pub(super) struct Clock {
     origin_ns: i64,
-    /// By cell: ns that it is ahead, its rate and its curvature.
+    /// Lead in ns, rate and curvature at the begin of each cell.
     cells: Vec<(f64, f64, f64)>,
 }
 
 impl Clock {
-    /// A clock that runs for some seconds, on average faster than the truth by `rate` ns/s.
+    /// Makes a clock that runs for some seconds, on average faster than the truth by `rate` ns/s.
     pub(super) fn new(random: &mut ChaCha8Rng, seconds: f64, rate: f64) -> Self {
         let period_s: f64 = random.random_range(120.0..240.0);
         let phase = random.random_range(0.0..std::f64::consts::TAU);
@@ -58,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// By how much it is ahead of the truth, ns, beside its origin.
+    /// Lead over the truth, ns, without its origin.
     fn ahead(&self, true_ns: f64) -> f64 {
         let seconds = true_ns * 1e-9;
         let cell = ((seconds / CELL_S) as usize).min(self.cells.len() - 1);
@@ -67,17 +67,17 @@ impl Clock {
         height + rate * since + curvature / 2.0 * since * since
     }
 
-    /// What it shows at a true time, whole ns as clocks are read.
+    /// Reading at a true time, in whole ns as clocks are read.
     pub(super) fn read(&self, true_ns: f64) -> i64 {
         self.origin_ns + (true_ns + self.ahead(true_ns)).floor() as i64
     }
 
-    /// How much further `other` is at a true time, less the difference of their origins, ns.
+    /// Lead of `other` at a true time, less the difference of their origins, ns.
     pub(super) fn until(&self, other: &Self, true_ns: f64) -> f64 {
         other.ahead(true_ns) - self.ahead(true_ns)
     }
 
-    /// The difference of the origins, which `until` leaves out.
+    /// Difference of the origins, which `until` leaves out.
     pub(super) fn origin_until(&self, other: &Self) -> i64 {
         other.origin_ns - self.origin_ns
     }

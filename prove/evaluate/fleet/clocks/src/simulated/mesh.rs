@@ -1,4 +1,4 @@
-//! Many hosts that all talk with each other: what the asymmetry of each pair's ways leaves.
+//! A mesh of hosts that all talk with each other, which averages out the asymmetry of each pair's ways.
 
 use luc_fleet_clocks::{ClockError, Event, FitOptions, Fleet, HostId, Pair, fit};
 use luc_stats::random;
@@ -12,17 +12,17 @@ pub(super) const NAME: &str = "mesh of 20 hosts";
 pub(super) const HOSTS: usize = 20;
 pub(super) const SECONDS: f64 = 20.0;
 pub(super) const PER_S: f64 = 200.0;
-/// Each way's least delay is drawn from this to that, ns: half the difference of two has an rms of 1.4 us.
+/// Range of each way's minimum delay, ns: half the difference of two has an rms of 1.4 us.
 const LEAST: std::ops::Range<f64> = 10_000.0..16_860.0;
-/// Moments looked at in each run.
+/// Number of moments looked at in each run.
 const MOMENTS: usize = 400;
 
-/// What one run came to.
+/// Results of one run.
 #[derive(Serialize)]
 pub(super) struct Run {
     /// The rms error of a pair's own fit, over all pairs and moments, ns.
     pub(super) pair_rms_ns: f64,
-    /// That of the difference of two hosts placed in the mesh.
+    /// The rms error of the difference of two hosts placed in the mesh, ns.
     pub(super) mesh_rms_ns: f64,
     /// Mean half-widths of a host's bounds: by its pair with the reference alone, and in the mesh.
     pub(super) pair_half_width_ns: f64,
@@ -103,7 +103,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
     })
 }
 
-/// The rms error in the mesh beside that of a pair, over all runs.
+/// Returns the ratio of the rms error in the mesh to that of a pair, over all runs.
 pub(super) fn ratio(runs: &[Run]) -> f64 {
     let sum = |of: fn(&Run) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
     (sum(|run| run.mesh_rms_ns) / sum(|run| run.pair_rms_ns)).sqrt()

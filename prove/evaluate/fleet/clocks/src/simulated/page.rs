@@ -6,7 +6,7 @@ use luc_stats::quantile;
 use super::mesh::{self, NAME as MESH};
 use super::pair::{Row, Run};
 
-/// Events over all scenarios.
+/// Minimum number of events over all scenarios.
 const FEWEST_EVENTS: usize = 1_000_000;
 
 /// A scenario with the runs of all seeds.
@@ -16,7 +16,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Those of all runs, in ascending order.
+    /// Figures of all runs, in ascending order.
     fn all(&self, of: impl Fn(&Run) -> &Vec<f64>) -> Vec<f64> {
         let each = self.runs.iter().flat_map(of);
         let mut all: Vec<f64> = each.copied().collect();
@@ -42,30 +42,30 @@ impl Measured {
         widths.iter().sum::<f64>() / widths.len() as f64
     }
 
-    /// The same beside half the smallest round trip.
+    /// Mean half-width beside half the smallest round trip.
     fn width_ratio(&self) -> f64 {
         self.half_width() / self.row.ways().half_round_trip()
     }
 
-    /// How many times the error of one line is that of the fit, at the median, less the asymmetry.
+    /// Ratio of the median error of one line to that of the fit, less the asymmetry.
     fn line_ratio(&self) -> f64 {
         quantile_of(&self.all(|run| &run.line_extra), 0.5)
             / quantile_of(&self.all(|run| &run.extra), 0.5)
     }
 
-    /// The same with the asymmetry.
+    /// Ratio of the median error of one line to that of the fit, with the asymmetry.
     fn whole_line_ratio(&self) -> f64 {
         quantile_of(&self.all(|run| &run.line_whole), 0.5)
             / quantile_of(&self.all(|run| &run.whole), 0.5)
     }
 }
 
-/// The figure that this share of figures in ascending order is not above; NaN of none.
+/// Returns the quantile of figures in ascending order; NaN of none.
 fn quantile_of(figures: &[f64], share: f64) -> f64 {
     quantile(figures, share).unwrap_or(f64::NAN)
 }
 
-/// All tables that have a row.
+/// Makes all tables that have a row.
 pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String, Table)> {
     let mesh_says = format!(
         "{} hosts that all talk with each other, {} messages/s each way and pair for {} s, least delays of 10 to 16.9 µs \
@@ -188,7 +188,7 @@ fn of_meshes(meshes: &[mesh::Run]) -> Table {
     table
 }
 
-/// The targets of all scenarios that were run.
+/// Makes the targets of all scenarios that were run.
 pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target> {
     let mut targets = vec![all_inside(measured, meshes)];
     targets.extend(measured.iter().map(|one| {

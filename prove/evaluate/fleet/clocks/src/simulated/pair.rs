@@ -1,4 +1,4 @@
-//! Two hosts: the fit, one line, and one offset for all of the time, against the truth.
+//! Two hosts: the fit, one line, and one offset for all of the time, compared with the truth.
 
 use luc_fleet_clocks::{ClockError, FitOptions, PairFit, PairPoints, Point, fit, one_line};
 use luc_stats::random;
@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::network::{Delays, Ways, record, thinned};
 use super::slewed::Slewed;
 
-/// Events looked at in each run.
+/// Number of events looked at in each run.
 const EVENTS: usize = 40_000;
 
 /// A scenario of two hosts.
@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) per_s: f64,
     pub(super) kappa_ns_per_s2: f64,
     pub(super) is_loaded: bool,
-    /// Times are of CLOCK_MONOTONIC and are mapped.
+    /// Whether times are of CLOCK_MONOTONIC and are mapped.
     pub(super) is_slewed: bool,
 }
 
@@ -40,7 +40,7 @@ impl Row {
     }
 }
 
-/// What one run came to.
+/// Results of one run.
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) messages: usize,
@@ -54,7 +54,7 @@ pub(super) struct Run {
     pub(super) inverted_share: f64,
     pub(super) line_inverted_share: f64,
     pub(super) line_is_separating: bool,
-    /// Errors less half the asymmetry, with it, and half-widths, of each event, ns, in ascending order.
+    /// Figures of each event, ns, in ascending order: errors less half the asymmetry, errors with it, and half-widths.
     #[serde(skip)]
     pub(super) extra: Vec<f64>,
     #[serde(skip)]
@@ -65,12 +65,12 @@ pub(super) struct Run {
     pub(super) line_extra: Vec<f64>,
     #[serde(skip)]
     pub(super) line_whole: Vec<f64>,
-    /// Errors of one offset that is right at the begin, and of the best one there is.
+    /// Errors of one offset that is right at the begin, and of the best possible one.
     #[serde(skip)]
     pub(super) first_offset_whole: Vec<f64>,
     #[serde(skip)]
     pub(super) best_offset_whole: Vec<f64>,
-    /// Share of the messages that arrive before they are sent, by these.
+    /// Share of the messages that arrive before they are sent, by these offsets.
     pub(super) first_offset_inverted_share: f64,
     pub(super) best_offset_inverted_share: f64,
 }
@@ -177,7 +177,7 @@ fn judge(
     Ok(found)
 }
 
-/// The offset by the fastest messages of the first second.
+/// Returns the offset by the fastest messages of the first second.
 fn first_offset(points: &PairPoints) -> f64 {
     let all = || points.forward.iter().chain(&points.backward);
     let end_ns = all().map(|point| point.at_ns()).min().unwrap_or(0) + 1_000_000_000;
@@ -189,7 +189,7 @@ fn first_offset(points: &PairPoints) -> f64 {
     f64::midpoint(above.fold(f64::INFINITY, f64::min), below.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Between the least and the greatest.
+/// Returns the middle between the minimum and the maximum.
 fn middle(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     f64::midpoint(least, values.fold(f64::NEG_INFINITY, f64::max))
@@ -199,7 +199,7 @@ fn offset(fitted: &PairFit, at_ns: i64) -> Option<f64> {
     fitted.at(at_ns).offset_ns.map(|offset| offset as f64)
 }
 
-/// The share of messages that arrive before they are sent, by these offsets.
+/// Returns the share of messages that arrive before they are sent, by these offsets.
 pub(crate) fn inverted(points: &PairPoints, offset: impl Fn(i64) -> Option<f64>) -> f64 {
     let forward = points.forward.iter().filter(|point| {
         offset(point.at_ns()).is_some_and(|offset| offset > point.offset_ns() as f64)
@@ -211,7 +211,7 @@ pub(crate) fn inverted(points: &PairPoints, offset: impl Fn(i64) -> Option<f64>)
     (forward.count() + backward.count()) as f64 / all as f64
 }
 
-/// Processor time of this thread, ms: others use the processors as well.
+/// Processor time of this thread, ms, since others use the processors as well.
 fn processor_ms() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 * 1e-6
