@@ -1,4 +1,4 @@
-//! Figures of one repeat, computed of its counters.
+//! Figures of a repeat, computed from its counters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::claims::Claims;
 use super::expression::{Expression, Operator};
 use super::series::{Selection, VALUE};
 
-/// Each figure's values, in the order of `records`; figures that no repeat has are left out.
+/// Returns the values of each figure, in the order of `records`. Figures that no repeat has are left out.
 pub(super) fn of_records(
     claims: &Claims,
     axes: &Selection,
@@ -32,12 +32,13 @@ pub(super) fn of_records(
     Ok(figures)
 }
 
-/// Five significant digits: raw data are to be read, and kept.
+/// Rounds to five significant digits: raw data are to be read, and kept.
 fn digits(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// A figure of a repeat; `None` where a counter is missing, or a divisor is 0. `Err`: it cannot be computed of any.
+/// Returns a figure of a repeat; `None` if a counter is missing, or a divisor is 0. An error means that no repeat can
+/// have it.
 fn of_repeat(
     expression: &Expression,
     value: f64,
@@ -84,7 +85,7 @@ fn of_repeat(
     })
 }
 
-/// Mean latency of these operations, weighted by their counts; without names that of all.
+/// Returns the mean latency of these operations, weighted by their counts; without names that of all.
 fn mean_us(counters: &Counters, operations: &[&str]) -> Option<f64> {
     let counts = counters.iter().filter_map(|(name, count)| {
         let operation = name.strip_prefix("operation.")?.strip_suffix(".count")?;

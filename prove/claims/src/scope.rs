@@ -1,4 +1,4 @@
-//! Expressions and templates, evaluated for a row.
+//! Evaluation of expressions and templates for a row.
 
 use luc_harness::report::number;
 
@@ -19,7 +19,7 @@ pub(super) struct Scope<'a> {
     pub(super) names: Vec<(&'a str, Value)>,
 }
 
-/// How deep definitions may go.
+/// Maximum depth of definitions.
 const DEEPEST: usize = 20;
 
 impl<'a> Scope<'a> {
@@ -27,34 +27,34 @@ impl<'a> Scope<'a> {
         Self { data, claims, row: Selection::new(), names: Vec::new() }
     }
 
-    /// The same in a row.
+    /// Returns the scope within a row.
     pub(super) fn with_row(&self, row: &Selection) -> Self {
         let mut scope = self.clone();
         scope.row.extend(row.clone());
         scope
     }
 
-    /// The same with one more name.
+    /// Returns the scope with one more name.
     pub(super) fn with(&self, name: &'a str, value: Value) -> Self {
         let mut scope = self.clone();
         scope.names.push((name, value));
         scope
     }
 
-    /// What a text comes to.
+    /// Evaluates an expression.
     pub(super) fn value(&self, text: &str) -> Result<Value, ClaimsError> {
         let expression = self.claims.expression(text)?;
         let value = self.evaluate(&expression, 0);
         value.map_err(|reason| self.claims.wrong(format!("'{text}': {reason}")))
     }
 
-    /// A number; `None` if it was not measured.
+    /// Evaluates an expression to a number; `None` if it was not measured.
     pub(super) fn number(&self, text: &str) -> Result<Option<f64>, ClaimsError> {
         let number = to_number(&self.value(text)?);
         number.map_err(|reason| self.claims.wrong(format!("'{text}': {reason}")))
     }
 
-    /// A condition; `None` if a figure of it was not measured.
+    /// Evaluates a condition; `None` if a figure of it was not measured.
     pub(super) fn holds(&self, text: &str) -> Result<Option<bool>, ClaimsError> {
         match self.value(text)? {
             Value::Bool(holds) => Ok(Some(holds)),
@@ -63,7 +63,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A template: expressions in braces are replaced. `{x:2}` has two digits, `{x:%}` is a share in percent.
+    /// Fills in a template: expressions in braces are replaced. `{x:2}` has two digits, `{x:%}` is a share in percent.
     pub(super) fn text(&self, template: &str) -> Result<String, ClaimsError> {
         let mut text = String::new();
         let mut rest = template;
@@ -116,7 +116,7 @@ impl<'a> Scope<'a> {
         Err(format!("what is '{name}'?"))
     }
 
-    /// A figure of a setting in this row.
+    /// Returns a figure of a setting in this row.
     fn series(&self, setting: &str, figure: &str) -> Result<Series, String> {
         let selection = self.claims.setting.get(setting);
         let selection = selection.ok_or_else(|| format!("'{setting}' is no setting"))?;

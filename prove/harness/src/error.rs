@@ -1,13 +1,13 @@
-//! What can go wrong in an evaluation.
+//! Errors of an evaluation.
 
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// An evaluation that could not go on.
+/// An error that ends an evaluation.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
-    /// Emulated disks are root's.
+    /// Emulated disks need root.
     #[error("the evaluation makes emulated disks, which needs root: run it with sudo")]
     Root,
     #[error(
@@ -18,12 +18,12 @@ pub enum EvaluateError {
     /// A file or a program.
     #[error("cannot {what} {path}: {reason}", path = .path.display())]
     File {
-        /// What was being done.
+        /// The failed operation.
         what: &'static str,
         path: PathBuf,
         reason: io::Error,
     },
-    /// A program did not do what it should.
+    /// A program that failed.
     #[error("`{command}` failed ({how}): {said}")]
     Command {
         command: String,
@@ -69,7 +69,7 @@ pub enum EvaluateError {
 }
 
 impl EvaluateError {
-    /// For `map_err` of an operation on a file.
+    /// Returns a function for `map_err` of an operation on a file.
     pub fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |reason| Self::File { what, path, reason }

@@ -8,7 +8,6 @@ use luc_vm::{Outcome, Vm};
 
 use crate::error::EvaluateError;
 
-/// How often a running guest is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a machine; a signal ends it.
@@ -26,7 +25,7 @@ pub fn run(vm: &Vm<'_>) -> Result<Outcome, EvaluateError> {
     Ok(guest.wait()?)
 }
 
-/// As [`run`]; a script that ends with another status than 0 is an error.
+/// Runs a machine as [`run`] does. A script that ends with another status than 0 is an error.
 pub fn succeed(vm: &Vm<'_>, what: &str) -> Result<Outcome, EvaluateError> {
     let outcome = run(vm)?;
     if outcome.status == 0 {

@@ -1,8 +1,12 @@
-//! What evaluations are made with: programs are run, disks, cgroups and guests made and given back, runs kept.
+//! Common parts of evaluations.
 //!
-//! [`harness`] runs programs in a directory of its own, [`disks`] and [`groups`] are given back with their values,
-//! [`runs`] outlive an interruption, [`guests`] are ended by a signal, [`steal`] makes runs again that the machine's
-//! host disturbed, [`drift`] takes out how the machine's speed drifts, and [`report`] is the page of the results.
+//! - [`harness`]: a work directory, and the programs that run in it.
+//! - [`disks`] and [`groups`]: disks and cgroups that are removed when their values are dropped.
+//! - [`guests`]: guests that a signal ends.
+//! - [`runs`]: runs that outlive an interruption.
+//! - [`steal`]: makes runs again that the machine's host disturbed.
+//! - [`drift`]: removes the drift of the machine's speed from figures.
+//! - [`report`]: the page of the results.
 
 pub mod disks;
 pub mod drift;
@@ -25,13 +29,13 @@ use serde_json::Value;
 pub use error::EvaluateError;
 pub use harness::Harness;
 
-/// What to evaluate, and how thoroughly.
+/// Options of an evaluation.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub luc: PathBuf,
     /// This program, for its hidden subcommands.
     pub myself: PathBuf,
-    /// Where the pages go; the raw data into `raw` below it.
+    /// Directory of the pages; the raw data go into `raw` below it.
     pub out: PathBuf,
     /// Runs of each setting; absent: the part's own number.
     pub repeats: Option<usize>,
@@ -39,15 +43,15 @@ pub struct Options {
     pub seconds: Option<f64>,
     /// Power cuts of each trial, or kills; absent: the part's own number.
     pub cuts: Option<u64>,
-    /// Only cells whose name contains this.
+    /// Part of the names of the cells to run.
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
-    /// Guests or personalities at a time.
+    /// Number of guests or personalities at a time.
     pub jobs: usize,
-    /// Pages are made of the raw data that are there; nothing is measured.
+    /// Whether pages are made from the raw data that are there, and nothing is measured.
     pub again: bool,
-    /// No repeat is begun after this time, of the parts that are plans.
+    /// Time after which no repeat is begun, of the parts that are plans.
     pub budget: Option<Duration>,
 }
 
@@ -67,7 +71,7 @@ pub fn write_json(path: &Path, data: &Value) -> Result<(), EvaluateError> {
     fs::write(path, text(data)).map_err(EvaluateError::file("write", path))
 }
 
-/// JSON for people, but each run on a line of its own, which is a third shorter.
+/// Formats JSON for people, but each run on a line of its own, which is a third shorter.
 fn text(data: &Value) -> String {
     let mut frame = data.clone();
     let runs = frame["runs"].take();

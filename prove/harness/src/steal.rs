@@ -3,11 +3,11 @@
 use crate::error::EvaluateError;
 use crate::harness::{Harness, MAX_STOLEN_SHARE};
 
-/// Attempts at a run. The last one counts, whatever happened to it.
+/// Maximum attempts at a run. The last one counts, whatever happened to it.
 const MAX_TRIES: usize = 4;
 
-/// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made
-/// again, and gives its result and the share that was stolen.
+/// Makes a run, and makes it again while too much processor time is stolen. `once` learns whether it may be made again.
+/// It returns its result and the stolen share.
 pub fn undisturbed<T>(
     harness: &Harness,
     mut once: impl FnMut(bool) -> Result<(T, f64), EvaluateError>,

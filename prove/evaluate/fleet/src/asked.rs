@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 /// Interval at which a process is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum time for an answer.
-const PATIENCE: Duration = Duration::from_secs(600);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Measurements of an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,18 +55,18 @@ pub(crate) fn ask(
         if interrupt::interrupted() && !is_told {
             is_told = kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
         }
-        if began.elapsed() >= PATIENCE {
+        if began.elapsed() >= ANSWER_TIMEOUT {
             // It may just have ended; it is waited for in any case.
             let _ = child.kill();
             let _ = child.wait();
             return Err(EvaluateError::Command {
                 command: text,
-                how: format!("no answer after {} s", PATIENCE.as_secs()),
+                how: format!("no answer after {} s", ANSWER_TIMEOUT.as_secs()),
                 said: fs::read_to_string(&err).unwrap_or_default(),
             });
         }
         look(began.elapsed());
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let seconds = began.elapsed().as_secs_f64();
     if interrupt::interrupted() {

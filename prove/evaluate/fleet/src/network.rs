@@ -12,11 +12,11 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_network::{Namespace, NetworkError};
 
-use crate::program::{LOOK, PATIENCE, bound};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, bound};
 use crate::running::Running;
 
 /// Last part of the address of the host that has the bridge.
-const FIRST: u8 = 1;
+const BRIDGE_ADDRESS: u8 = 1;
 
 /// A host. After it is dropped, its namespace remains for processes that still run in it.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Network {
     /// # Errors
     /// A namespace, or a link, that cannot be made.
     pub(crate) fn make(harness: &Harness, name: &str) -> Result<Self, EvaluateError> {
-        let first = Host::alone(harness, name, FIRST)?;
+        let first = Host::alone(harness, name, BRIDGE_ADDRESS)?;
         luc_network::make_bridge(first.network(), Some(first.address)).map_err(failed)?;
         Ok(Self { first })
     }
@@ -103,14 +103,14 @@ fn namespace_of(process: u32) -> Result<u64, EvaluateError> {
         if namespace != own {
             return Ok(namespace);
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > ANSWER_TIMEOUT {
             return Err(EvaluateError::Command {
                 command: "unshare --net sleep infinity".to_owned(),
                 how: "it has no namespace".to_owned(),
                 said: "root may make one".to_owned(),
             });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -16,9 +16,9 @@ pub(crate) const USER: &str = "nobody";
 const GROUP: &str = "nogroup";
 
 /// Maximum time for a server to answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval at which a server is looked at.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Begins a command line whose program gets `signal` when this process ends in any way.
 pub(crate) fn bound(signal: &str, as_user: bool) -> Command {
@@ -71,7 +71,7 @@ pub(crate) fn answers(port: u16) -> Result<(), EvaluateError> {
         }
         match TcpStream::connect(("127.0.0.1", port)) {
             Ok(_) => return Ok(()),
-            Err(_) if began.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Err(_) if began.elapsed() < ANSWER_TIMEOUT => thread::sleep(POLL_INTERVAL),
             Err(error) => {
                 return Err(EvaluateError::file("connect to", format!("port {port}"))(error));
             }

@@ -13,8 +13,8 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line};
 
 /// Maximum time for the recorder to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(10);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time between the recorder's first file and the first request, in which the programs are attached and look at system
 /// calls.
 pub(crate) const WARMUP: Duration = Duration::from_secs(2);
@@ -65,7 +65,7 @@ impl Recorder {
         while !fs::read_dir(trace).is_ok_and(|mut files| files.next().is_some()) {
             let ended = recorder.child.try_wait();
             let ended = ended.map_err(EvaluateError::file("wait for", harness.luc_path()))?;
-            if ended.is_some() || began.elapsed() > PATIENCE {
+            if ended.is_some() || began.elapsed() > START_TIMEOUT {
                 return Err(EvaluateError::Command {
                     command: recorder.command.clone(),
                     how: ended
@@ -76,7 +76,7 @@ impl Recorder {
             if interrupt::interrupted() {
                 return Err(EvaluateError::Interrupted);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(recorder)
     }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::line;
 
-use crate::program::{LOOK, PATIENCE, started};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, started};
 
 /// A running server, which is ended when dropped.
 #[derive(Debug)]
@@ -37,11 +37,11 @@ impl Running {
     fn terminate(&mut self) -> std::io::Result<ExitStatus> {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < ANSWER_TIMEOUT {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         self.child.kill()?;
         self.child.wait()

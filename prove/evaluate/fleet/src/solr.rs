@@ -22,7 +22,7 @@ use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use node::Solr;
 use service::{Load, Service, Wanted};
-use settings::{LONGEST, THINK};
+use settings::{MAX_RUN_TIME, THINK};
 use trouble::Trouble;
 
 use crate::answer::Answer;
@@ -93,8 +93,13 @@ fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, 
     let service = Service::start(harness, solr, Wanted { seed, ..Wanted::default() })?;
     let tap = service.tap(harness)?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let load =
-        Load { clients, queries: Some(QUERIES / clients), longest: LONGEST, think: THINK, seed };
+    let load = Load {
+        clients,
+        queries: Some(QUERIES / clients),
+        longest: MAX_RUN_TIME,
+        think: THINK,
+        seed,
+    };
     let asked = service.ask(harness, load)?;
     let mut commands = vec![recorder.stop()?];
     let (queries, calls) = service.apart(tap.end()?);

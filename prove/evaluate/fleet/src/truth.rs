@@ -40,7 +40,7 @@ const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
 /// Name of the twin's program, beside this one.
 const TWIN: &str = "luc-twin";
 /// Text of the twin's error where a kernel cannot do something.
-const UNABLE: &str = "cannot be done here";
+const CANNOT_BE_DONE: &str = "cannot be done here";
 
 /// Results of a run.
 #[derive(Debug, Clone, Serialize)]
@@ -128,7 +128,7 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
         hosts: Judged::default(),
     };
     if finished.status != 0 {
-        if !finished.said.contains(UNABLE) {
+        if !finished.said.contains(CANNOT_BE_DONE) {
             return Err(failed(&command, finished.status, finished.said));
         }
         remove(&trace)?;

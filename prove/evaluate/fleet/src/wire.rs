@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 
 /// Maximum length of a head that is read, bytes.
-const LONGEST_HEAD: usize = 1 << 16;
+const MAX_HEAD_BYTES: usize = 1 << 16;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
 /// A connection with one request after the other.
@@ -35,7 +35,7 @@ impl Connection {
                 let first_byte = self.read;
                 return Ok(Some((first_byte, self.take(end + END_OF_HEAD.len()))));
             }
-            if self.unread.len() > LONGEST_HEAD {
+            if self.unread.len() > MAX_HEAD_BYTES {
                 return Err(wrong("a head without an end"));
             }
             if !self.more()? {

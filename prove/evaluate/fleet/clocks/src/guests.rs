@@ -22,11 +22,11 @@ use run::Run;
 use scenario::{SCENARIOS, Scenario};
 
 /// Number of runs of each scenario.
-const SEEDS: usize = 2;
+const DEFAULT_SEEDS: usize = 2;
 /// Maximum attempts at a run whose truth is not known: on a busy machine a guest's counter may be moved on.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 /// Time for which clocks are read in a run, s.
-const SECONDS: f64 = 65.0;
+const DEFAULT_SECONDS: f64 = 65.0;
 /// Versions of distributions' kernels, which take turns.
 const KERNELS: [&str; 2] = ["6.12", "6.1"];
 
@@ -41,8 +41,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
-    let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
-    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS).max(1) as u64;
+    let seconds = harness.options.seconds.unwrap_or(DEFAULT_SECONDS);
     let source = include_str!("guests/inside.c");
     let tools = Tools {
         kernels: KERNELS.iter().map(|version| Kernel::find(version)).collect::<Result<_, _>>()?,
@@ -88,7 +88,7 @@ fn once(
     }
     loop {
         let recorded = machines::record(harness, tools, kernel, scenario, seed, seconds)?;
-        if run.in_vain + 1 < TRIES && !judge::has_truth(&recorded) {
+        if run.in_vain + 1 < MAX_TRIES && !judge::has_truth(&recorded) {
             run.in_vain += 1;
             continue;
         }

@@ -22,7 +22,7 @@ use page::Measured;
 use pair::{Row, Run};
 
 /// Number of seeds of each scenario.
-const SEEDS: usize = 20;
+const DEFAULT_SEEDS: usize = 20;
 
 const ROWS: [Row; 6] = [
     row("100 messages/s", 300.0, 100.0, 500.0),
@@ -42,7 +42,7 @@ const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64)
 /// # Errors
 /// A fit that fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let count = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
+    let count = harness.options.repeats.unwrap_or(DEFAULT_SEEDS).max(1) as u64;
     let seeds = || (0..count).map(|seed| harness.options.seed + seed);
     let wants = |name: &str| harness.options.wants(name);
     let rows: Vec<Row> = ROWS.into_iter().filter(|row| wants(row.name)).collect();
@@ -98,7 +98,7 @@ fn about(seeds: u64) -> String {
          of the truth. It was not run: what it does with an offset is to add it. *Extra* is the error less half the asymmetry of the least delays, \
          here 1 µs, which no method can see. {seeds} seeds a scenario; figures are over the events of all of them, which \
          are at random times of the whole run.",
-        clock::CURVATURE / 1e3
+        clock::MAX_CURVATURE / 1e3
     )
 }
 

@@ -13,7 +13,7 @@ use super::wire::Wire;
 use crate::known::names::{Known, Said};
 
 /// Texts of the kernel's complaints after a power cut.
-const OF_CUTS: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
+const CUT_MESSAGES: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 const SCRIPT: &str = r#"
 set -e
 modprobe loop
@@ -90,7 +90,7 @@ pub(super) fn once(
     let finding = explained["findings"][0]["kind"].as_str();
     // A file system says so when its disk's power is cut.
     let all = outcome.complaints().into_iter();
-    let complaints = all.filter(|line| !OF_CUTS.iter().any(|cut| line.contains(cut)));
+    let complaints = all.filter(|line| !CUT_MESSAGES.iter().any(|cut| line.contains(cut)));
     let run = Run {
         kernel: kernel.release().to_owned(),
         seconds: outcome.wall.as_secs_f64(),

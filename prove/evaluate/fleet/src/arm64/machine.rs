@@ -14,14 +14,14 @@ use crate::known::names::SOURCE as KNOWN;
 
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// Folder of the output of `scripts/build-arm64.sh`, beside the folder of this machine's own programs.
-const BUILT: &str = "../aarch64-unknown-linux-gnu/release";
+const TARGET_FOLDER: &str = "../aarch64-unknown-linux-gnu/release";
 const LIBRARY: &str = "libluc_gate_preload.so";
 /// Program that exchanges a known number of bytes.
 const TALK: &str = include_str!("../../../../../crates/luc/tests/programs/talk.c");
 /// Program that counts its own work.
 const PHASES: &str = include_str!("../../subjects/phases.c");
 /// Timeout of a guest.
-const LIMIT: Duration = Duration::from_secs(1800);
+const RUN_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Memory of a guest, which has two processors.
 const MEMORY_MIB: u32 = 2048;
 
@@ -38,7 +38,7 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn build(harness: &Harness) -> Result<Self, EvaluateError> {
         let own = harness.luc_path().parent().unwrap_or(Path::new("."));
-        let [luc, library] = ["luc", LIBRARY].map(|name| own.join(BUILT).join(name));
+        let [luc, library] = ["luc", LIBRARY].map(|name| own.join(TARGET_FOLDER).join(name));
         if !luc.is_file() || !library.is_file() {
             return Err(missing("luc for 64-bit Arm: run scripts/build-arm64.sh; it"));
         }
@@ -64,7 +64,7 @@ impl Tools {
         let programs = [&self.known, &self.talk, &self.phases];
         let vm = Vm::new(kernel)
             .memory_mib(MEMORY_MIB)
-            .timeout(LIMIT)
+            .timeout(RUN_TIMEOUT)
             .module("fuse")
             .program(&self.luc)
             .file(Path::new("/luc/bin").join(LIBRARY), &self.library)

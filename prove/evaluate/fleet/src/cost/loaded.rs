@@ -13,7 +13,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::{line, missing};
 
 /// Time for a server to end its processes for a client: only ended processes are counted.
-const SETTLES: Duration = Duration::from_millis(200);
+const SETTLE_TIME: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
 pub struct Orders {
@@ -68,7 +68,7 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
             said: "see above".to_owned(),
         });
     }
-    thread::sleep(SETTLES);
+    thread::sleep(SETTLE_TIME);
     Ok(Loaded {
         seconds,
         client_s,

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 
-use crate::program::{LOOK, PATIENCE, USER, answers, bound, free_port, started};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, USER, answers, bound, free_port, started};
 use crate::solr::node::Solr;
 use crate::solr::service::{Load, Service, Wanted};
 
@@ -30,7 +30,7 @@ pub(crate) const SEARCH_CLIENTS: u64 = 8;
 /// Number of queries of each client before anything is measured.
 pub(crate) const QUERIES_BEFORE: u64 = 500;
 /// Maximum time for these queries.
-const WARM_UP: Duration = Duration::from_secs(600);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
@@ -99,7 +99,7 @@ impl Servers {
                     let solr = Solr::make(harness)?;
                     let service = Service::start(harness, &solr, Wanted::default())?;
                     // Java compiles what runs often.
-                    service.ask(harness, search(Some(QUERIES_BEFORE), WARM_UP))?;
+                    service.ask(harness, search(Some(QUERIES_BEFORE), WARM_UP_TIMEOUT))?;
                     servers.search = Some(service);
                     servers.versions.push(solr.version);
                     continue;
@@ -166,8 +166,8 @@ impl Servers {
             match harness.execute(&mut command, &[0]) {
                 Ok(_) => return Ok(()),
                 Err(EvaluateError::Interrupted) => return Err(EvaluateError::Interrupted),
-                Err(error) if began.elapsed() > PATIENCE => return Err(error),
-                Err(_) => thread::sleep(LOOK),
+                Err(error) if began.elapsed() > ANSWER_TIMEOUT => return Err(error),
+                Err(_) => thread::sleep(POLL_INTERVAL),
             }
         }
     }

@@ -7,12 +7,12 @@ use super::scaled::{Row, Run};
 use super::stacks::{Kind, Stacked};
 
 /// Maximum error of an event's total at the 95th percentile.
-const MOST_ERROR: f64 = 0.03;
+const MAX_ERROR: f64 = 0.03;
 /// Minimum share of the truths that are within their intervals.
-const LEAST_COVERED: f64 = 0.95;
+const MIN_COVERED_SHARE: f64 = 0.95;
 /// Standard deviations below the count that one in 20 scenarios exceeds by chance. Exact intervals fall below the count
 /// as often as not.
-const BY_CHANCE: f64 = 1.645;
+const CONFIDENCE_QUANTILE: f64 = 1.645;
 
 /// A scenario with the runs of all seeds.
 pub(super) struct Measured {
@@ -177,7 +177,7 @@ pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -
 pub(crate) fn is_accurate(name: &str, error_p95: f64) -> Target {
     Target::new(
         format!("{name}: error of a total <= 3 % at p95"),
-        error_p95 <= MOST_ERROR,
+        error_p95 <= MAX_ERROR,
         percent(error_p95),
     )
 }
@@ -197,8 +197,8 @@ fn of(some: usize, all: usize) -> String {
 /// Whether `some` are 95 % of all, or no fewer than chance makes of 95 %.
 fn is_enough(some: usize, all: usize) -> bool {
     let all = all as f64;
-    let deviation = (all * LEAST_COVERED * (1.0 - LEAST_COVERED)).sqrt();
-    all > 0.0 && some as f64 >= LEAST_COVERED * all - BY_CHANCE * deviation
+    let deviation = (all * MIN_COVERED_SHARE * (1.0 - MIN_COVERED_SHARE)).sqrt();
+    all > 0.0 && some as f64 >= MIN_COVERED_SHARE * all - CONFIDENCE_QUANTILE * deviation
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub(super) const EVENTS: usize = 40;
 pub(super) const COUNTERS: usize = 6;
 const KINDS: usize = 4;
 /// Spread of an event's rates in the kinds: sigma of a log-normal distribution.
-const SPREAD: f64 = 0.7;
+const RATE_SIGMA: f64 = 0.7;
 
 /// Number of steps in 1 to which relative figures are rounded, so that the raw data stay small.
 const STEPS_OF_1: f64 = 1e5;
@@ -88,7 +88,7 @@ fn load(row: Row, seed: u64) -> Load {
     let mut kinds = vec![vec![0.0; EVENTS]; KINDS];
     for rates in &mut kinds {
         for (rate, mean) in rates.iter_mut().zip(&means) {
-            *rate = mean * (SPREAD * random::normal(&mut random)).exp();
+            *rate = mean * (RATE_SIGMA * random::normal(&mut random)).exp();
         }
     }
     let events = (0..EVENTS).map(|at| Event::new(&format!("event{at}"), Mode::Total));

@@ -21,13 +21,13 @@ use crate::recorder::Recorder;
 use crate::running::Running;
 
 /// Time that is compared.
-pub(super) const COMPARED: Duration = Duration::from_secs(8);
+pub(super) const COMPARED_TIME: Duration = Duration::from_secs(8);
 /// Time between the begin of the load and the comparison.
-const LOADED: Duration = Duration::from_secs(1);
+const LOAD_LEAD_TIME: Duration = Duration::from_secs(1);
 /// Number of clients of each server.
 pub(super) const CLIENTS: u32 = 8;
 /// Minimum share of time in which a compared thread runs or waits for a processor.
-const LEAST: f64 = 0.001;
+const MIN_ACTIVE_SHARE: f64 = 0.001;
 
 /// Times of a thread by the trace, less the scheduler's counts, as shares of the compared time.
 #[derive(Debug, Clone, Serialize)]
@@ -90,9 +90,9 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
     let recorder = Recorder::of_fleet(harness, &trace)?;
     let clients =
         [load(harness, "redis", &redis(servers))?, load(harness, "pgbench", &pgbench(servers))?];
-    thread::sleep(LOADED);
+    thread::sleep(LOAD_LEAD_TIME);
     let begin = threads(harness.luc_path());
-    thread::sleep(COMPARED);
+    thread::sleep(COMPARED_TIME);
     let end = threads(harness.luc_path());
     let mut loaded: Vec<u32> = clients.iter().map(Running::process).collect();
     for server in [Server::Redis, Server::Postgresql] {
@@ -135,7 +135,7 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
             furthest = Some(difference.clone());
         }
         let is_loaded = loaded.contains(&first.process) || loaded.contains(&first.parent);
-        if is_loaded && counted[0] + counted[1] >= length_ns * LEAST {
+        if is_loaded && counted[0] + counted[1] >= length_ns * MIN_ACTIVE_SHARE {
             threads.push(difference);
         }
     }
@@ -143,7 +143,7 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
     Ok(Closed {
         commands,
         threads,
-        machine: all_ns / (COMPARED.as_nanos() as f64 * processors as f64),
+        machine: all_ns / (COMPARED_TIME.as_nanos() as f64 * processors as f64),
         furthest,
         lost_rows,
     })

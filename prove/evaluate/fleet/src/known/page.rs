@@ -2,11 +2,11 @@
 
 use luc_harness::report::{Page, Table, Target};
 
-use super::accounts::{CLIENTS, COMPARED, Closed, Difference};
+use super::accounts::{CLIENTS, COMPARED_TIME, Closed, Difference};
 use super::names::{Counts, Known, LOCKS, THREADS};
 
 /// Maximum difference of a thread's times, and of the machine's.
-const CLOSES: f64 = 0.01;
+const MAX_DIFFERENCE: f64 = 0.01;
 
 pub(super) fn page(known: &[Known], closed: &[Closed], repeats: usize) -> Page {
     let tables = [
@@ -44,7 +44,7 @@ fn about(repeats: usize) -> String {
          it, the scheduler from when it is queued, a little later: there is no target for that. What all \
          threads of programs on the machine ran is compared in the same way, but for the recorder's, which it leaves \
          out as it does the kernel's. {repeats} runs of each.",
-        COMPARED.as_secs()
+        COMPARED_TIME.as_secs()
     )
 }
 
@@ -116,16 +116,16 @@ fn targets(known: &[Known], closed: &[Closed]) -> Vec<Target> {
         .collect();
     if !closed.is_empty() {
         let threads = || closed.iter().flat_map(|run| &run.threads);
-        let close = threads().filter(|one| one.ran.abs() <= CLOSES).count();
+        let close = threads().filter(|one| one.ran.abs() <= MAX_DIFFERENCE).count();
         targets.push(Target::new(
-            format!("what each thread ran closes within {:.0} %", CLOSES * 100.0),
+            format!("what each thread ran closes within {:.0} %", MAX_DIFFERENCE * 100.0),
             close > 0 && close == threads().count(),
             format!("{close} of {}", threads().count()),
         ));
         let worst = closed.iter().map(|run| run.machine.abs()).fold(0.0, f64::max);
         targets.push(Target::new(
-            format!("what all threads ran closes within {:.0} %", CLOSES * 100.0),
-            worst <= CLOSES,
+            format!("what all threads ran closes within {:.0} %", MAX_DIFFERENCE * 100.0),
+            worst <= MAX_DIFFERENCE,
             format!("{:.2} % at most", worst * 100.0),
         ));
     }

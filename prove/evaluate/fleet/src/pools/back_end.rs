@@ -19,7 +19,7 @@ use crate::wire::{Connection, wrong};
 
 /// Range of the duration of a call, µs; drawn evenly.
 const DELAY_US: std::ops::Range<u64> = 200..3000;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Options of `luc-evaluate back-end`.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
         }
     });
     while !interrupt::interrupted() {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     let calls = mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
     let text = serde_json::json!(calls).to_string();

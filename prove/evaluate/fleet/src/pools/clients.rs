@@ -17,7 +17,7 @@ use crate::wire::{Connection, body_bytes, wrong};
 /// Range of a client's wait between an answer and its next request, µs; drawn evenly.
 const THINK_US: std::ops::Range<u64> = 0..2000;
 /// Maximum time for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Asks a server on this port, `requests` by each client. With `has_tokens` each has a traceparent.
 ///
@@ -58,7 +58,7 @@ fn one(
 ) -> io::Result<Vec<Named>> {
     let mut random = random::stream(seed, first);
     let mut connection = Connection::new(TcpStream::connect(("127.0.0.1", port))?)?;
-    connection.socket().set_read_timeout(Some(PATIENCE))?;
+    connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let from = connection.socket().local_addr()?;
     let to = connection.socket().peer_addr()?;
     let mut asked = Vec::new();

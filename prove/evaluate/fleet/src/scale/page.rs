@@ -10,10 +10,10 @@ use crate::asked::Asked;
 /// Number of processors that the time was meant for.
 const PROCESSORS: u64 = 8;
 /// Maximum time for the largest traces, seconds.
-const LONGEST_S: f64 = 300.0;
+const MAX_EXPLAIN_S: f64 = 300.0;
 /// Maximum time for a tree, and for one sum over a subtree, seconds.
-const TREE_S: f64 = 0.2;
-const SUBTREE_S: f64 = 0.05;
+const MAX_TREE_S: f64 = 0.2;
+const MAX_SUBTREE_S: f64 = 0.05;
 
 pub(super) fn page(explained: &[Explained], trees: &[(Shape, Vec<Timed>)], repeats: usize) -> Page {
     let tables = [
@@ -77,10 +77,10 @@ fn target(largest: &Explained) -> Target {
     let seconds = seconds(&largest.runs);
     Target::new(
         format!(
-            "{HOSTS} hosts with {:.0e} rows are explained in {LONGEST_S:.0} s at most",
+            "{HOSTS} hosts with {:.0e} rows are explained in {MAX_EXPLAIN_S:.0} s at most",
             largest.rows as f64
         ),
-        seconds.is_some_and(|seconds| seconds <= LONGEST_S),
+        seconds.is_some_and(|seconds| seconds <= MAX_EXPLAIN_S),
         seconds.map_or_else(
             || "not within the memory".to_owned(),
             |seconds| format!("{seconds:.1} s"),
@@ -111,13 +111,13 @@ fn targets_of(shape: Shape, runs: &[Timed]) -> [Target; 2] {
     let subtree_s = medians(runs, |run| run.subtree_s);
     [
         Target::new(
-            format!("{}: {NODES} nodes are numbered in {TREE_S} s at most", shape.name()),
-            numbered_s <= TREE_S,
+            format!("{}: {NODES} nodes are numbered in {MAX_TREE_S} s at most", shape.name()),
+            numbered_s <= MAX_TREE_S,
             format!("{numbered_s:.3} s"),
         ),
         Target::new(
-            format!("{}: any subtree's sum takes {SUBTREE_S} s at most", shape.name()),
-            subtree_s <= SUBTREE_S,
+            format!("{}: any subtree's sum takes {MAX_SUBTREE_S} s at most", shape.name()),
+            subtree_s <= MAX_SUBTREE_S,
             format!("{:.0} ns", subtree_s * 1e9),
         ),
     ]

@@ -15,7 +15,7 @@ const STREAM: u64 = 40;
 /// Number of subtrees whose sums are asked for in a run.
 const SUBTREES: u32 = 100_000;
 /// Number of nodes in a request's tree.
-const OF_REQUEST: u32 = 10;
+const NODES_PER_REQUEST: u32 = 10;
 
 /// Shape of the trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ impl Shape {
         let mut random = random::stream(seed, STREAM);
         let mut parent = |node: u32| match self {
             Self::Requests => {
-                let first = node - node % OF_REQUEST;
+                let first = node - node % NODES_PER_REQUEST;
                 (node > first).then(|| random.random_range(first..node))
             }
             Self::Random => (node > 0).then(|| random.random_range(0..node)),

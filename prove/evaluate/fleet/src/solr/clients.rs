@@ -18,11 +18,11 @@ use crate::named::text;
 use crate::wire::{Connection, body_bytes, wrong};
 
 /// Maximum time for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of bytes of an error that are shown.
-const WHY_BYTES: usize = 400;
+const MAX_ERROR_BYTES: usize = 400;
 /// Distance between the first names of two clients.
-const NAMES: u64 = 1_000_000;
+const NAMES_PER_CLIENT: u64 = 1_000_000;
 
 /// Options of `luc-evaluate search-clients`.
 #[derive(Debug, Clone)]
@@ -77,19 +77,19 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
 fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
     let mut random = random::stream(orders.seed, client);
     let mut connection = Connection::new(TcpStream::connect(orders.to)?)?;
-    connection.socket().set_read_timeout(Some(PATIENCE))?;
+    connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut asked = 0;
-    let most = orders.queries.unwrap_or(NAMES).min(NAMES);
+    let most = orders.queries.unwrap_or(NAMES_PER_CLIENT).min(NAMES_PER_CLIENT);
     while asked < most && began.elapsed() < orders.longest && !interrupt::interrupted() {
         let think = orders.think.as_micros() as u64;
         thread::sleep(Duration::from_micros(random.random_range(0..=think)));
-        let name = text(client * NAMES + asked);
+        let name = text(client * NAMES_PER_CLIENT + asked);
         connection.send(&query(orders, &name, &mut random))?;
         let closed = || wrong("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
         let Some(length) = body_bytes(&head) else {
             // The first bytes of the body say why.
-            let why = connection.body(WHY_BYTES).unwrap_or_default();
+            let why = connection.body(MAX_ERROR_BYTES).unwrap_or_default();
             return Err(wrong(&format!("{}: {why}", head.lines().next().unwrap_or_default())));
         };
         let body = connection.body(length)?;

@@ -13,7 +13,7 @@ use luc_host::interrupt;
 
 use super::settings::VOCABULARY;
 use crate::network::Host;
-use crate::program::LOOK;
+use crate::program::POLL_INTERVAL;
 use crate::running::Running;
 
 /// Port of each node on its host.
@@ -21,7 +21,7 @@ const PORT: u16 = 8983;
 /// Number of documents in each shard.
 const DOCUMENTS: u32 = 5_000;
 /// Maximum time for a node to answer: it has to index, and others may have the processors.
-const PATIENCE: Duration = Duration::from_secs(300);
+const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// Line of a node that answers.
 const READY: &str = "ready";
 
@@ -34,7 +34,7 @@ macro_rules! subject {
 /// Files that the nodes are built from.
 const PROGRAM: [(&str, &str); 2] = [subject!("pom.xml"), subject!("Node.java")];
 const CONFIGURATION: [(&str, &str); 1] = [subject!("solr.xml")];
-const OF_CORE: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
+const CORE_FILES: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
 
 #[derive(Debug)]
 pub(crate) struct Solr {
@@ -108,7 +108,7 @@ impl Solr {
         let settings = core.join("conf");
         fs::create_dir_all(&settings).map_err(EvaluateError::file("make", &settings))?;
         write(setup.home, &CONFIGURATION)?;
-        write(&settings, &OF_CORE)?;
+        write(&settings, &CORE_FILES)?;
         write(&core, &[("core.properties", "name=search\n")])?;
         let mut command = host.command();
         if let Some(processor) = setup.processor {
@@ -146,7 +146,7 @@ impl Node {
             if interrupt::interrupted() {
                 return Err(EvaluateError::Interrupted);
             }
-            if began.elapsed() > PATIENCE || said.contains("Exception") {
+            if began.elapsed() > START_TIMEOUT || said.contains("Exception") {
                 let last = said.lines().rev().take(20).collect::<Vec<_>>();
                 return Err(EvaluateError::Command {
                     command: self.server.command.clone(),
@@ -154,7 +154,7 @@ impl Node {
                     said: last.into_iter().rev().collect::<Vec<_>>().join("\n"),
                 });
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

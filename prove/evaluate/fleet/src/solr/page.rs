@@ -2,7 +2,7 @@
 
 use luc_harness::report::{Page, Table, Target};
 
-use super::plants::{self, ASKED, QUERIES_BEFORE};
+use super::plants::{self, ASKED_TIME, QUERIES_BEFORE};
 use super::trouble::Trouble;
 use super::{CLIENTS, QUERIES, Run};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
@@ -12,7 +12,7 @@ use crate::recorder::WARMUP;
 /// Targets of the front end's calls.
 const OWED: Owed = Owed { right: 99.7, wrong: 0.2 };
 /// Minimum share of first causes that are right.
-const CAUSES: f64 = 0.95;
+const MIN_RIGHT_CAUSES: f64 = 0.95;
 
 /// Returns the name of the runs of `clients` clients.
 pub(super) fn name(clients: u64) -> String {
@@ -118,7 +118,7 @@ fn about_troubles() -> String {
          finding on the front end's requests has the kind, the process, its host and one of the threads that the \
          trouble is in: threads of the program that computes, else threads of the shard that have requests (`qtp`). \
          What other programs do with the processors is a cause, too: measure troubles where nothing else runs.",
-        ASKED.as_secs(),
+        ASKED_TIME.as_secs(),
         plants::CLIENTS
     )
 }
@@ -176,7 +176,7 @@ fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
         let right = right.count();
         targets.push(Target::new(
             format!("{name}: the first cause is right in at least 95 % of the runs with a trouble"),
-            right as f64 >= CAUSES * all as f64,
+            right as f64 >= MIN_RIGHT_CAUSES * all as f64,
             format!("{right} of {all}"),
         ));
     }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::node::Solr;
 use super::service::{Load, Service, Wanted};
-use super::settings::{LONGEST, THINK};
+use super::settings::{MAX_RUN_TIME, THINK};
 use super::trouble::{Means, Trouble};
 
 use crate::answer::Answer;
@@ -25,7 +25,7 @@ pub(super) const CLIENTS: u64 = 4;
 /// Number of queries of each client before anything is recorded, so that Java has compiled its hot code.
 pub(super) const QUERIES_BEFORE: u64 = 400;
 /// Time that clients ask while a trouble comes and goes.
-pub(super) const ASKED: Duration = Duration::from_secs(8);
+pub(super) const ASKED_TIME: Duration = Duration::from_secs(8);
 /// Disk of a slow shard's files.
 const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
 /// Offset of the seed of the queries before.
@@ -70,13 +70,13 @@ pub(super) fn once(
     let load = Load {
         clients: CLIENTS,
         queries: Some(QUERIES_BEFORE),
-        longest: LONGEST,
+        longest: MAX_RUN_TIME,
         think: THINK,
         seed: seed + OTHER_QUERIES,
     };
     service.ask(harness, load)?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let load = Load { queries: None, longest: ASKED, seed, ..load };
+    let load = Load { queries: None, longest: ASKED_TIME, seed, ..load };
     let node = &service.shards[planted.shard];
     let log = harness.path("trouble.log");
     let means = Means {

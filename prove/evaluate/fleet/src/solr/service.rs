@@ -14,7 +14,7 @@ use super::tap::Tapped;
 use crate::hosts::HostPart;
 use crate::named::Named;
 use crate::network::{Host, Network};
-use crate::program::{LOOK, PATIENCE};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL};
 use crate::running::Running;
 
 /// Last parts of the nodes' addresses.
@@ -143,10 +143,10 @@ impl Service {
             if interrupt::interrupted() {
                 return Err(EvaluateError::Interrupted);
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > ANSWER_TIMEOUT {
                 return Err(missing("the tap's file"));
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(Tap { running, to })
     }

@@ -18,10 +18,10 @@ use super::streams::Streams;
 use crate::named::Named;
 
 /// Maximum size of a packet, bytes. Links of one machine do not cut packets.
-const LARGEST: usize = 1 << 16;
+const MAX_PACKET_BYTES: usize = 1 << 16;
 /// Size of the receive buffer, bytes.
 const BUFFER_BYTES: usize = 64 << 20;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Output of `luc-evaluate tap`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,9 +41,9 @@ pub fn run(to: &Path) -> Result<(), EvaluateError> {
     let socket =
         socket(AddressFamily::PACKET, SocketType::DGRAM, Some(eth::ALL)).map_err(failed("make"))?;
     set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).map_err(failed("set up"))?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(LOOK)).map_err(failed("set up"))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(POLL_INTERVAL)).map_err(failed("set up"))?;
     let mut streams = Streams::default();
-    let mut packet = vec![0; LARGEST];
+    let mut packet = vec![0; MAX_PACKET_BYTES];
     // Whoever waits for it looks for this file.
     write(to, &streams)?;
     while !interrupt::interrupted() {

@@ -23,14 +23,14 @@ use crate::running::Running;
 /// Stream of the random numbers for a trouble's place and strength.
 const STREAM: u64 = 0x5072;
 /// Range of the begin of a trouble, ms after the first query.
-const BEGIN_MS: [u64; 2] = [3_000, 4_000];
+const BEGIN_RANGE_MS: [u64; 2] = [3_000, 4_000];
 /// Range of the duration of a trouble, ms.
-const LASTS_MS: [u64; 2] = [1_500, 2_500];
+const DURATION_RANGE_MS: [u64; 2] = [1_500, 2_500];
 /// Name of the threads that compute, and of this program's subcommand for them.
 const HOG: &str = "hog";
 /// Beginning of the names of Jetty's threads for requests.
 const POOL: &str = "qtp";
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Time for which a shard is stopped, and for which it then runs, ms.
 const STOPPED_MS: u64 = 100;
 const RUNS_MS: u64 = 200;
@@ -125,7 +125,7 @@ impl Trouble {
             Self::Disk | Self::Stop => 0..=0,
         };
         let mut ms = |[from, to]: [u64; 2]| Duration::from_millis(random.random_range(from..=to));
-        let (begin, lasts) = (ms(BEGIN_MS), ms(LASTS_MS));
+        let (begin, lasts) = (ms(BEGIN_RANGE_MS), ms(DURATION_RANGE_MS));
         Planted {
             trouble: self,
             shard: random.random_range(0..shards),
@@ -162,7 +162,7 @@ impl Planted {
                             EvaluateError::file("drop", means.home)(errno.into())
                         })?;
                     }
-                    sleep_until((Instant::now() + LOOK).min(end))?;
+                    sleep_until((Instant::now() + POLL_INTERVAL).min(end))?;
                 }
             }
             Trouble::Loss => {

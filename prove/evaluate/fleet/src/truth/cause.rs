@@ -9,7 +9,7 @@ use crate::answer::{Answer, Finding};
 use crate::cause::{Expected, Judgement, findings_on};
 
 /// Minimum share of findings that are shown to people.
-const LEAST_SHARE: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 
 /// Judges the first finding. With `has_hosts` each process of the twin is on a host of its own.
 pub(super) fn judge(kind: Kind, folder: &Folder, answer: &Answer, has_hosts: bool) -> Judgement {
@@ -25,7 +25,7 @@ pub(super) fn judge(kind: Kind, folder: &Folder, answer: &Answer, has_hosts: boo
         None => {
             let ticks = |finding: &Finding| {
                 let mut planted = folder.planted();
-                finding.share >= LEAST_SHARE
+                finding.share >= MIN_SHARE
                     && planted.any(|(_, row)| finding.who.thread == Some(row.thread))
             };
             let named = findings.iter().any(ticks);

@@ -6,7 +6,7 @@ use std::path::Path;
 use luc_twin_truth::Kind;
 
 /// Options of every run. Later options take precedence.
-const ALWAYS: &str = "--documents 2000 --clients 4 --requests 100";
+const COMMON_OPTIONS: &str = "--documents 2000 --clients 4 --requests 100";
 
 /// Placeholder in a plant's options for a directory on a disk.
 const DIRECTORY: &str = "DIR";
@@ -50,7 +50,7 @@ impl Plant {
     pub(super) fn words(&self, seed: u64, directory: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--seed".into(), seed.to_string().into()];
         let own: Vec<&str> = self.words.split_whitespace().collect();
-        let mut always = ALWAYS.split_whitespace();
+        let mut always = COMMON_OPTIONS.split_whitespace();
         while let (Some(name), Some(value)) = (always.next(), always.next()) {
             if !own.contains(&name) {
                 words.extend([name.into(), value.into()]);

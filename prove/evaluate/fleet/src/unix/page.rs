@@ -6,11 +6,11 @@ use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 
 /// Targets where a thread makes the calls of what it has read.
-const OF_THREADS: Owed = Owed { right: 99.0, wrong: 0.5 };
+const THREADS_OWED: Owed = Owed { right: 99.0, wrong: 0.5 };
 /// Maximum share of calls that are assigned to a wrong request, %.
-const WRONG: f64 = 0.5;
+const MAX_WRONG_PERCENT: f64 = 0.5;
 /// Maximum loss of right calls relative to TCP, in % of all.
-const WORSE: f64 = 2.0;
+const MAX_LOSS_PERCENT: f64 = 2.0;
 
 pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
     let settings = SETTINGS.iter().filter_map(|setting| Some((setting, row(setting, runs)?)));
@@ -19,7 +19,7 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
     let targets = of.iter().filter(|(setting, _)| !setting.is_tcp);
     let targets = targets.flat_map(|(setting, row)| {
         if setting.workers == 0 {
-            return OF_THREADS.targets(setting.name, &row.counts).to_vec();
+            return THREADS_OWED.targets(setting.name, &row.counts).to_vec();
         }
         let over_tcp =
             of.iter().find(|(other, _)| other.is_tcp && other.workers == setting.workers);
@@ -61,14 +61,17 @@ fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Targ
     let right = |row: &Row| percent(row.counts.all_right(), row);
     let wrong = percent(row.counts.all_wrong(), row);
     let mut targets = vec![Target::new(
-        format!("{}: at most {WRONG} % of the calls are wrong", setting.name),
-        row.counts.calls > 0 && wrong <= WRONG,
+        format!("{}: at most {MAX_WRONG_PERCENT} % of the calls are wrong", setting.name),
+        row.counts.calls > 0 && wrong <= MAX_WRONG_PERCENT,
         format!("{} of {}", row.counts.all_wrong(), row.counts.calls),
     )];
     if let Some(over_tcp) = over_tcp {
         targets.push(Target::new(
-            format!("{}: at most {WORSE} % fewer calls are right than over TCP", setting.name),
-            right(row) >= right(over_tcp) - WORSE,
+            format!(
+                "{}: at most {MAX_LOSS_PERCENT} % fewer calls are right than over TCP",
+                setting.name
+            ),
+            right(row) >= right(over_tcp) - MAX_LOSS_PERCENT,
             format!("{:.2} % and {:.2} %", right(row), right(over_tcp)),
         ));
     }

@@ -13,8 +13,8 @@ use super::truth::{Ahead, Clocks};
 use crate::simulated::pair::inverted;
 
 /// Curvature and window of a second fit, for clocks that count by one crystal.
-const UNBENT_NS_PER_S2: f64 = 1.0;
-const WHOLE_RUN_S: f64 = 3_600.0;
+const MIN_CURVATURE_NS_PER_S2: f64 = 1.0;
+const WHOLE_RUN_WINDOW_S: f64 = 3_600.0;
 
 /// Judgement of a run.
 #[derive(Debug, Serialize)]
@@ -323,8 +323,8 @@ fn half_round_trip_ns([a, b]: [&Clocks; 2], ahead: &Ahead, points: &PairPoints) 
 /// one, so all packets of the run bound each moment.
 fn unbent_half_width_ns(points: &PairPoints) -> Option<f64> {
     let options = FitOptions {
-        kappa_ns_per_s2: UNBENT_NS_PER_S2,
-        window_s: WHOLE_RUN_S,
+        kappa_ns_per_s2: MIN_CURVATURE_NS_PER_S2,
+        window_s: WHOLE_RUN_WINDOW_S,
         ..FitOptions::default()
     };
     let unbent = fit(points, &options).ok()?;

@@ -16,17 +16,17 @@ use super::truth::{Clocks, Pause};
 use super::{chrony, schedule};
 
 /// Maximum time of a run, beside the time for which it reads clocks.
-const PATIENCE: Duration = Duration::from_secs(400);
-const LOOK: Duration = Duration::from_millis(50);
+const RUN_TIMEOUT: Duration = Duration::from_secs(400);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval of looks while a guest resumes after a pause.
-const SOON: Duration = Duration::from_millis(1);
+const RESUME_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Time for which a guest is stopped.
-const PAUSE: Duration = Duration::from_millis(1500);
-/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at offset `READY`
+const PAUSE_TIME: Duration = Duration::from_millis(1500);
+/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at offset `READY_OFFSET`
 /// whether it is ready.
 const MEMORY_BYTES: u64 = 1 << 16;
 const LINE_BYTES: u64 = 64;
-const READY: u64 = 8;
+const READY_OFFSET: u64 = 8;
 
 /// A recorded run of guests.
 pub(super) struct Recorded {
@@ -77,7 +77,7 @@ pub(super) fn record(
             .content("/root/schedule", schedule::of(scenario, host, seed, seconds))
             .shared_memory(memory.clone())
             .kernel_argument("clocksource=tsc")
-            .timeout(PATIENCE + Duration::from_secs_f64(seconds))
+            .timeout(RUN_TIMEOUT + Duration::from_secs_f64(seconds))
             .script(script);
         if scenario.has_pause && host == 1 {
             vm = vm.pausable();
@@ -132,7 +132,7 @@ fn attend(
     scenario: &Scenario,
     seconds: f64,
 ) -> Result<Option<Pause>, EvaluateError> {
-    const STOPPED: usize = 1;
+    const STOPPED_HOST: usize = 1;
     let (mut pause, mut began) = (None, None);
     let half = Duration::from_secs_f64(seconds / 2.0);
     while guests.iter().any(Option::is_some) {
@@ -157,17 +157,17 @@ fn attend(
             }
             *outcome = Some(ended);
         }
-        let is_ready = (0..scenario.hosts).all(|host| word(memory, host, READY) != 0);
+        let is_ready = (0..scenario.hosts).all(|host| word(memory, host, READY_OFFSET) != 0);
         if is_ready && began.is_none() {
             began = Some(Instant::now());
         }
         let is_due = began.is_some_and(|began| began.elapsed() > half);
         if let (true, true, None, Some(guest)) =
-            (scenario.has_pause, is_due, &pause, &mut guests[STOPPED])
+            (scenario.has_pause, is_due, &pause, &mut guests[STOPPED_HOST])
         {
-            pause = Some(stop(guest, STOPPED, memory, scenario.hosts)?);
+            pause = Some(stop(guest, STOPPED_HOST, memory, scenario.hosts)?);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(pause)
 }
@@ -182,7 +182,7 @@ fn stop(
     let counters = || -> Vec<u64> { (0..hosts).map(|host| word(memory, host, 0)).collect() };
     let before = counters();
     guest.pause()?;
-    thread::sleep(PAUSE);
+    thread::sleep(PAUSE_TIME);
     let stopped = word(memory, host, 0);
     guest.resume()?;
     let began = Instant::now();
@@ -193,10 +193,10 @@ fn stop(
         if interrupt::interrupted() {
             return Err(EvaluateError::Interrupted);
         }
-        if began.elapsed() > PATIENCE || !guest.is_running()? {
+        if began.elapsed() > RUN_TIMEOUT || !guest.is_running()? {
             return Err(missing("a guest's counter after its pause"));
         }
-        thread::sleep(SOON);
+        thread::sleep(RESUME_POLL_INTERVAL);
     };
     wait_until(&|| word(memory, host, 0) != stopped)?;
     let went_on = word(memory, host, 0);

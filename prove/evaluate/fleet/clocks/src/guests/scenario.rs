@@ -20,13 +20,13 @@ pub(super) struct Scenario {
     pub(super) has_pause: bool,
 }
 
-const SLOW: Option<(f64, f64)> = Some((0.5, 2.0));
+const RATE_DURATION_S: Option<(f64, f64)> = Some((0.5, 2.0));
 
 const PLAIN: Scenario = Scenario {
     name: "drawn rates",
     hosts: 2,
     per_s: 300.0,
-    rates_last_s: [SLOW; 3],
+    rates_last_s: [RATE_DURATION_S; 3],
     are_wild: false,
     has_ntp: false,
     has_steps: false,
@@ -43,7 +43,7 @@ pub(super) const SCENARIOS: [Scenario; 6] = [
     },
     Scenario {
         name: "NTP follows a drawn clock",
-        rates_last_s: [SLOW, None, None],
+        rates_last_s: [RATE_DURATION_S, None, None],
         has_ntp: true,
         has_steps: true,
         ..PLAIN

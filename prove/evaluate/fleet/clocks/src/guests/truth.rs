@@ -10,15 +10,15 @@ use luc_vm::Outcome;
 
 /// Maximum change of the difference of two guests' counters in a run. On some hosts it changes, likely because QEMU
 /// advances a counter that would go back (`cpu_get_ticks`).
-const DRIFT_NS: f64 = 10_000.0;
+const MAX_DRIFT_NS: f64 = 10_000.0;
 
 /// Bytes of a reading and of a comparison, in the format of `inside.c`.
-const READING: usize = 56;
-const COMPARED: usize = 40;
+const READING_BYTES: usize = 56;
+const COMPARISON_BYTES: usize = 40;
 /// Maximum error of a rate between readings, since the kernel rounds frequencies, ns per ns.
-const RATE_ERROR: f64 = 1e-6;
+const MAX_RATE_ERROR: f64 = 1e-6;
 /// Time by which a processor may read its counter early or late, ns.
-const EARLY_NS: f64 = 50.0;
+const MAX_EARLY_NS: f64 = 50.0;
 
 /// A guest's clocks at one time.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +67,8 @@ impl Clocks {
             let words = bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes));
             words.collect::<Result<_, _>>().map_err(|_| missing(name))
         };
-        let readings: Vec<Reading> = words("clocks", READING)?
-            .chunks_exact(READING / 8)
+        let readings: Vec<Reading> = words("clocks", READING_BYTES)?
+            .chunks_exact(READING_BYTES / 8)
             .map(|row| Reading {
                 before: row[0],
                 monotonic_ns: row[1] as i64,
@@ -79,8 +79,8 @@ impl Clocks {
                 rate_ppb: row[6] as i64,
             })
             .collect();
-        let compared = words("counters", COMPARED)?
-            .chunks_exact(COMPARED / 8)
+        let compared = words("counters", COMPARISON_BYTES)?
+            .chunks_exact(COMPARISON_BYTES / 8)
             .map(|row| Compared {
                 begin: row[0],
                 end: row[1],
@@ -94,7 +94,7 @@ impl Clocks {
 
     /// Ticks that may be missing between an instruction and the counter, and back.
     fn early_ticks(&self) -> i64 {
-        (EARLY_NS / self.raw_ns_per_tick).ceil() as i64
+        (MAX_EARLY_NS / self.raw_ns_per_tick).ceil() as i64
     }
 
     pub(super) fn ns(&self, ticks: f64) -> f64 {
@@ -144,7 +144,7 @@ impl Clocks {
         let rate = |ppb: Option<i64>, error: f64| {
             self.raw_ns_per_tick * (1.0 + ppb.unwrap_or(0) as f64 * 1e-9 + error)
         };
-        (rate(rates.clone().min(), -RATE_ERROR), rate(rates.max(), RATE_ERROR))
+        (rate(rates.clone().min(), -MAX_RATE_ERROR), rate(rates.max(), MAX_RATE_ERROR))
     }
 
     /// Returns CLOCK_MONOTONIC_RAW at a value of the counter, approximately.
@@ -239,7 +239,7 @@ impl Ahead {
             // What is read was written before.
             let early = clocks[home].early_ticks();
             let gap = low.checked_sub(high)?.checked_sub(early.checked_mul(2)?)?;
-            if gap > 0 && clocks[home].ns(gap as f64) <= DRIFT_NS {
+            if gap > 0 && clocks[home].ns(gap as f64) <= MAX_DRIFT_NS {
                 // It went from one to the other. Either may be off by what the quickest comparison took, which is
                 // taken to be less than the change.
                 (high, low) = (low.checked_add(gap)?, high.checked_sub(gap)?);

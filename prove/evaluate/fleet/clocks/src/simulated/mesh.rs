@@ -5,7 +5,7 @@ use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
-use super::clock::{CURVATURE, Clock};
+use super::clock::{Clock, MAX_CURVATURE};
 use super::network::{Delays, Ways, record, thinned};
 
 pub(super) const NAME: &str = "mesh of 20 hosts";
@@ -40,7 +40,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
     }
     let options = FitOptions {
         // Both clocks of a pair bend, and by one's time a little more than by the other's.
-        kappa_ns_per_s2: 2.1 * CURVATURE,
+        kappa_ns_per_s2: 2.1 * MAX_CURVATURE,
         timestamp_error_ns: 1.0,
         ..FitOptions::default()
     };

@@ -7,7 +7,7 @@ use super::mesh::{self, NAME as MESH};
 use super::pair::{Row, Run};
 
 /// Minimum number of events over all scenarios.
-const FEWEST_EVENTS: usize = 1_000_000;
+const MIN_EVENTS: usize = 1_000_000;
 
 /// A scenario with the runs of all seeds.
 pub(super) struct Measured {
@@ -252,10 +252,8 @@ fn all_inside(measured: &[Measured], meshes: &[mesh::Run]) -> Target {
     inside += meshes.iter().map(|run| run.inside).sum::<usize>();
     events += meshes.iter().map(|run| run.events).sum::<usize>();
     Target::new(
-        format!(
-            "the truth is within the guaranteed bounds at all of at least {FEWEST_EVENTS} events"
-        ),
-        inside == events && events >= FEWEST_EVENTS,
+        format!("the truth is within the guaranteed bounds at all of at least {MIN_EVENTS} events"),
+        inside == events && events >= MIN_EVENTS,
         format!("{inside} of {events}"),
     )
 }
