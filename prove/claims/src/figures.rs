@@ -21,7 +21,7 @@ pub(super) fn of_records(
     let mut figures = BTreeMap::new();
     for (name, text) in &all.collect::<Vec<_>>() {
         let expression = claims.expression(text)?;
-        let of = |record: &&Record| of_repeat(&expression, record.value, &record.counters, axes);
+        let of = |record: &&Record| compute(&expression, record.value, &record.counters, axes);
         let values: Result<Vec<Option<f64>>, String> = records.iter().map(of).collect();
         let values = values.map_err(|reason| claims.wrong(format!("figure {name}: {reason}")))?;
         if values.iter().any(Option::is_some) {
@@ -39,13 +39,13 @@ fn digits(value: f64) -> f64 {
 
 /// Returns a figure of a repeat; `None` if a counter is missing, or a divisor is 0. An error means that no repeat can
 /// have it.
-fn of_repeat(
+fn compute(
     expression: &Expression,
     value: f64,
     counters: &Counters,
     axes: &Selection,
 ) -> Result<Option<f64>, String> {
-    let of = |expression: &Expression| of_repeat(expression, value, counters, axes);
+    let of = |expression: &Expression| compute(expression, value, counters, axes);
     Ok(match expression {
         Expression::Number(number) => Some(*number),
         Expression::Name(name) if name == VALUE => Some(value),
@@ -118,7 +118,7 @@ mod tests {
         .map(|(name, value)| (name.to_owned(), value))
         .into();
         let axes = Selection::from([("threads".to_owned(), "8".to_owned())]);
-        let of = |text: &str| of_repeat(&parse(text).expect("right"), 7.0, &counters, &axes);
+        let of = |text: &str| compute(&parse(text).expect("right"), 7.0, &counters, &axes);
         assert_eq!(of("1 + luc.fsyncs_waited_two / luc.fsyncs"), Ok(Some(1.5)));
         assert_eq!(of("luc.fsyncs / luc.commits"), Ok(None));
         assert_eq!(of("luc.copies * 2"), Ok(None));

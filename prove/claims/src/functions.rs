@@ -10,7 +10,7 @@ use super::value::{Value, to_number};
 /// Evaluates a function.
 pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, String> {
     if let [Value::Series(series)] = arguments.as_slice()
-        && let Some(value) = of_series(function, series)
+        && let Some(value) = call_of_series(function, series)
     {
         return Ok(value);
     }
@@ -44,11 +44,11 @@ pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, Strin
             Ok(ratios_over(series, list).last().map_or(Value::Missing, |most| Value::Number(*most)))
         }
         ("not", [Value::Bool(holds)]) => Ok(Value::Bool(!holds)),
-        ("winner", [Value::List(list)]) => Ok(ranked(list)
+        ("winner", [Value::List(list)]) => Ok(rank(list)
             .first()
             .map_or(Value::Missing, |(name, _)| Value::Text((*name).to_owned()))),
         ("min" | "max" | "falling" | "rising" | "share_holding", numbers) => {
-            of_numbers(function, numbers)
+            call_of_numbers(function, numbers)
         }
         (_, arguments) => {
             let kinds: Vec<String> = arguments.iter().map(|value| format!("{value:?}")).collect();
@@ -86,7 +86,7 @@ fn not_worse(list: &[(String, Series)]) -> Vec<(String, Series)> {
 }
 
 /// Sorts settings by their medians, the greatest first.
-fn ranked(list: &[(String, Series)]) -> Vec<(&str, f64)> {
+fn rank(list: &[(String, Series)]) -> Vec<(&str, f64)> {
     let mut ranked: Vec<(&str, f64)> = list
         .iter()
         .filter_map(|(name, series)| {
@@ -97,7 +97,7 @@ fn ranked(list: &[(String, Series)]) -> Vec<(&str, f64)> {
     ranked
 }
 
-fn of_series(function: &str, series: &Series) -> Option<Value> {
+fn call_of_series(function: &str, series: &Series) -> Option<Value> {
     let number_or_missing = |value: Option<f64>| value.map_or(Value::Missing, Value::Number);
     let medians = series.medians();
     let figure = |value: Option<&(u64, f64)>| number_or_missing(value.map(|(_, median)| *median));
@@ -182,7 +182,7 @@ fn mean(medians: &[(u64, f64)]) -> Option<f64> {
 }
 
 /// Evaluates a function of numbers; of a series each median counts. A share leaves out values that were not measured.
-fn of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
+fn call_of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
     if function == "share_holding" {
         let known: Vec<bool> = values
             .iter()

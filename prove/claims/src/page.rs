@@ -31,7 +31,7 @@ pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
         page.targets.extend(targets(&scope, claim)?);
     }
     for findings in &claims.findings {
-        let (verdicts, table) = found(&scope, findings)?;
+        let (verdicts, table) = judge_findings(&scope, findings)?;
         let known = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
         let shown = format!("{known} of {}", verdicts.len());
         let all = known == verdicts.len();
@@ -131,7 +131,7 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError>
 }
 
 /// Returns the verdicts, and the table with its title.
-fn found(
+fn judge_findings(
     scope: &Scope<'_>,
     findings: &Findings,
 ) -> Result<(Vec<Verdict>, (String, Table)), ClaimsError> {

@@ -73,7 +73,7 @@ impl<'a> Scope<'a> {
                 .ok_or_else(|| self.claims.wrong(format!("'{template}': a }} is missing")))?;
             let (inner, format) = inner.split_once(':').unwrap_or((inner, ""));
             text += before;
-            text += &shown(&self.value(inner)?, format);
+            text += &format_value(&self.value(inner)?, format);
             rest = after;
         }
         Ok(text + rest)
@@ -85,16 +85,16 @@ impl<'a> Scope<'a> {
         }
         match expression {
             Expression::Number(number) => Ok(Value::Number(*number)),
-            Expression::Name(name) => self.named(name, depth),
+            Expression::Name(name) => self.look_up(name, depth),
             Expression::Binary(operator, left, right) => {
                 let left = self.evaluate(left, depth)?;
-                binary(*operator, left, self.evaluate(right, depth)?)
+                apply(*operator, left, self.evaluate(right, depth)?)
             }
             Expression::Call(function, arguments) => self.call(function, arguments, depth),
         }
     }
 
-    fn named(&self, name: &str, depth: usize) -> Result<Value, String> {
+    fn look_up(&self, name: &str, depth: usize) -> Result<Value, String> {
         if let Some((_, value)) = self.names.iter().rev().find(|(known, _)| *known == name) {
             return Ok(value.clone());
         }
@@ -172,7 +172,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn shown(value: &Value, format: &str) -> String {
+fn format_value(value: &Value, format: &str) -> String {
     let figure = match value {
         Value::Text(text) => return text.clone(),
         Value::Bool(holds) => return holds.to_string(),
@@ -196,7 +196,7 @@ fn shown(value: &Value, format: &str) -> String {
     }
 }
 
-fn binary(operator: Operator, left: Value, right: Value) -> Result<Value, String> {
+fn apply(operator: Operator, left: Value, right: Value) -> Result<Value, String> {
     use Operator::{
         Above, Add, And, AtLeast, AtMost, Below, Divide, Equal, Multiply, Or, Subtract,
     };

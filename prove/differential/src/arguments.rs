@@ -69,7 +69,9 @@ impl Arguments {
                     arguments.policy = Some(known);
                 }
                 "ways" if value == "none" => arguments.ways = Vec::new(),
-                "ways" => arguments.ways = value.split(',').map(way).collect::<Result<_>>()?,
+                "ways" => {
+                    arguments.ways = value.split(',').map(parse_way).collect::<Result<_>>()?
+                }
                 "kind" => arguments.kind = Some(serde_json::from_value(value.into())?),
                 _ => bail!("there is no --{name}"),
             }
@@ -106,7 +108,7 @@ impl Arguments {
     }
 }
 
-fn way(text: &str) -> Result<Way> {
+fn parse_way(text: &str) -> Result<Way> {
     match text {
         "library" => Ok(Way::Library),
         "notify" => Ok(Way::Notify),

@@ -155,7 +155,7 @@ impl Lane {
             end_ns = now_ns();
             self.cut(batch)?;
         }
-        let held = self.held(&shared, &report, &mut running)?;
+        let held = self.count_held(&shared, &report, &mut running)?;
         let ended = await_end(&mut running)?;
         if batch.cut_after.is_none() {
             self.cut(batch)?;
@@ -214,7 +214,7 @@ impl Lane {
 
     /// Returns the number of calls that were held. Waits for the end of a run by `luc run`, and of all programs
     /// otherwise.
-    fn held(&self, shared: &Path, report: &Path, running: &mut Child) -> Result<u64> {
+    fn count_held(&self, shared: &Path, report: &Path, running: &mut Child) -> Result<u64> {
         let about = match self.way {
             Way::Plain => return Ok(0),
             Way::Library | Way::Notify => {

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use luc_harness::cells;
+use luc_harness::harness::{count, parse};
 use luc_harness::report::{Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::{Value, json};
 
 use super::disks::{Disk, DiskSpec, EXT4};
 use super::error::EvaluateError;
-use super::harness::{Harness, directory_bytes, figure, line, missing};
+use super::harness::{Harness, directory_bytes, figure, line};
 use super::progress::Progress;
 use super::synthetic;
 
@@ -100,7 +102,7 @@ fn record(harness: &Harness, seconds: f64) -> Result<Subject, EvaluateError> {
     command.args(["--seconds", &seconds.to_string(), "--dir"]).arg(&disk.mount);
     harness.execute(&mut command, &[0])?;
     let report = harness.json(&["explain", &path.display().to_string(), "--json"])?;
-    let events = report["trace"]["events"].as_u64().ok_or_else(|| missing("events"))?;
+    let events = count(&report["trace"], "events")?;
     subject("recorded, 64 fsyncing threads", path, events)
 }
 
@@ -117,7 +119,7 @@ fn explain(
     command.arg("--").arg(harness.luc_path()).arg("explain");
     command.arg(&subject.path).arg("--json");
     let output = harness.execute(&mut command, &[0])?.stdout;
-    serde_json::from_str(&output).map_err(|_| missing(&line(&command)))
+    parse(&output, &line(&command))
 }
 
 fn keep(harness: &Harness, subject: &Subject, repeat: usize, memory: Option<u64>, found: &Value) {
@@ -152,13 +154,13 @@ fn page(
     let mib = |bytes: u64| number(bytes as f64 / f64::from(1 << 20));
     let mut targets = Vec::new();
     for (subject, figures) in subjects.iter().zip(all) {
-        table.row(vec![
-            subject.name.to_owned(),
-            subject.events.to_string(),
+        table.row(cells![
+            subject.name,
+            subject.events,
             mib(subject.bytes),
             millions(&figures.per_processor_s),
             millions(&figures.per_s),
-            spread(&figures.peak_mib),
+            spread(&figures.peak_mib)
         ]);
         targets.push(Target::at_least(
             format!("{}: events per second on one processor", subject.name),

@@ -1,6 +1,7 @@
 //! Part `call-cost`: the cost of the gate for an fsync while it stands aside. The real fsync does nothing, a lone
 //! caller makes calls, and the page shows the difference with and without the gate.
 
+use luc_harness::cells;
 use luc_harness::report::{NOTATION, Page, Table, Target, spread};
 use luc_stats::{Side, interleave, median};
 use serde_json::json;
@@ -56,8 +57,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let cost = median(&with).zip(median(&without)).map(|(a, b)| a - b);
     let mut table = Table::new(&["", "ns per call"]);
-    table.row(vec!["without the gate".to_owned(), spread(&without)]);
-    table.row(vec!["with the gate, aside".to_owned(), spread(&with)]);
+    table.row(cells!["without the gate", spread(&without)]);
+    table.row(cells!["with the gate, aside", spread(&with)]);
     Ok(Page {
         title: "What a call costs while the gate stands aside".to_owned(),
         about: format!(

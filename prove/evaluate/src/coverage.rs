@@ -1,7 +1,7 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
+use luc_harness::harness::stop_if_interrupted;
 use luc_harness::report::{Page, Table, Target};
-use luc_host::interrupt;
 use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
 
@@ -19,9 +19,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut table = Table::new(&["case", "covered", "mean repeats"]);
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for case in wanted {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let found = case.simulate(case.truth());
         let name = case.to_string();
         harness

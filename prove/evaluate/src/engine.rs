@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
-use luc_host::processors::Processors;
+use luc_harness::steal::with_stolen_share;
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};
 use luc_workload::scratch::Scratch;
@@ -138,7 +139,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
         for &index in &order {
             let (call, maker, rates) = &mut runs[index];
-            let once = |may_repeat| bench.once((*call, *maker, repeat), may_repeat);
+            let once = |may_repeat| bench.measure_rate((*call, *maker, repeat), may_repeat);
             let rate = steal::undisturbed(harness, once)?;
             progress.step(&format!(
                 "{}, {}: {:.2} million/s",
@@ -154,16 +155,15 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 
 impl Bench<'_> {
     /// Makes a run. Returns calls per second, and the share of the processors' time that was stolen meanwhile.
-    fn once(
+    fn measure_rate(
         &self,
         (call, maker, repeat): (Call, Maker, usize),
         may_repeat: bool,
     ) -> Result<(f64, f64), EvaluateError> {
         let mut command = self.command(call, maker)?;
-        let before = Processors::now();
-        let said = self.harness.execute(&mut command, &[0])?.stdout;
-        let stolen_share = Processors::now().stolen_share_since(before);
-        let rate = rate(maker, &said)?;
+        let (finished, stolen_share) =
+            with_stolen_share(|| self.harness.execute(&mut command, &[0]))?;
+        let rate = rate(maker, &finished.stdout)?;
         self.harness.keep(json!({
             "call": call.name(),
             "by": maker.name(),
@@ -249,15 +249,15 @@ fn page(runs: &CallRuns, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
             let what = format!("{}: the engine over the {}", call.name(), maker.name());
             targets.push(Target::at_least(what.replace("the fio", "fio"), median(&over), 1.0));
         }
-        table.row(vec![
-            call.name().to_owned(),
-            maker.name().to_owned(),
+        table.row(cells![
+            call.name(),
+            maker.name(),
             spread(&rates.iter().map(|rate| rate / 1e6).collect::<Vec<_>>()),
             if *maker == Maker::Engine {
                 "-".to_owned()
             } else {
                 spread_as(&over, |ratio| format!("{ratio:.3}"))
-            },
+            }
         ]);
     }
     let fio = match no_fio {

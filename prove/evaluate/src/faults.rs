@@ -4,11 +4,13 @@
 mod defect;
 mod guest;
 
-use luc_harness::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::harness::{array, count};
+use luc_harness::report::{Page, Table, Target, or_dash};
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::harness::{Harness, line, missing};
+use super::harness::{Harness, line};
 use super::progress::Progress;
 
 /// Minimum number of failed requests on all kernels together.
@@ -112,10 +114,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         harness.keep(json!({ "cell": name, "faults": report }));
         let sum = rows(name, &report, &mut table)?;
         if cell.words.is_empty() && cell.place != CellPlace::Defect {
-            told.row(vec![
-                name.clone(),
-                report["kernel"].as_str().unwrap_or_default().to_owned(),
-                changed_errnos(&report),
+            told.row(cells![
+                name,
+                report["kernel"].as_str().unwrap_or_default(),
+                changed_errnos(&report)
             ]);
         }
         progress.step(&format!("{name}: {} differences", sum.differences));
@@ -190,28 +192,26 @@ fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
 
 /// Adds a row for each policy, and returns their sums.
 fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<Sum, EvaluateError> {
-    let count = |value: &Value, key: &str| value[key].as_u64().ok_or_else(|| missing(key));
     let mut sum = Sum {
         trials: count(report, "trials")?,
         failed: count(report, "failed_requests")?,
         ..Sum::default()
     };
-    let policies = report["policies"].as_array();
-    for row in policies.ok_or_else(|| missing("policies"))? {
+    for row in array(&report["policies"], "policies")? {
         let policy = row["policy"].as_str();
         let differences = count(row, "differences")?;
         sum.differences += differences;
         if row["held_calls"] == 0 && policy != Some("off") {
             sum.idle.push(policy.unwrap_or_default().to_owned());
         }
-        table.row(vec![
-            cell.to_owned(),
-            report["kernel"].as_str().unwrap_or_default().to_owned(),
-            policy.unwrap_or("without luc").to_owned(),
-            count(row, "trials")?.to_string(),
-            count(row, "failed_requests")?.to_string(),
-            row["held_calls"].as_u64().map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
-            if policy.is_some() { differences.to_string() } else { "-".to_owned() },
+        table.row(cells![
+            cell,
+            report["kernel"].as_str().unwrap_or_default(),
+            policy.unwrap_or("without luc"),
+            count(row, "trials")?,
+            count(row, "failed_requests")?,
+            or_dash(row["held_calls"].as_u64()),
+            if policy.is_some() { differences.to_string() } else { "-".to_owned() }
         ]);
     }
     Ok(sum)

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use luc_harness::cells;
+use luc_harness::harness::{count, elements, parse};
 use luc_harness::report::{Page, Table, Target};
 use luc_vm::Mode;
 use serde_json::{Value, json};
@@ -48,8 +50,7 @@ fn functions(guests: &Guests, cuts: u64) -> Result<Value, EvaluateError> {
         .script(include_str!("../../../crates/luc/tests/kernels/guest.sh"));
     let outcome = succeed(&vm, "all of luc in a guest")?;
     let report = outcome.file("cuts.json").unwrap_or_default();
-    let report: Value =
-        serde_json::from_str(&report).map_err(|_| missing("the report of luc powercut"))?;
+    let report: Value = parse(&report, "the report of luc powercut")?;
     Ok(json!({
         "said": values(&outcome.text()), "cuts": report, "warnings": warnings(&outcome), "wall_s": outcome.wall.as_secs(),
     }))
@@ -71,7 +72,7 @@ fn gain(guests: &Guests, preemption: &str) -> Result<Value, EvaluateError> {
 
 /// Returns the values of this name in a result.
 fn values_of<'a>(result: &'a Value, name: &str) -> Vec<&'a str> {
-    let pairs = result["said"].as_array().into_iter().flatten();
+    let pairs = elements(&result["said"]).iter();
     pairs.filter(|pair| pair[0] == name).filter_map(|pair| pair[1].as_str()).collect()
 }
 
@@ -87,7 +88,7 @@ fn yes(is_so: bool) -> String {
 /// Returns a row of the table of working functions, and whether all of them work.
 fn row(release: &str, result: &Value) -> Result<(Vec<String>, bool), EvaluateError> {
     let works = |name: &str| Ok::<_, EvaluateError>(number(result, name)? == 0);
-    let of_cuts = |name: &str| result["cuts"][name].as_u64().ok_or_else(|| missing(name));
+    let of_cuts = |name: &str| count(&result["cuts"], name);
     let unreported = |what: &str| -> Result<u64, EvaluateError> {
         let [made, seen, lost] =
             ["made", "seen", "lost"].map(|which| number(result, &format!("{what}_{which}")));
@@ -95,7 +96,7 @@ fn row(release: &str, result: &Value) -> Result<(Vec<String>, bool), EvaluateErr
     };
     let is_loaded = values_of(result, "layout") == ["checked"] && works("unloaded")?;
     let [syncs, messages] = [unreported("syncs")?, unreported("messages")?];
-    let warned = result["warnings"].as_array().map_or(0, Vec::len);
+    let warned = elements(&result["warnings"]).len();
     let is_good = is_loaded
         && works("cuts")?
         && works("notifier")?
@@ -188,13 +189,13 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                     let texts: Vec<String> = runs.iter().map(u64::to_string).collect();
                     texts.join(" ")
                 };
-                gains.row(vec![
-                    release.to_owned(),
-                    (*preemption).to_owned(),
-                    clients.to_string(),
+                gains.row(cells![
+                    release,
+                    preemption,
+                    clients,
                     list(&off),
                     list(&auto),
-                    format!("{ratio:.2}"),
+                    format!("{ratio:.2}")
                 ]);
                 targets.push(Target::new(
                     format!("{release}, {preemption}, {clients} clients: auto is not slower"),

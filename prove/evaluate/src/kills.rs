@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::cells;
+use luc_harness::harness::stop_if_interrupted;
 use luc_harness::report::{Page, Table, Target};
-use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -136,9 +137,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             if number >= kills {
                 return Ok(());
             }
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             let outcome = kill(&mut site, number, &mut random::stream(seed, number))?;
             let text = format!("{}: {} left", outcome.how.name(), outcome.left.len());
             let lock = || PoisonError::into_inner;
@@ -169,24 +168,24 @@ fn page(outcomes: &[KillOutcome], has: &str, shared: Option<&str>) -> Page {
     let mut by_signal =
         Table::new(&["signal", "kills", "restored by the next command", "with something left"]);
     for how in How::ALL {
-        by_signal.row(vec![
-            how.name().to_owned(),
+        by_signal.row(cells![
+            how.name(),
             count(&|outcome| outcome.how == how),
             count(&|outcome| outcome.how == how && outcome.said.contains("restored")),
-            count(&|outcome| outcome.how == how && !outcome.left.is_empty()),
+            count(&|outcome| outcome.how == how && !outcome.left.is_empty())
         ]);
     }
     let mut by_role = Table::new(&["process", "killed", "with something left"]);
     for role in ROLES {
-        by_role.row(vec![
-            role.name().to_owned(),
+        by_role.row(cells![
+            role.name(),
             count(&|outcome| outcome.killed.contains(&role)),
-            count(&|outcome| outcome.killed.contains(&role) && !outcome.left.is_empty()),
+            count(&|outcome| outcome.killed.contains(&role) && !outcome.left.is_empty())
         ]);
     }
     let mut found = Table::of_words(&["kill", "what was left"]);
     for outcome in outcomes.iter().filter(|outcome| !outcome.left.is_empty()) {
-        found.row(vec![outcome.run["kill"].to_string(), outcome.left.join("; ")]);
+        found.row(cells![outcome.run["kill"], outcome.left.join("; ")]);
     }
     let cut: u64 = outcomes.iter().filter_map(|outcome| outcome.run["cut"].as_u64()).sum();
     let took: Vec<f64> =
@@ -252,7 +251,7 @@ mod tests {
     #[test]
     fn all_subsets_are_drawn() {
         let mut random = random::stream(1, 0);
-        let drawn: BTreeSet<Vec<Role>> = (0..4000).map(|_| meant(&mut random)).collect();
+        let drawn: BTreeSet<Vec<Role>> = (0..4000).map(|_| draw_roles(&mut random)).collect();
         assert_eq!(drawn.len(), (1 << ROLES.len()) - 1);
         assert!(drawn.iter().all(|roles| !roles.is_empty()));
     }

@@ -107,8 +107,7 @@ fn here(
     // A page of nothing must not replace one of something.
     let outcome = outcome.and_then(|page| {
         if page.tables.iter().all(|(_, table)| table.is_empty()) {
-            let only = options.only.clone().unwrap_or_default();
-            return Err(EvaluateError::NoCell(only));
+            return Err(options.no_cell());
         }
         Ok(page)
     });

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use luc_harness::cells;
 use luc_harness::report::{NOTATION, Page, Table, Target, ratio, spread};
-use luc_host::processors::Processors;
+use luc_harness::steal::with_stolen_share;
 use luc_stats::{Interval, median, random, ratio_interval};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -221,7 +222,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let disk = Disk::create(harness, spec)?;
             for setting in settings {
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    once(harness, &disk, &programs, (setting, repeat, seconds), may_repeat)
+                    measure_once(harness, &disk, &programs, (setting, repeat, seconds), may_repeat)
                 })?;
                 progress.step(&format!("{}: {:.0}/s", setting.name(), run.per_s));
                 runs.push(run);
@@ -255,7 +256,7 @@ fn rate(harness: &Harness, command: &mut Command) -> Result<f64, EvaluateError> 
 }
 
 /// Makes a run, and returns the share of the processors' time that was stolen during it.
-fn once(
+fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
     programs: &Programs,
@@ -281,9 +282,7 @@ fn once(
     let (what, callers) = if is_lone { ("append", "1") } else { ("create", CALLERS) };
     command.args([what, callers, &seconds.to_string()]).current_dir(&disk.mount);
     disk.settle()?;
-    let before = Processors::now();
-    let per_s = rate(harness, &mut command)?;
-    let stolen_share = Processors::now().stolen_share_since(before);
+    let (per_s, stolen_share) = with_stolen_share(|| rate(harness, &mut command))?;
     let mut of_run = Value::Null;
     if setting.reach().is_some() {
         of_run = of_disk(&read_json(&report)?, disk.device()).clone();
@@ -342,13 +341,13 @@ fn page(
             && !Setting::LONE.contains(&setting);
         let over_c = is_other.then(|| over(setting, DynamicLibrary)).flatten();
         let over_go = (setting.is_go() && is_other).then(|| over(setting, CgoLibrary)).flatten();
-        table.row(vec![
-            setting.name().to_owned(),
+        table.row(cells![
+            setting.name(),
             spread(&per_s),
             ratio(over_stock.as_ref()),
             ratio(over_c.as_ref()),
             ratio(over_go.as_ref()),
-            spread(&held),
+            spread(&held)
         ]);
     }
     let lost_percent = over(LoneNotified, LoneStock).map(|ratio| (1.0 - ratio.ratio) * 100.0);

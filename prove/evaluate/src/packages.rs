@@ -6,6 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use luc_harness::cells;
+use luc_harness::harness::{elements, parse};
 use luc_harness::report::{Page, Table, Target, spread};
 use luc_stats::median;
 use serde_json::Value;
@@ -30,7 +32,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     // Status 1 says that something is not as it should be: the targets say what.
     harness.execute(&mut command, &[0, 1])?;
     let text = fs::read_to_string(&file).map_err(EvaluateError::file("read", &file))?;
-    let figures: Value = serde_json::from_str(&text).map_err(|_| missing(SCRIPT))?;
+    let figures: Value = parse(&text, SCRIPT)?;
     harness.keep(figures.clone());
     page(&figures).ok_or_else(|| missing("figures of the first minutes"))
 }
@@ -48,11 +50,11 @@ fn page(figures: &Value) -> Option<Page> {
         ("`luc demo`", "demo_s"),
         ("all", "total_s"),
     ] {
-        seconds.row(vec![step.to_owned(), spread(&times(name)?)]);
+        seconds.row(cells![step, spread(&times(name)?)]);
     }
     let mut sizes = Table::new(&["file", "KiB"]);
     for (name, bytes) in figures["bytes"].as_object()? {
-        sizes.row(vec![format!("`{name}`"), bytes.as_u64()?.div_ceil(1024).to_string()]);
+        sizes.row(cells![format!("`{name}`"), bytes.as_u64()?.div_ceil(1024)]);
     }
     let release = figures["release"].as_str()?;
     Some(Page {
@@ -77,12 +79,10 @@ fn page(figures: &Value) -> Option<Page> {
 }
 
 fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
-    let life = figures["life"].as_array().map_or(&[][..], Vec::as_slice);
-    let left = life.iter().flat_map(|step| strings(&step["left"]));
-    let left: Vec<&str> = left.collect();
+    let life = elements(&figures["life"]);
+    let left: Vec<&str> = life.iter().flat_map(|step| strings(&step["left"])).collect();
     let worst = totals.iter().copied().reduce(f64::max);
-    let lost = figures["first"].as_array().into_iter().flatten();
-    let lost = lost.map(|run| {
+    let lost = elements(&figures["first"]).iter().map(|run| {
         let count = |name: &str| run["demo"][name].as_u64();
         Some(count("lost")? + count("torn")?)
     });
@@ -131,8 +131,7 @@ fn no_findings(what: &str, checks: usize, found: &[&str]) -> Target {
 }
 
 fn strings(list: &Value) -> Vec<&str> {
-    let list = list.as_array().map_or(&[][..], Vec::as_slice);
-    list.iter().filter_map(Value::as_str).collect()
+    elements(list).iter().filter_map(Value::as_str).collect()
 }
 
 #[cfg(test)]

@@ -11,14 +11,15 @@ use std::sync::mpsc;
 use std::thread;
 
 use luc_filebench::reference::{Counted, STOCKS, Stock, Verdict};
+use luc_harness::cells;
+use luc_harness::harness::{parse, stop_if_interrupted};
 use luc_harness::report::{Page, Table, Target, number};
-use luc_host::interrupt;
 use luc_workload::scratch::Scratch;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, wait};
+use super::harness::{Harness, line, wait};
 use super::progress::Progress;
 
 mod growth;
@@ -145,7 +146,7 @@ impl Bench {
                         let Some(stock) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) else {
                             return;
                         };
-                        let run = self.one(stock, job);
+                        let run = self.run_personality(stock, job);
                         if let (Err(_), Ok(mut failed)) = (&run, failed.lock()) {
                             *failed = true;
                         }
@@ -159,7 +160,11 @@ impl Bench {
         })
     }
 
-    fn one(&self, stock: &'static Stock, job: usize) -> Result<PersonalityRun, EvaluateError> {
+    fn run_personality(
+        &self,
+        stock: &'static Stock,
+        job: usize,
+    ) -> Result<PersonalityRun, EvaluateError> {
         let broken = |error: luc_filebench::FilebenchError| EvaluateError::Missing {
             what: format!("the personality {} ({error})", stock.name),
         };
@@ -234,9 +239,7 @@ impl Bench {
             .spawn()
             .map_err(EvaluateError::file("run", &self.luc))?;
         let status = wait(&mut child, true).map_err(EvaluateError::file("wait for", &self.luc))?;
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let read =
             |path: &PathBuf| fs::read_to_string(path).map_err(EvaluateError::file("read", path));
         if !status.success() {
@@ -246,7 +249,7 @@ impl Bench {
                 said: read(&err)?.trim().to_owned(),
             });
         }
-        serde_json::from_str(&read(&out)?).map_err(|_| missing("the JSON of a run"))
+        parse(&read(&out)?, "the JSON of a run")
     }
 }
 
@@ -268,20 +271,20 @@ fn page(runs: &[PersonalityRun], wanted: usize, aslr: &str, seconds: f64) -> Pag
         good += usize::from(failure.is_none() && verdict.wrong.is_empty());
         flowops += verdict.flowops;
         sized += verdict.sized;
-        table.row(vec![
-            stock.name.to_owned(),
-            threads.to_string(),
+        table.row(cells![
+            stock.name,
+            threads,
             format!("{:.1}", said.measured_s),
             number(said.flowops_per_second),
-            verdict.flowops.to_string(),
-            verdict.sized.to_string(),
+            verdict.flowops,
+            verdict.sized,
             format!("{:.2}", verdict.farthest * 100.0),
             if set.is_empty() { "-".to_owned() } else { set.join(", ") },
             match failure {
                 Some(failure) => format!("failed: {failure}"),
                 None if verdict.wrong.is_empty() => "-".to_owned(),
                 None => verdict.wrong.join("; "),
-            },
+            }
         ]);
     }
     Page {

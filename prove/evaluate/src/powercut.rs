@@ -4,6 +4,7 @@
 pub(super) mod notified;
 pub(super) mod rivals;
 
+use luc_harness::harness::count;
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
@@ -75,7 +76,7 @@ impl Tally {
             (&mut self.not_mountable, "not_mountable"),
             (&mut self.fsck_unclean, "fsck_unclean"),
         ] {
-            *sum += report[key].as_u64().ok_or_else(|| missing(key))?;
+            *sum += count(report, key)?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Part `prediction`: the gain by batching that `luc explain` predicts, beside the gate's, and the errors of the split
 //! and the models of an fsync.
 
-use luc_harness::report::{NOTATION, Page, Table, Target, number, spread};
+use luc_harness::cells;
+use luc_harness::report::{NOTATION, Page, Table, Target, number, or_dash, spread};
 use luc_stats::median;
 use serde_json::Value;
 
@@ -146,15 +147,15 @@ fn page(harness: &Harness, runs: &BenchRuns, repeats: usize, seconds: f64) -> Pa
         errors.extend(error.map(f64::abs));
         cells += 1;
         signs += usize::from(cell.sign_is_right());
-        table.row(vec![
-            (*name).to_owned(),
+        table.row(cells![
+            name,
             spread(&cell.stock),
             spread(&cell.predicted),
             spread(&cell.gate),
             percent(cell.gain),
             percent(cell.obtained),
-            error.map_or_else(|| "-".to_owned(), percent),
-            if cell.sign_is_right() { "right" } else { "**wrong**" }.to_owned(),
+            or_dash(error.map(percent)),
+            if cell.sign_is_right() { "right" } else { "**wrong**" }.to_owned()
         ]);
     }
     let mean_error = (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64);
@@ -216,15 +217,17 @@ fn models(harness: &Harness, runs: &BenchRuns) -> (Table, Vec<Target>) {
         let percent = |values: &[f64]| {
             median(values).map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
         };
-        table.row(vec![
-            (*name).to_owned(),
+        table.row(cells![
+            name,
             number(count),
             percent(&[near / count.max(1.0)]),
-            median(&runs.figures(name, RECORDED, against_own))
-                .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
-            median(&model("commits_waited")).map_or_else(|| "-".to_owned(), number),
+            or_dash(
+                median(&runs.figures(name, RECORDED, against_own))
+                    .map(|ratio| format!("{ratio:.3}"))
+            ),
+            or_dash(median(&model("commits_waited")).map(number)),
             percent(&model("error")),
-            percent(&error),
+            percent(&error)
         ]);
     }
     let mean = (!ours.is_empty()).then(|| ours.iter().sum::<f64>() / ours.len() as f64);

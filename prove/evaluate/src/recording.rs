@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
-use luc_host::processors::Processors;
+use luc_harness::cells;
+use luc_harness::harness::{count, parse};
+use luc_harness::report::{Page, Table, Target, number, or_dash, spread, spread_as};
+use luc_harness::steal::with_stolen_share;
 use luc_stats::median;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
@@ -150,7 +152,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
                 let which = (cell, setting, repeat);
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    once(harness, &disk, which, &words, rival, may_repeat)
+                    measure_once(harness, &disk, which, &words, rival, may_repeat)
                 })?;
                 progress.step(&format!(
                     "{}, {}: {}/s",
@@ -172,13 +174,13 @@ fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
     command.args(["switches", "--seconds", "0.5", "--calibrate"]);
     command.args([SWITCHES_PER_S.to_string(), "--pairs".to_owned()]);
     command.arg(cell.pairs().to_string());
-    let done: Value = serde_json::from_str(&harness.execute(&mut command, &[0])?.stdout)
-        .map_err(|_| missing("the work between switches"))?;
-    done["work"].as_u64().ok_or_else(|| missing("work"))
+    let done: Value =
+        parse(&harness.execute(&mut command, &[0])?.stdout, "the work between switches")?;
+    count(&done, "work")
 }
 
 /// Makes a run, and returns the share of the processors' time that was stolen during it.
-fn once(
+fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
     (cell, setting, repeat): (Cell, Setting, usize),
@@ -202,13 +204,11 @@ fn once(
     all.extend_from_slice(words);
     disk.settle()?;
     let watching = rival.map(|rival| rival.start(harness)).transpose()?;
-    let before = Processors::now();
     let mut command = std::process::Command::new(&all[0]);
     command.args(&all[1..]);
-    let output = harness.execute(&mut command, &[0])?.stdout;
-    let stolen_share = Processors::now().stolen_share_since(before);
+    let (finished, stolen_share) = with_stolen_share(|| harness.execute(&mut command, &[0]))?;
     let watched = watching.map(|watching| watching.stop()).transpose()?;
-    let done: Value = serde_json::from_str(&output).map_err(|_| missing("the throughput"))?;
+    let done: Value = parse(&finished.stdout, "the throughput")?;
     let (mut lost, mut trace_bytes_per_s) = (None, None);
     if matches!(setting, Setting::Events | Setting::Summary) {
         let bytes = directory_bytes(&trace)?;
@@ -282,9 +282,9 @@ fn page(
                 .collect();
             let lost = figures(setting, &|run| run.lost.map(|lost| lost as f64));
             let bytes = figures(setting, &|run| run.trace_bytes_per_s);
-            table.row(vec![
-                cell.name().to_owned(),
-                setting.name().to_owned(),
+            table.row(cells![
+                cell.name(),
+                setting.name(),
                 spread(&with),
                 spread_as(&over, |ratio| format!("{ratio:.3}")),
                 if lost.is_empty() {
@@ -292,7 +292,7 @@ fn page(
                 } else {
                     format!("{}", lost.iter().sum::<f64>())
                 },
-                median(&bytes).map_or_else(|| "-".to_owned(), |bytes| number(bytes / 1e3)),
+                or_dash(median(&bytes).map(|bytes| number(bytes / 1e3)))
             ]);
             if let Some(least) = setting.target() {
                 targets.push(Target::at_least(

@@ -60,7 +60,7 @@ impl Rival {
             .spawn()
             .map_err(EvaluateError::file("run", "unshare"))?;
         let mut watching = Watching { child, output };
-        watching.until(|said| said.contains("begun\n"))?;
+        watching.wait_until(|said| said.contains("begun\n"))?;
         thread::sleep(ATTACH_TIME);
         Ok(watching)
     }
@@ -79,18 +79,18 @@ impl Watching {
             }
             thread::sleep(POLL_INTERVAL);
         }
-        let said = self.said()?;
+        let said = self.read_output()?;
         Ok(said.lines().filter(|line| line.ends_with('|')).count())
     }
 
-    fn said(&self) -> Result<String, EvaluateError> {
+    fn read_output(&self) -> Result<String, EvaluateError> {
         fs::read_to_string(&self.output).map_err(EvaluateError::file("read", &self.output))
     }
 
-    fn until(&mut self, ready: impl Fn(&str) -> bool) -> Result<(), EvaluateError> {
+    fn wait_until(&mut self, ready: impl Fn(&str) -> bool) -> Result<(), EvaluateError> {
         let began = Instant::now();
         loop {
-            let said = self.said()?;
+            let said = self.read_output()?;
             if ready(&said) {
                 return Ok(());
             }

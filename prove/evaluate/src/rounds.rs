@@ -1,9 +1,10 @@
 //! BenchRuns of `luc bench` alone, with the gate and recorded, with all settings in random order within each repeat.
 
+use luc_harness::harness::elements;
+use luc_harness::steal::with_stolen_share;
 use std::fs;
 use std::path::Path;
 
-use luc_host::processors::Processors;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -87,8 +88,7 @@ pub(super) fn run(
 ) -> Result<BenchRuns, EvaluateError> {
     let jobs: Vec<&Job> = jobs.iter().filter(|job| harness.options.wants(&job.cell)).collect();
     if jobs.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     harness.keep_processors_awake()?;
     let mut progress = Progress::new(harness.part, jobs.len() * repeats);
@@ -104,7 +104,7 @@ pub(super) fn run(
             let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
             let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
             let run = steal::undisturbed(harness, |may_repeat| {
-                let run = once(harness, disk, job, repeat, may_repeat)?;
+                let run = run_job(harness, disk, job, repeat, may_repeat)?;
                 let stolen_share = run.stolen_share;
                 Ok((run, stolen_share))
             })?;
@@ -115,7 +115,7 @@ pub(super) fn run(
     Ok(runs)
 }
 
-fn once(
+fn run_job(
     harness: &Harness,
     disk: &Disk<'_>,
     job: &Job,
@@ -136,9 +136,7 @@ fn once(
     disk.settle()?;
     let mut command = harness.luc(&words);
     let before = disk.counts()?;
-    let processors = Processors::now();
-    let bench = harness.json_of(&mut command)?;
-    let stolen_share = Processors::now().stolen_share_since(processors);
+    let (bench, stolen_share) = with_stolen_share(|| harness.json_of(&mut command))?;
     let after = disk.counts()?;
     let (mut gate, mut explained) = (Value::Null, Value::Null);
     match job.under {
@@ -160,7 +158,7 @@ fn once(
         "commits": commits,
         "bench": bench,
         "gate": gate,
-        "explained": kept(&explained),
+        "explained": reduce(&explained),
     }));
     Ok(BenchRun { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
 }
@@ -174,16 +172,14 @@ pub(super) fn explain(
     let report =
         harness.json(&["explain".to_owned(), trace.display().to_string(), "--json".to_owned()])?;
     fs::remove_dir_all(trace).map_err(EvaluateError::file("remove", trace))?;
-    let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
-    let found = file_systems
-        .unwrap_or_default()
+    let found = elements(&report["file_systems"])
         .iter()
         .find(|found| found["mount_point"].as_str().map(Path::new) == Some(disk.mount.as_path()));
     found.cloned().ok_or_else(|| missing("the disk's file system in the explanation"))
 }
 
 /// Returns the part of an explanation that goes into the raw data: the figures of the pages, without distributions.
-fn kept(explained: &Value) -> Value {
+fn reduce(explained: &Value) -> Value {
     if explained.is_null() {
         return Value::Null;
     }
@@ -206,9 +202,8 @@ fn kept(explained: &Value) -> Value {
 
 /// Returns the mean latency of the named operations in ms, weighted by their counts.
 pub(super) fn mean_ms(run: &BenchRun, operations: &[&str]) -> Option<f64> {
-    let rows = run.bench["operations"].as_array().into_iter().flatten();
     let wanted = |name: &Value| name.as_str().is_some_and(|name| operations.contains(&name));
-    let rows = rows.filter(|row| wanted(&row["operation"]));
+    let rows = elements(&run.bench["operations"]).iter().filter(|row| wanted(&row["operation"]));
     let (sum, count) = rows.fold((0.0, 0.0), |(sum, all), row| {
         let count = figure(row, "count").unwrap_or(0.0);
         (sum + count * figure(row, "mean_us").unwrap_or(0.0), all + count)
@@ -246,7 +241,7 @@ mod tests {
             "batching": { "gain": 0.5 },
             "held": [1, 2, 3],
         });
-        let kept = kept(&explained);
+        let kept = reduce(&explained);
         assert_eq!(kept["syncs"]["latency"]["mean_ns"], 5);
         assert_eq!(kept["syncs"]["latency"]["buckets"], Value::Null);
         assert_eq!(kept["batching"]["gain"], 0.5);

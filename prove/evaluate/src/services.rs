@@ -10,6 +10,7 @@ pub(super) mod guest;
 mod page;
 mod runs;
 
+use luc_harness::harness::elements;
 use luc_harness::report::Page;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
@@ -71,7 +72,7 @@ fn compare(
             let key = json!({ "service": service.name, "way": way.name(), "repeat": repeat,
                               "work": work });
             let result = kept.get(&key, || on(&mut stage, harness, service)?.undisturbed(way))?;
-            for _ in result["disturbed"].as_array().into_iter().flatten() {
+            for _ in elements(&result["disturbed"]) {
                 harness.count_disturbed();
             }
             progress.step(&format!("{}, {}: {} s", service.name, way.name(), result["seconds"]));

@@ -9,8 +9,9 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
+use luc_harness::cells;
+use luc_harness::harness::{parse, stop_if_interrupted};
 use luc_harness::report::{Page, Table, Target, number};
-use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::fs::{FlockOperation, flock};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, missing, of_disk, read_json};
+use super::harness::{Harness, figure, line, of_disk, read_json};
 use super::progress::Progress;
 
 const WORKERS: usize = 8;
@@ -106,9 +107,7 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     thread::sleep(SETTLE_TIME);
     let mut ended = Vec::new();
     for kill in 0..orders.kills as usize {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let victim = random.random_range(0..WORKERS);
         let next = Worker::start(orders, WORKERS + kill)?;
         let mut dead = std::mem::replace(&mut workers[victim], next);
@@ -141,11 +140,11 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, 1);
     let output = harness.execute(&mut command, &[0])?.stdout;
     progress.step(&format!("{kills} kills"));
-    let counted: Value = serde_json::from_str(&output).map_err(|_| missing("the counts"))?;
+    let counted: Value = parse(&output, "the counts")?;
     let report = read_json(&gate_file)?;
     let of_disk = of_disk(&report, disk.device()).clone();
     let gate = &of_disk["gate"];
-    let left = left(&caller);
+    let left = find_leftovers(&caller);
     harness.keep(json!({ "command": line(&command), "counted": counted, "gate": of_disk,
                      "left": left }));
 
@@ -163,7 +162,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ("calls that left at their own deadline", gate["timed_out"].to_string()),
         ("left behind", left.clone().unwrap_or("nothing".to_owned())),
     ] {
-        table.row(vec![what.to_owned(), value]);
+        table.row(cells![what, value]);
     }
     let engaged = gate["decision"]["engagements"].as_u64().unwrap_or(0);
     Ok(Page {
@@ -202,7 +201,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Returns what the workers and the gate left behind. Shared files that another run of this user is using do not count.
-fn left(caller: &Path) -> Option<String> {
+fn find_leftovers(caller: &Path) -> Option<String> {
     let running = fs::read_dir("/proc").ok().into_iter().flatten().flatten();
     let strays = running
         .filter(|entry| fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == caller))

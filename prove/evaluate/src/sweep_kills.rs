@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use luc_harness::cells;
+use luc_harness::harness::{parse, stop_if_interrupted};
 use luc_harness::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::random;
@@ -78,8 +80,7 @@ impl Site<'_> {
     /// Runs the sweep to its end, and returns the repeats of its report in order.
     fn run(&self) -> Result<Vec<Repeat>, EvaluateError> {
         let output = self.harness.execute(&mut self.command(), &[0])?.stdout;
-        let report: Value =
-            serde_json::from_str(&output).map_err(|_| missing("the sweep's report"))?;
+        let report: Value = parse(&output, "the sweep's report")?;
         let rows = report["repeats"].as_array();
         let repeat = |row: &Value| Some((row["key"].as_str()?.to_owned(), row["round"].as_u64()?));
         let found: Option<Vec<Repeat>> =
@@ -90,7 +91,7 @@ impl Site<'_> {
     }
 
     /// Number of repeats on the disk.
-    fn kept(&self) -> usize {
+    fn count_repeats(&self) -> usize {
         let text = fs::read_to_string(self.out.join("results.jsonl")).unwrap_or_default();
         text.matches('\n').count()
     }
@@ -113,14 +114,12 @@ impl Site<'_> {
             let _ = kill_process(other, Signal::KILL);
         }
         child.wait().map_err(EvaluateError::file("wait for", self.harness.luc_path()))?;
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         Ok(was_at_work)
     }
 
     /// Returns what a sweep must not leave behind: disks, mounts, folders of its repeats.
-    fn left(&self) -> Vec<String> {
+    fn find_leftovers(&self) -> Vec<String> {
         let disks = fs::read_dir(self.harness.path("run/disk"));
         let disks = disks.into_iter().flatten().flatten();
         let mut left: Vec<String> =
@@ -139,7 +138,7 @@ impl Site<'_> {
     fn cleared(&self) -> Vec<String> {
         let mut waited = Duration::ZERO;
         loop {
-            let left = self.left();
+            let left = self.find_leftovers();
             if left.is_empty() || waited >= CLEANUP_TIMEOUT || interrupt::interrupted() {
                 return left;
             }
@@ -187,15 +186,15 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let what =
             if all { "the sweep, its cleanup process and its workload" } else { "the sweep" };
         harness.keep(json!({
-            "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.kept(), "left": left,
+            "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.count_repeats(), "left": left,
         }));
-        progress.step(&format!("kill {}: {} repeats kept", kill + 1, killed.kept()));
-        table.row(vec![
-            (kill + 1).to_string(),
-            what.to_owned(),
+        progress.step(&format!("kill {}: {} repeats kept", kill + 1, killed.count_repeats()));
+        table.row(cells![
+            kill + 1,
+            what,
             format!("{:.2}", after.as_secs_f64()),
-            killed.kept().to_string(),
-            if all { "-".to_owned() } else { left.len().to_string() },
+            killed.count_repeats(),
+            if all { "-".to_owned() } else { left.len().to_string() }
         ]);
     }
     let resumed = killed.run()?;

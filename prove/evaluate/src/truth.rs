@@ -7,8 +7,10 @@ mod priority;
 
 use std::fs;
 
-use luc_harness::report::{Page, Table, Target};
-use luc_host::processors::Processors;
+use luc_harness::cells;
+use luc_harness::harness::elements;
+use luc_harness::report::{Page, Table, Target, or_dash};
+use luc_harness::steal::with_stolen_share;
 use serde_json::{Value, json};
 
 use super::disks::Disk;
@@ -40,8 +42,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     };
     let steps = wanted(0).len() * repeats;
     if steps == 0 {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let root = groups::root();
     let _first = priority::First::raise();
@@ -53,13 +54,13 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 let numbers = 0..case.roles.len();
                 numbers.map(|number| Group::create(root, number)).collect()
             })?;
-            let judgements = once(harness, &case, &groups, repeat, seconds)?;
+            let judgements = run_case(harness, &case, &groups, repeat, seconds)?;
             let right = judgements.iter().filter(|found| found.is_right()).count();
             progress.step(&format!("{}: {right} of {} right", case.name, judgements.len()));
             let of = case.expected.iter().zip(judgements);
             rows.extend(of.map(|(expected, judgement)| Row {
                 case: case.name,
-                planted: planted(&case, expected),
+                planted: describe_plant(&case, expected),
                 judgement,
             }));
         }
@@ -68,7 +69,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Describes the disk and the programs on it.
-fn planted(case: &Case, expected: &Expected) -> String {
+fn describe_plant(case: &Case, expected: &Expected) -> String {
     let on = expected.disk.unwrap_or(0);
     let roles = case.roles.iter().filter(|role| role.disk == on);
     let roles: Vec<String> = roles.map(|role| format!("{}: `{}`", role.name, role.words)).collect();
@@ -76,7 +77,7 @@ fn planted(case: &Case, expected: &Expected) -> String {
 }
 
 /// Plants the trouble, records it, and judges the findings.
-fn once(
+fn run_case(
     harness: &Harness,
     case: &Case,
     groups: &[Group],
@@ -115,9 +116,7 @@ fn once(
             words.extend(["--cgroup".to_owned(), group.path.display().to_string()]);
         }
     }
-    let processors = Processors::now();
-    let played = harness.json(&words)?;
-    let stolen_share = Processors::now().stolen_share_since(processors);
+    let (played, stolen_share) = with_stolen_share(|| harness.json(&words))?;
     let explain = ["explain".to_owned(), trace.display().to_string(), "--json".to_owned()];
     let report = harness.json(&explain)?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
@@ -157,13 +156,13 @@ fn actors(case: &Case, groups: &[Group], played: &Value) -> Result<Vec<Actor>, E
 
 /// Returns the first three findings, without their evidence.
 fn first_findings(report: &Value) -> Vec<Value> {
-    let findings = report["findings"].as_array().map(Vec::as_slice);
+    let findings = elements(&report["findings"]);
     let keys = ["kind", "dev", "share", "cost_ns", "victim", "culprit"];
     let short = |finding: &Value| {
         let pairs = keys.iter().map(|key| ((*key).to_owned(), finding[*key].clone()));
         Value::Object(pairs.collect())
     };
-    findings.unwrap_or_default().iter().take(3).map(short).collect()
+    findings.iter().take(3).map(short).collect()
 }
 
 fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
@@ -179,19 +178,19 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
     ]);
     for row in rows {
         let found = &row.judgement;
-        table.row(vec![
-            row.case.to_owned(),
-            row.planted.clone(),
-            found.finding.clone(),
+        table.row(cells![
+            row.case,
+            row.planted,
+            found.finding,
             format!("{:.0} %", found.share * 100.0),
-            found.victim.clone(),
-            found.culprit.clone(),
-            found.known.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+            found.victim,
+            found.culprit,
+            or_dash(found.known.as_ref()),
             if found.is_right() {
                 "yes".to_owned()
             } else {
                 format!("**no**: {}", found.wrong.join(", "))
-            },
+            }
         ]);
     }
     let count = |holds: &dyn Fn(&Judgement) -> bool| {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use luc_host::interrupt;
 use luc_host::private;
 use rustix::process::{Pid, Signal, kill_process};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::Options;
@@ -161,9 +162,7 @@ impl Harness {
         command: &mut Command,
         accept: &[i32],
     ) -> Result<Finished, EvaluateError> {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         self.finish(command, accept, true)
     }
 
@@ -198,8 +197,8 @@ impl Harness {
             .map_err(EvaluateError::file("run", command.get_program()))?;
         let status = wait(&mut child, stoppable)
             .map_err(EvaluateError::file("wait for", command.get_program()))?;
-        if stoppable && interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
+        if stoppable {
+            stop_if_interrupted()?;
         }
         let said = tail(&read(&err)?);
         match status.code().filter(|code| accept.contains(code)) {
@@ -237,6 +236,14 @@ impl Drop for Harness {
     }
 }
 
+/// Fails once the user has interrupted the evaluation.
+///
+/// # Errors
+/// [`EvaluateError::Interrupted`].
+pub fn stop_if_interrupted() -> Result<(), EvaluateError> {
+    if interrupt::interrupted() { Err(EvaluateError::Interrupted) } else { Ok(()) }
+}
+
 /// Waits for a child. If `stoppable`, a signal to this process becomes SIGTERM for the child.
 pub fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
     let mut told = false;
@@ -266,6 +273,36 @@ pub fn line(command: &Command) -> String {
     words.join(" ")
 }
 
+/// Parses JSON; `what` names it in the error.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, EvaluateError> {
+    serde_json::from_str(text).map_err(|_| missing(what))
+}
+
+/// Returns a count in a reply.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn count(value: &Value, key: &str) -> Result<u64, EvaluateError> {
+    value[key].as_u64().ok_or_else(|| missing(key))
+}
+
+/// Returns the elements of an array; none of another value.
+#[must_use]
+pub fn elements(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the elements of an array; `what` names it in the error.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn array<'v>(value: &'v Value, what: &str) -> Result<&'v [Value], EvaluateError> {
+    value.as_array().map(Vec::as_slice).ok_or_else(|| missing(what))
+}
+
 /// Returns a number in a reply.
 pub fn figure(value: &Value, key: &str) -> Result<f64, EvaluateError> {
     value[key].as_f64().ok_or_else(|| missing(key))
@@ -279,16 +316,13 @@ pub fn missing(what: &str) -> EvaluateError {
 
 /// Reads a JSON file that a program has written.
 pub fn read_json(path: &Path) -> Result<Value, EvaluateError> {
-    serde_json::from_str(&read(path)?).map_err(|_| missing("the report"))
+    parse(&read(path)?, "the report")
 }
 
 /// Returns the report of `luc run` on the file system of a disk, as `loop3`.
 pub fn of_disk<'v>(report: &'v Value, device: &str) -> &'v Value {
-    let rows = report["file_systems"].as_array().map(Vec::as_slice);
-    rows.unwrap_or_default()
-        .iter()
-        .find(|row| row["device"] == json!(device))
-        .unwrap_or(&Value::Null)
+    let mut rows = elements(&report["file_systems"]).iter();
+    rows.find(|row| row["device"] == json!(device)).unwrap_or(&Value::Null)
 }
 
 fn read(path: &Path) -> Result<String, EvaluateError> {
@@ -297,6 +331,19 @@ fn read(path: &Path) -> Result<String, EvaluateError> {
         .and_then(|mut file| file.read_to_end(&mut bytes))
         .map_err(EvaluateError::file("read", path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Removes a folder with all that is in it, if it is there.
+///
+/// # Errors
+/// [`EvaluateError::File`].
+pub fn remove_folder(folder: &Path) -> Result<(), EvaluateError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(EvaluateError::file("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the number of bytes in the files of a directory.

@@ -61,6 +61,12 @@ impl Options {
     pub fn wants(&self, cell: &str) -> bool {
         self.only.as_ref().is_none_or(|only| cell.contains(only))
     }
+
+    /// Returns the error where no cell is wanted.
+    #[must_use]
+    pub fn no_cell(&self) -> EvaluateError {
+        EvaluateError::NoCell(self.only.clone().unwrap_or_default())
+    }
 }
 
 /// Writes raw data.

@@ -45,7 +45,7 @@ impl Progress {
                 self.part,
                 self.done,
                 self.steps,
-                left(self.started.elapsed(), self.done, self.steps)
+                format_time_left(self.started.elapsed(), self.done, self.steps)
             ),
         }
     }
@@ -60,7 +60,7 @@ impl Drop for Progress {
 }
 
 /// Returns the time left if the other steps take as long as those done.
-fn left(elapsed: Duration, done: usize, steps: usize) -> String {
+fn format_time_left(elapsed: Duration, done: usize, steps: usize) -> String {
     let each = elapsed.as_secs_f64() / done.max(1) as f64;
     let seconds = (each * steps.saturating_sub(done) as f64).round() as u64;
     match seconds {
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn time_left() {
-        assert_eq!(left(Duration::from_secs(10), 5, 10), "10 s");
-        assert_eq!(left(Duration::from_secs(60), 1, 4), "3 min");
-        assert_eq!(left(Duration::from_secs(60), 4, 4), "0 s");
+        assert_eq!(format_time_left(Duration::from_secs(10), 5, 10), "10 s");
+        assert_eq!(format_time_left(Duration::from_secs(60), 1, 4), "3 min");
+        assert_eq!(format_time_left(Duration::from_secs(60), 4, 4), "0 s");
     }
 }

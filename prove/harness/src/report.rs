@@ -124,6 +124,17 @@ impl fmt::Display for Target {
     }
 }
 
+/// Makes the cells of a row from values that can be displayed.
+#[macro_export]
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => { vec![$(($cell).to_string()),*] };
+}
+
+/// Formats a value; `-` if there is none.
+pub fn or_dash(value: Option<impl fmt::Display>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
 /// Formats a figure with three significant digits or more. A figure that is not finite becomes `-`, such as a ratio to
 /// nothing.
 pub fn number(value: f64) -> String {

@@ -1,5 +1,7 @@
 //! Repeats runs that the hypervisor disturbed.
 
+use luc_host::processors::Processors;
+
 use crate::error::EvaluateError;
 use crate::harness::{Harness, MAX_STOLEN_SHARE};
 
@@ -20,6 +22,15 @@ pub fn undisturbed<T>(
         harness.count_disturbed();
     }
     once(false).map(|(run, _)| run)
+}
+
+/// Makes a run, and returns the stolen share of the processors' time in it too.
+pub fn with_stolen_share<T>(
+    run: impl FnOnce() -> Result<T, EvaluateError>,
+) -> Result<(T, f64), EvaluateError> {
+    let before = Processors::now();
+    let done = run()?;
+    Ok((done, Processors::now().stolen_share_since(before)))
 }
 
 /// Whether a run is made again.

@@ -40,7 +40,7 @@ pub use front_end::FrontEndOptions;
 pub use hit::Hit;
 pub use luc_twin_truth as truth;
 pub use neighbour::NeighbourOptions;
-pub use process::ProcessOptions;
+pub use process::{DEFAULT_ROWS, ProcessOptions};
 pub use run::{RunOptions, remove_cgroup_at_end};
 pub use serve::{Answerer, Serve};
 pub use spec::Spec;

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), TwinError> {
     match command {
         Command::BackEnd(arguments) => arguments.options().run(),
-        Command::FrontEnd(arguments) => arguments.options().run(),
+        Command::FrontEnd(options) => options.run(),
         Command::Client(arguments) => arguments.options().run(),
         Command::Run(arguments) => {
             let waits = arguments.waits();

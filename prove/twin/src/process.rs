@@ -19,19 +19,27 @@ pub(crate) const SAYS_NETWORK: &str = "network";
 pub(crate) const SAYS_READY: &str = "ready";
 
 /// Options of every process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ProcessOptions {
-    /// Name of the host and of the truth file.
+    /// The name of the host, and of the file of truth
+    #[arg(long)]
     pub host: String,
-    /// Folder of the truth file, which exists.
+    /// The folder for the file of truth
+    #[arg(long, value_name = "DIR")]
     pub truth: PathBuf,
-    /// Room for rows of each thread.
+    /// Rows of truth that each thread has room for
+    #[arg(long, default_value_t = DEFAULT_ROWS)]
     pub rows: usize,
-    /// The run's process, which started this one. This process ends with it.
+    /// End when this process has ended
+    #[arg(long, hide = true)]
     pub parent: Option<u32>,
-    /// Whether to make a network namespace, say so, and go on when a line comes on the standard input.
+    /// Make a network namespace, say so, and go on when a line comes on the standard input
+    #[arg(long, hide = true)]
     pub own_network: bool,
 }
+
+/// Rows of truth for which each thread has room by default.
+pub const DEFAULT_ROWS: usize = 16_384;
 
 impl ProcessOptions {
     pub(crate) fn arguments(&self) -> Vec<OsString> {

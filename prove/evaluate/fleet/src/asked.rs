@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line};
+use luc_harness::harness::{Harness, line, stop_if_interrupted};
 use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -32,9 +32,7 @@ pub(crate) fn ask(
     mut command: Command,
     mut look: impl FnMut(Duration),
 ) -> Result<(Asked, Vec<u8>), EvaluateError> {
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     let (out, err) = (harness.path("answer"), harness.path("said"));
     let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
     let text = line(&command);
@@ -69,9 +67,7 @@ pub(crate) fn ask(
         std::thread::sleep(POLL_INTERVAL);
     };
     let seconds = began.elapsed().as_secs_f64();
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     if !status.success() {
         return Err(EvaluateError::Command {
             command: text,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use luc_harness::cells;
 use luc_harness::report::Table;
 use serde::Serialize;
 
@@ -118,13 +119,13 @@ pub(crate) struct Viewed<'r> {
 pub(crate) fn of_wrong<'r>(all: impl Iterator<Item = Viewed<'r>>) -> Table {
     let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
     for one in all.filter(|one| !one.judgement.is_right()) {
-        table.row(vec![
-            one.trouble.to_owned(),
-            one.seed.to_string(),
-            one.view.to_owned(),
+        table.row(cells![
+            one.trouble,
+            one.seed,
+            one.view,
             one.judgement.wrong.join(", "),
-            one.judgement.first.clone(),
-            format!("{:.0} %", one.judgement.share * 100.0),
+            one.judgement.first,
+            format!("{:.0} %", one.judgement.share * 100.0)
         ]);
     }
     table

@@ -7,7 +7,7 @@ mod recorded;
 pub(crate) mod servers;
 
 use luc_harness::report::{Page, number};
-use luc_host::processors::Processors;
+use luc_harness::steal::with_stolen_share;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde_json::json;
 use loaded::Loaded;
 use luc_harness::drift::around;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line, missing};
+use luc_harness::harness::{Harness, line, missing, parse};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
 use luc_harness::steal;
@@ -271,7 +271,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 for setting in around(Setting::Unrecorded, &recorders) {
                     steal::undisturbed(harness, |may_repeat| {
                         let which = (cell, setting);
-                        let run = once(harness, &servers, which, (requests, seconds), may_repeat)?;
+                        let run =
+                            measure(harness, &servers, which, (requests, seconds), may_repeat)?;
                         let stolen_share = run.stolen_share;
                         runs.push(run);
                         Ok(((), stolen_share))
@@ -311,7 +312,7 @@ fn calibrate(
     Ok(requests)
 }
 
-fn once(
+fn measure(
     harness: &Harness,
     servers: &Servers,
     (cell, setting): (Cell, Setting),
@@ -334,15 +335,12 @@ fn once(
     }
     command.arg("--");
     command.args(cell.words(harness, servers, requests, seconds));
-    let before = Processors::now();
-    let output = harness.execute(&mut command, &[0])?.stdout;
-    let stolen_share = Processors::now().stolen_share_since(before);
+    let (finished, stolen_share) = with_stolen_share(|| harness.execute(&mut command, &[0]))?;
     let recorded_by = recorder.map(Recorder::stop).transpose()?;
-    let loaded: Loaded =
-        serde_json::from_str(&output).map_err(|_| missing("what the client did"))?;
+    let loaded: Loaded = parse(&finished.stdout, "what the client did")?;
     let (requests, requests_per_s) =
         cell.result(&loaded.said, requests).ok_or_else(|| missing("the rate of requests"))?;
-    let rows = recorded_by.is_some().then(|| recorded::taken(&trace)).transpose()?;
+    let rows = recorded_by.is_some().then(|| recorded::take_rows(&trace)).transpose()?;
     Ok(Run {
         setting,
         recorder: recorded_by,

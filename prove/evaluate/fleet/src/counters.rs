@@ -7,10 +7,9 @@ mod stacks;
 
 use luc_counters::model::{Noise, Order, Phases};
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
 use luc_harness::report::Page;
-use luc_host::interrupt;
 use serde_json::json;
 
 use page::Measured;
@@ -137,13 +136,6 @@ fn about(seeds: u64) -> String {
         events = scaled::EVENTS,
         counters = scaled::COUNTERS,
     )
-}
-
-fn stop_if_interrupted() -> Result<(), EvaluateError> {
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -27,8 +27,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(REPEATS).max(1);
     let [of_names, of_accounts] = [NAMES, ACCOUNTS].map(|name| harness.options.wants(name));
     if !of_names && !of_accounts {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     // PostgreSQL refuses to be root.
     harness.let_others_pass()?;

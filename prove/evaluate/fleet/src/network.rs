@@ -41,7 +41,7 @@ impl Network {
     /// A namespace, or a link, that cannot be made.
     pub(crate) fn make(harness: &Harness, name: &str) -> Result<Self, EvaluateError> {
         let first = Host::alone(harness, name, BRIDGE_ADDRESS)?;
-        luc_network::make_bridge(first.network(), Some(first.address)).map_err(failed)?;
+        luc_network::make_bridge(first.network(), Some(first.address)).map_err(network_error)?;
         Ok(Self { first })
     }
 
@@ -57,7 +57,8 @@ impl Network {
     ) -> Result<Host, EvaluateError> {
         let host = Host::alone(harness, name, number)?;
         let process = host.keeper.process();
-        luc_network::link(self.first.network(), process, number, host.address).map_err(failed)?;
+        luc_network::link(self.first.network(), process, number, host.address)
+            .map_err(network_error)?;
         Ok(host)
     }
 }
@@ -116,14 +117,14 @@ fn namespace_of(process: u32) -> Result<u64, EvaluateError> {
 
 /// Loses `percent` of the IP packets that come to a host, at random.
 pub(crate) fn lose(host: &Host, percent: u64) -> Result<(), EvaluateError> {
-    luc_network::lose(host.network(), percent).map_err(failed)
+    luc_network::lose(host.network(), percent).map_err(network_error)
 }
 
 pub(crate) fn lose_nothing(host: &Host) -> Result<(), EvaluateError> {
-    luc_network::lose_nothing(host.network()).map_err(failed)
+    luc_network::lose_nothing(host.network()).map_err(network_error)
 }
 
-fn failed(error: NetworkError) -> EvaluateError {
+fn network_error(error: NetworkError) -> EvaluateError {
     match error {
         NetworkError::Run { command, reason } => EvaluateError::file("run", command)(reason),
         NetworkError::Failed { command, how, said } => {

@@ -56,8 +56,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted = SUBJECTS.iter().filter(|subject| harness.options.wants(subject.name));
     let wanted: Vec<&Subject> = wanted.collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     // nginx's workers are not root.
     harness.let_others_pass()?;
@@ -75,7 +74,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut runs = Vec::new();
     for round in 0..rounds {
         for subject in &wanted {
-            let run = once(harness, subject, harness.options.seed + round as u64)?;
+            let run = run_subject(harness, subject, harness.options.seed + round as u64)?;
             progress.step(&page::brief(&run));
             runs.push(run);
         }
@@ -84,7 +83,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Records a subject, and judges the explanation.
-fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, EvaluateError> {
+fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, EvaluateError> {
     let (trace, calls) = (harness.path("trace"), harness.path("calls.json"));
     let back_end_port = free_port()?;
     let back_end = start_back_end(harness, back_end_port, seed, &calls)?;

@@ -7,9 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
-
 use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 
 /// User that runs servers which refuse to be root.
 pub(crate) const USER: &str = "nobody";
@@ -66,9 +65,7 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], EvaluateError> {
 pub(crate) fn answers(port: u16) -> Result<(), EvaluateError> {
     let began = Instant::now();
     loop {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         match TcpStream::connect(("127.0.0.1", port)) {
             Ok(_) => return Ok(()),
             Err(_) if began.elapsed() < ANSWER_TIMEOUT => thread::sleep(POLL_INTERVAL),

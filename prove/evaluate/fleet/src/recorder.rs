@@ -6,11 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line};
+use luc_harness::harness::{Harness, line, stop_if_interrupted};
 
 /// Maximum time for the recorder to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -73,9 +72,7 @@ impl Recorder {
                     said: fs::read_to_string(&said).unwrap_or_default(),
                 });
             }
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             thread::sleep(POLL_INTERVAL);
         }
         Ok(recorder)

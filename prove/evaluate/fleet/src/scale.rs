@@ -62,7 +62,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let shapes: Vec<Shape> =
         Shape::ALL.into_iter().filter(|shape| options.wants(shape.name())).collect();
     if sizes.is_empty() && shapes.is_empty() {
-        return Err(EvaluateError::NoCell(options.only.clone().unwrap_or_default()));
+        return Err(options.no_cell());
     }
     let steps = (sizes.len() + shapes.len()) * repeats;
     let mut progress = Progress::new(harness.part, steps);

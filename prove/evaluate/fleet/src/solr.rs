@@ -64,8 +64,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let troubles: Vec<Trouble> =
         Trouble::ALL.into_iter().filter(|trouble| harness.options.wants(trouble.name())).collect();
     if wanted.is_empty() && troubles.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let solr = Solr::make(harness)?;
     let steps = wanted.len() * rounds + troubles.len() * seeds;
@@ -74,7 +73,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     for round in 0..rounds.max(seeds) {
         let seed = harness.options.seed + round as u64;
         for &clients in wanted.iter().filter(|_| round < rounds) {
-            let run = once(harness, &solr, clients, seed)?;
+            let run = run_round(harness, &solr, clients, seed)?;
             progress.step(&page::brief(&run));
             runs.push(run);
         }
@@ -88,7 +87,12 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Records the service under a load, and judges the explanation of its calls.
-fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, EvaluateError> {
+fn run_round(
+    harness: &Harness,
+    solr: &Solr,
+    clients: u64,
+    seed: u64,
+) -> Result<Run, EvaluateError> {
     let trace = harness.path("trace");
     let service = Service::start(harness, solr, Wanted { seed, ..Wanted::default() })?;
     let tap = service.tap(harness)?;

@@ -11,7 +11,6 @@ mod requests;
 mod tables;
 mod view;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +22,7 @@ use serde_json::json;
 
 use luc_harness::disks::{Disk, DiskSpec, EXT4};
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line, missing};
+use luc_harness::harness::{Harness, line, missing, remove_folder};
 use luc_harness::progress::Progress;
 use plants::{PLANTS, Plant};
 
@@ -80,14 +79,13 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted = PLANTS.iter().filter(|plant| harness.options.wants(plant.name));
     let wanted: Vec<&Plant> = wanted.collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
     let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for plant in &wanted {
-            let run = once(harness, &twin, plant, seed)?;
+            let run = run_plant(harness, &twin, plant, seed)?;
             progress.step(&format!("{} {seed}: {}", plant.name, page::brief(&run)));
             runs.push(run);
         }
@@ -106,7 +104,12 @@ fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
 }
 
 /// Records the twin, and judges the explanation.
-fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run, EvaluateError> {
+fn run_plant(
+    harness: &Harness,
+    twin: &Path,
+    plant: &Plant,
+    seed: u64,
+) -> Result<Run, EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let disk = plant.needs_disk().then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
@@ -129,10 +132,10 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
     };
     if finished.status != 0 {
         if !finished.said.contains(CANNOT_BE_DONE) {
-            return Err(failed(&command, finished.status, finished.said));
+            return Err(twin_error(&command, finished.status, finished.said));
         }
-        remove(&trace)?;
-        remove(&truth)?;
+        remove_folder(&trace)?;
+        remove_folder(&truth)?;
         run.in_guest = true;
         run.unable = guest::record(harness, twin, &words, [&trace, &truth])?;
     }
@@ -140,7 +143,7 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
         judge(harness, plant, &mut run)?;
     }
     for folder in [&trace, &truth] {
-        remove(folder)?;
+        remove_folder(folder)?;
     }
     let mut kept = json!(run);
     kept["command"] = json!(line(&command));
@@ -187,15 +190,6 @@ fn front_end(folder: &Folder) -> Option<&Truth> {
     folder.of(Role::FrontEnd).next()
 }
 
-fn remove(folder: &Path) -> Result<(), EvaluateError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(EvaluateError::file("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn failed(command: &Command, status: i32, said: String) -> EvaluateError {
+fn twin_error(command: &Command, status: i32, said: String) -> EvaluateError {
     EvaluateError::Command { command: line(command), how: format!("exit status: {status}"), said }
 }

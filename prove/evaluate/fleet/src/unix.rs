@@ -71,15 +71,14 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted = SETTINGS.iter().filter(|setting| harness.options.wants(setting.name));
     let wanted: Vec<&Setting> = wanted.collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let program = harness.compile("unix", SOURCE, &["-pthread"])?;
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
     let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for setting in &wanted {
-            let run = once(harness, &program, setting, seed)?;
+            let run = run_setting(harness, &program, setting, seed)?;
             progress.step(&format!(
                 "{} {seed}: {} of {} requests; {}",
                 setting.name,
@@ -94,7 +93,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds))
 }
 
-fn once(
+fn run_setting(
     harness: &Harness,
     program: &Path,
     setting: &Setting,

@@ -36,7 +36,7 @@ impl Connection {
                 return Ok(Some((first_byte, self.take(end + END_OF_HEAD.len()))));
             }
             if self.unread.len() > MAX_HEAD_BYTES {
-                return Err(wrong("a head without an end"));
+                return Err(wire_error("a head without an end"));
             }
             if !self.more()? {
                 return Ok(None);
@@ -76,7 +76,7 @@ impl Connection {
 }
 
 /// Returns the error for an unexpected message of the peer.
-pub(crate) fn wrong(what: &str) -> io::Error {
+pub(crate) fn wire_error(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.to_owned())
 }
 

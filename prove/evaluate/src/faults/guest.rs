@@ -1,12 +1,13 @@
 //! Trials of failed writes in a guest with a distribution's kernel.
 
+use luc_harness::harness::parse;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::Harness;
 use crate::safety::guest::Guests;
 
 /// Timeout of a guest. Without hardware virtualization the matrix takes some minutes, on a busy machine much longer.
@@ -36,8 +37,7 @@ pub(super) fn report(
     let vm = ["ext4", "loop", "fuse"].into_iter().fold(vm, luc_vm::Vm::module);
     let outcome = succeed(&vm.script(script), "luc faults")?;
     let text = outcome.file("report.json").unwrap_or_default();
-    let mut report: Value =
-        serde_json::from_str(&text).map_err(|_| missing("the report of luc faults"))?;
+    let mut report: Value = parse(&text, "the report of luc faults")?;
     let of_the_disk = |line: &&str| DISK_MESSAGES.iter().any(|words| line.contains(words));
     let warnings = outcome.complaints();
     let warnings: Vec<&str> = warnings.into_iter().filter(|line| !of_the_disk(line)).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use luc_harness::harness::elements;
 use luc_harness::report::{Page, Table, Target};
 use luc_vm::Outcome;
 use serde_json::{Value, json};
@@ -160,7 +161,7 @@ fn add(sums: &mut Sums, module: &str, result: &Value) -> Result<Vec<String>, Eva
     let after = number("memory_kib_after")?;
     let growing = result["growing_caches"].as_object();
     let grown = growing.map_or(0, serde_json::Map::len);
-    let warned = result["warnings"].as_array().map_or(0, Vec::len);
+    let warned = elements(&result["warnings"]).len();
     if module == LUC {
         sums.cycles += number("cycles")?;
         sums.warned += warned;

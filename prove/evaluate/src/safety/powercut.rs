@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use luc_harness::harness::{count, elements, parse};
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
@@ -89,8 +90,7 @@ fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, 
         .script(include_str!("powercut.sh"));
     let outcome = succeed(&vm, "luc powercut in a guest")?;
     let report = outcome.file("report.json").unwrap_or_default();
-    let report: Value =
-        serde_json::from_str(&report).map_err(|_| missing("the report of luc powercut"))?;
+    let report: Value = parse(&report, "the report of luc powercut")?;
     let number =
         |name| outcome.file(name).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
     Ok(json!({
@@ -112,13 +112,12 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, result: &Value) -> Result<(), EvaluateError> {
-        let figure = |value: &Value, key: &str| value[key].as_u64().ok_or_else(|| missing(key));
         self.tally.add(&result["report"])?;
-        self.kept_sectors += figure(&result["report"], "sectors_kept")?;
-        self.lost_sectors += figure(&result["report"], "sectors_lost")?;
-        self.holds += figure(result, "holds")?;
-        self.copies += figure(result, "copies")?;
-        self.warnings += result["warnings"].as_array().map_or(0, Vec::len);
+        self.kept_sectors += count(&result["report"], "sectors_kept")?;
+        self.lost_sectors += count(&result["report"], "sectors_lost")?;
+        self.holds += count(result, "holds")?;
+        self.copies += count(result, "copies")?;
+        self.warnings += elements(&result["warnings"]).len();
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use luc_harness::cells;
+use luc_harness::harness::{array, elements};
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
@@ -47,7 +49,7 @@ fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, Evalu
 }
 
 fn results(value: &Value) -> Result<Results, EvaluateError> {
-    let lines = value["results"].as_array().ok_or_else(|| missing("results"))?;
+    let lines = array(&value["results"], "results")?;
     let parse = |line: &Value| {
         let mut words = line.as_str()?.split_whitespace().map(str::to_owned);
         Some((words.next()?, [words.next()?, words.next()?, words.next()?]))
@@ -77,7 +79,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let stock = all.first().map_or(&found, |(_, stock)| stock);
         let same = found.iter().filter(|(case, result)| stock.get(*case) == Some(*result)).count();
         let count = |index: usize| found.values().filter(|result| result[index] == "0").count();
-        let warned = result["warnings"].as_array().map_or(0, Vec::len);
+        let warned = elements(&result["warnings"]).len();
         let figures = [found.len(), count(0), count(1), same, warned];
         table
             .row([vec![name.to_owned()], figures.map(|figure| figure.to_string()).into()].concat());
@@ -101,7 +103,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             .filter(|(_, found)| found.get(case) != Some(result))
             .map(|(name, _)| *name)
             .collect();
-        cases.row(vec![case.clone(), result[0].clone(), result[1].clone(), others.join(", ")]);
+        cases.row(cells![case, result[0], result[1], others.join(", ")]);
     }
     Ok(Page {
         title: "Stress of a file system under luc.ko".to_owned(),

@@ -1,5 +1,6 @@
 //! The page of the part `services`.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, ratio, spread};
 use luc_stats::{Interval, median, median_interval};
 use serde_json::Value;
@@ -38,29 +39,29 @@ pub(super) fn page(outcomes: &[ServiceOutcome], repeats: usize) -> Page {
     for outcome in outcomes {
         let name = outcome.service.name;
         let gain = |way| outcome.gain(way);
-        let flushes = |way| shown(outcome.flushes_per_request(way));
-        gains.row(vec![
-            name.to_owned(),
+        let flushes = |way| format_figure(outcome.flushes_per_request(way));
+        gains.row(cells![
+            name,
             spread(&outcome.seconds(Way::Stock)),
             ratio(gain(Way::Auto).as_ref()),
             ratio(gain(Way::Notified).as_ref()),
             flushes(Way::Stock),
             flushes(Way::Auto),
-            flushes(Way::Notified),
+            flushes(Way::Notified)
         ]);
-        reasons.row(vec![
-            name.to_owned(),
+        reasons.row(cells![
+            name,
             takers(&outcome.parts),
-            outcome.took().to_owned(),
-            said(&outcome.last(Way::Auto)["luc"]),
-            said(&outcome.last(Way::Notified)["luc"]),
-            unreached(&outcome.last(Way::Auto)["luc"]["unreached"]),
+            outcome.took(),
+            describe_gate(&outcome.last(Way::Auto)["luc"]),
+            describe_gate(&outcome.last(Way::Notified)["luc"]),
+            unreached(&outcome.last(Way::Auto)["luc"]["unreached"])
         ]);
-        kinds.row(vec![
-            name.to_owned(),
+        kinds.row(cells![
+            name,
             format!("{} {}", outcome.service.package, outcome.version),
-            outcome.service.about.to_owned(),
-            outcome.service.own_batching.to_owned(),
+            outcome.service.about,
+            outcome.service.own_batching
         ]);
         for way in Way::of(outcome.service) {
             if *way != Way::Stock {
@@ -107,7 +108,7 @@ fn about(repeats: usize) -> String {
     )
 }
 
-fn shown(value: Option<f64>) -> String {
+fn format_figure(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
@@ -230,7 +231,7 @@ fn takers(recorded: &Value) -> String {
 }
 
 /// Describes the gate's work on the disk: the share of the calls that it held, for how long, and its decisions.
-fn said(luc: &Value) -> String {
+fn describe_gate(luc: &Value) -> String {
     let Some(calls) = luc["calls"].as_f64() else {
         return "-".to_owned();
     };
@@ -329,11 +330,11 @@ mod tests {
         let luc = json!({ "calls": 200.0, "gated": 50.0, "mean_wait_us": 1500.0, "flush_decision": null,
                           "decision": { "state": "aside", "reason": "only one caller at a time" } });
         assert_eq!(
-            said(&luc),
+            describe_gate(&luc),
             "held 25 % of 200 calls, 1.50 ms each; commits: aside, only one caller at a time"
         );
-        assert_eq!(said(&json!({ "calls": 0.0 })), "saw no call");
-        assert_eq!(said(&Value::Null), "-");
+        assert_eq!(describe_gate(&json!({ "calls": 0.0 })), "saw no call");
+        assert_eq!(describe_gate(&Value::Null), "-");
         assert_eq!(unreached(&json!({ "lmtp": 8 })), "lmtp (8)");
         assert_eq!(unreached(&json!({})), "-");
     }

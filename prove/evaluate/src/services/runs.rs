@@ -1,12 +1,12 @@
 //! One run of a service: its clients' time, the disk's counts, and the reports of `luc run`.
 
+use luc_harness::steal::with_stolen_share;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_host::processors::Processors;
 use serde_json::{Value, json};
 
 use super::catalogue::{SECONDS, Service};
@@ -90,7 +90,7 @@ impl<'a> Stage<'a> {
     pub(super) fn undisturbed(&self, way: Way) -> Result<Value, EvaluateError> {
         let mut disturbed = Vec::new();
         loop {
-            let mut run = self.once(way)?;
+            let mut run = self.run_service(way)?;
             let stolen_share = run["stolen_share"].as_f64().unwrap_or(0.0);
             if stolen_share <= MAX_STOLEN_SHARE || disturbed.len() + 1 == MAX_TRIES {
                 run["disturbed"] = Value::Array(disturbed);
@@ -100,15 +100,15 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn once(&self, way: Way) -> Result<Value, EvaluateError> {
+    fn run_service(&self, way: Way) -> Result<Value, EvaluateError> {
         let mut command = self.command(&[], "run");
         if way != Way::Stock {
             command.env("SERVICE_REACH", way.name());
         }
         self.disk.settle()?;
-        let (before, processors) = (self.disk.counts()?, Processors::now());
-        let finished = self.harness.execute(&mut command, &every_status())?;
-        let stolen_share = Processors::now().stolen_share_since(processors);
+        let before = self.disk.counts()?;
+        let (finished, stolen_share) =
+            with_stolen_share(|| self.harness.execute(&mut command, &every_status()))?;
         let after = self.disk.counts()?;
         let reports = reports(&self.folder)?;
         let commits = after.commits.zip(before.commits);

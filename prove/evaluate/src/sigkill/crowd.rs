@@ -1,5 +1,6 @@
 //! A program of many callers under `luc run`, beside the evaluation.
 
+use luc_harness::harness::{count, stop_if_interrupted};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -7,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_host::descendants::with_descendants;
-use luc_host::interrupt;
 use rustix::process::Signal;
 
 use crate::disks::Disk;
@@ -148,7 +148,7 @@ impl<'a> Crowd<'a> {
     pub(super) fn held(&self) -> Result<u64, EvaluateError> {
         let report = read_json(&self.report)?;
         let gate = &of_disk(&report, self.disk.device())["gate"];
-        gate["gated"].as_u64().ok_or_else(|| missing("gated"))
+        count(gate, "gated")
     }
 
     /// Returns how many of the awaited processes still exist after the run. None should.
@@ -201,9 +201,7 @@ fn is_named(process: u32, name: &str) -> bool {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), EvaluateError> {
     let begun = Instant::now();
     while !is_so() {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         if begun.elapsed() > WAIT_TIMEOUT {
             return Err(missing(what));
         }

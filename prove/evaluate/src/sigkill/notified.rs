@@ -5,7 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use luc_harness::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, or_dash};
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -219,15 +220,15 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             progress.step(&format!("{}: {} kills", victim.name(), tally.kills));
         }
         let counted = tally.counted;
-        table.row(vec![
-            victim.name().to_owned(),
-            tally.kills.to_string(),
-            counted.calls.to_string(),
-            counted.failed.to_string(),
-            counted.slow.to_string(),
-            counted.longest_ms.to_string(),
-            tally.held.map_or("-".to_owned(), |held| held.to_string()),
-            tally.left.to_string(),
+        table.row(cells![
+            victim.name(),
+            tally.kills,
+            counted.calls,
+            counted.failed,
+            counted.slow,
+            counted.longest_ms,
+            or_dash(tally.held),
+            tally.left
         ]);
         all.kills += tally.kills;
         all.counted.add(counted);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use luc_harness::harness::elements;
 use luc_harness::report::number;
 use serde::Serialize;
 use serde_json::Value;
@@ -79,15 +80,11 @@ pub(super) fn judge(
 ) -> Result<Judgement, EvaluateError> {
     let on = expected.disk.unwrap_or(0);
     let mount = mounts[on];
-    let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
-    let file_system = file_systems
-        .unwrap_or_default()
+    let file_system = elements(&report["file_systems"])
         .iter()
         .find(|found| found["mount_point"].as_str().map(Path::new) == Some(mount))
         .ok_or_else(|| missing("the disk's file system in the explanation"))?;
-    let findings = report["findings"].as_array().map(Vec::as_slice);
-    let first = findings
-        .unwrap_or_default()
+    let first = elements(&report["findings"])
         .iter()
         .find(|found| expected.disk.is_none() || found["dev"] == file_system["dev"])
         .unwrap_or(&Value::Null);
@@ -113,8 +110,8 @@ pub(super) fn judge(
     Ok(Judgement {
         finding: kind.to_owned(),
         share: first["share"].as_f64().unwrap_or(0.0),
-        victim: said(victim, actors),
-        culprit: said(culprit, actors),
+        victim: describe_party(victim, actors),
+        culprit: describe_party(culprit, actors),
         known,
         is_kind_right,
         are_parties_right: is_victim_right && is_culprit_right,
@@ -143,7 +140,7 @@ fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bo
 }
 
 /// Describes a party.
-fn said(party: &Value, actors: &[Actor]) -> String {
+fn describe_party(party: &Value, actors: &[Actor]) -> String {
     match (party, actor(party, actors)) {
         (Value::Null, _) => "-".to_owned(),
         (_, Some(actor)) if actor.cgroup.is_some() => format!("{}, its cgroup", actor.name),

@@ -1,5 +1,6 @@
 //! Part `throttle-advise`: predictions of `luc throttle advise` for mixes, beside the results of `luc throttle`.
 
+use luc_harness::guests;
 use luc_harness::report::{Page, Table, Target, change, number as shown};
 use luc_stats::median;
 use luc_vm::Kernel;
@@ -10,7 +11,7 @@ use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
 use super::{KERNEL, figures};
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, array, missing, parse};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
 
@@ -45,7 +46,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let all: Vec<Mix> =
         mixes().into_iter().filter(|mix| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
-        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
+        return Err(harness.options.no_cell());
     }
     let seeds = harness.options.repeats.unwrap_or(1) as u64;
     let runs = Runs::open(harness);
@@ -88,10 +89,7 @@ fn in_guest(
         }
     }
     let outcome = boot(harness, kernel, mix, script(mix, &lines, seed))?;
-    let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
-    let report = |name: String| -> Result<Value, EvaluateError> {
-        serde_json::from_str(&file(name.clone())?).map_err(|_| missing(&name))
-    };
+    let report = |name: String| parse::<Value>(&guests::file(&outcome, &name)?, &name);
     let alone: Result<Vec<Value>, EvaluateError> =
         (1..=mix.kinds.len()).map(|task| report(format!("alone.{task}.json"))).collect();
     let mut result = json!({ "tasks": mix.about(), "alone": alone? });
@@ -125,7 +123,7 @@ struct Prediction {
 
 impl Prediction {
     fn of(mix: &Mix, knowledge: &'static str, result: &Value) -> Result<Self, EvaluateError> {
-        let alone = result["alone"].as_array().ok_or_else(|| missing("the runs alone"))?;
+        let alone = array(&result["alone"], "the runs alone")?;
         let alone: Result<Vec<f64>, EvaluateError> =
             alone.iter().map(|run| Ok(seconds(run)?.iter().sum())).collect();
         let alone = alone?;
@@ -138,7 +136,7 @@ impl Prediction {
         let none: Result<Vec<f64>, EvaluateError> =
             tasks.iter().map(|task| number(&task["now_s"])).collect();
         let none = none?;
-        let runs = of["auto"].as_array().ok_or_else(|| missing("the runs"))?;
+        let runs = array(&of["auto"], "the runs")?;
         let runs: Result<Vec<_>, EvaluateError> = runs
             .iter()
             .map(|run| Ok(obtained(&alone, &none, &seconds(run)?, number(&run["makespan_s"])?)))
@@ -157,7 +155,7 @@ impl Prediction {
                 number(&advice["worst"]["then_s"])? / number(&advice["worst"]["now_s"])?,
             ],
             spread: spread(&runs.iter().map(|run| run[0]).collect::<Vec<f64>>()),
-            obtained: of_runs(&runs).ok_or_else(|| missing("a throttled run"))?,
+            obtained: take_medians(&runs).ok_or_else(|| missing("a throttled run"))?,
             alone_error,
             model_over_seen: number(&advice["model_over_seen"])?,
         })
@@ -175,7 +173,7 @@ fn number(value: &Value) -> Result<f64, EvaluateError> {
 
 /// Returns the time of each command in a run of `luc throttle run`, from its own start.
 fn seconds(run: &Value) -> Result<Vec<f64>, EvaluateError> {
-    let tasks = run["tasks"].as_array().ok_or_else(|| missing("the tasks of a run"))?;
+    let tasks = array(&run["tasks"], "the tasks of a run")?;
     tasks.iter().map(|task| number(&task["seconds"])).collect()
 }
 
@@ -188,7 +186,7 @@ fn obtained(alone: &[f64], none: &[f64], auto: &[f64], all_done_s: f64) -> [f64;
 }
 
 /// Returns the median over all runs, figure by figure.
-fn of_runs(runs: &[[f64; 3]]) -> Option<[f64; 3]> {
+fn take_medians(runs: &[[f64; 3]]) -> Option<[f64; 3]> {
     let of = |i: usize| median(&runs.iter().map(|run| run[i]).collect::<Vec<f64>>());
     Some([of(0)?, of(1)?, of(2)?])
 }

@@ -1,5 +1,6 @@
 //! From the times of tasks to a page: the best rival, and the distance of ours from it.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::{TaskTimes, Together, together, worst_against};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use super::mixes::{Mix, Model};
 use super::rows::{self, Rows, spread};
 use super::settings::Setting;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
+use luc_harness::harness::{elements, missing};
 
 /// Policy that targets are about, the default of `luc throttle`.
 const OURS: &str = "luc throttle, auto";
@@ -73,8 +74,7 @@ impl Group {
     ) -> Result<(), EvaluateError> {
         let alone: Vec<f64> = serde_json::from_value(result["alone_s"].clone())
             .map_err(|_| missing("the times alone"))?;
-        let cells = result["cells"].as_array().map(Vec::as_slice);
-        for cell in cells.unwrap_or_default() {
+        for cell in elements(&result["cells"]) {
             let name = cell["setting"].as_str().unwrap_or_default();
             let setting = settings.iter().find(|setting| setting.name == name);
             let setting = setting.ok_or_else(|| missing(name))?;
@@ -220,8 +220,8 @@ impl Group {
                 runs.map(|(run, plain)| run.together.throughput / plain.together.throughput)
                     .collect::<Vec<f64>>()
             });
-            table.row(vec![
-                row.name.clone(),
+            table.row(cells![
+                row.name,
                 spread(&row.figures(|run| run.together.makespan)),
                 spread(&row.figures(MixRun::over_alone)),
                 spread(&of_plain.unwrap_or_default()),
@@ -229,7 +229,7 @@ impl Group {
                 spread(&row.figures(MixRun::worst_slowdown)),
                 spread(&row.figures(|run| run.together.mean_slowdown)),
                 spread(&row.figures(|run| run.together.mean_finish)),
-                spread(&row.figures(|run| run.together.fairness)),
+                spread(&row.figures(|run| run.together.fairness))
             ]);
         }
         let best = |row: Option<&Row>| row.map_or("-", |row| row.name.as_str()).to_owned();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
 use luc_harness::error::EvaluateError;
-use luc_harness::guests::succeed;
+use luc_harness::guests::{self, succeed};
 use luc_harness::harness::{Harness, missing};
 
 /// Script that runs the cells.
@@ -123,8 +123,7 @@ pub(super) fn alone_s(outcome: &Outcome, mix: &Mix) -> Result<Vec<f64>, Evaluate
     let mut alone = Vec::new();
     for task in 1..=mix.kinds.len() {
         let name = format!("alone.{task}.tasks");
-        let text = outcome.file(&name).ok_or_else(|| missing(&name))?;
-        let [(start, finish)] = times(&text)?[..] else {
+        let [(start, finish)] = times(&guests::file(outcome, &name)?)?[..] else {
             return Err(missing("a task alone"));
         };
         alone.push(finish - start);
@@ -138,11 +137,10 @@ fn read(
     mix: &Mix,
     settings: &[&Setting],
 ) -> Result<Value, EvaluateError> {
-    let file = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
     let alone = alone_s(outcome, mix)?;
     let mut cells = Vec::new();
     for (number, setting) in settings.iter().enumerate() {
-        let of = times(&file(&format!("together.{number}.tasks"))?)?;
+        let of = times(&guests::file(outcome, &format!("together.{number}.tasks"))?)?;
         let report = outcome.file(&format!("together.{number}.json"));
         let report: Value =
             report.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use luc_harness::report::Page;
-use luc_host::processors::Processors;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -38,8 +37,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .filter(|mix| harness.options.wants(&mix.name))
         .collect();
     if mixes.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     harness.keep_processors_awake()?;
     let repeats = harness.options.repeats.unwrap_or(REPEATS);
@@ -144,9 +142,7 @@ impl<'a> Site<'a> {
                 |cell| settings[cell].name.clone(),
             );
             made[cell] = steal::undisturbed(self.harness, |may_repeat| {
-                let processors = Processors::now();
-                self.shell(line)?;
-                let stolen_share = Processors::now().stolen_share_since(processors);
+                let (_, stolen_share) = steal::with_stolen_share(|| self.shell(line))?;
                 let path = self.harness.path("times").join(format!("{name}.tasks"));
                 let text = fs::read_to_string(&path).map_err(EvaluateError::file("read", &path))?;
                 let times = times(&text)?;

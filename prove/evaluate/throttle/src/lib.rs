@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use figures::Group;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, array};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
 use mixes::{Mix, Model};
@@ -73,7 +73,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let all: Vec<Case> =
         cases().into_iter().filter(|(mix, ..)| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
-        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
+        return Err(harness.options.no_cell());
     }
     let has_throttle = harness.execute(&mut harness.luc(&["throttle", "--help"]), &[0]).is_ok();
     let runs = Runs::open(harness);
@@ -132,7 +132,7 @@ fn results(
         let names: Vec<&str> = of.iter().map(|setting| setting.name.as_str()).collect();
         let key = json!({ "mix": mix.name, "places": seed, "settings": names });
         let result = runs.get(&key, || guest::run(harness, kernel, mix, &of, seed))?;
-        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        let cells = array(&result["cells"], "cells")?;
         all.extend(cells.iter().cloned());
         alone = result["alone_s"].clone();
     }

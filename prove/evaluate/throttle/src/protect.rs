@@ -9,6 +9,7 @@ mod settings;
 
 use std::fmt::Write as _;
 
+use luc_harness::guests;
 use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use super::KERNEL;
 use super::guest::{boot, script};
 use figures::Group;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, parse};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
 use scenario::Scenario;
@@ -55,7 +56,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .filter(|(_, settings)| !settings.is_empty())
         .collect();
     if guests.is_empty() {
-        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
+        return Err(harness.options.no_cell());
     }
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, guests.len() * seeds);
@@ -103,18 +104,14 @@ fn in_guest(
     let files = scenario.files();
     let outcome = boot(harness, kernel, &files, script(&files, &lines, seed))?;
     let cell = |name: &str| -> Result<Value, EvaluateError> {
-        let file = |end: &str| {
-            let name = format!("{name}.{end}");
-            outcome.file(&name).ok_or_else(|| missing(&name))
-        };
-        let client: Value =
-            serde_json::from_str(&file("client")?).map_err(|_| missing("the client's figures"))?;
+        let file = |end: &str| guests::file(&outcome, &format!("{name}.{end}"));
+        let client: Value = parse(&file("client")?, "the client's figures")?;
         let throttle: Value = outcome
             .file(&format!("{name}.json"))
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default();
         Ok(json!({
-            "client": client, "moved": moved(&file("before")?, &file("after")?)?, "throttle": throttle,
+            "client": client, "moved": compute_work(&file("before")?, &file("after")?)?, "throttle": throttle,
         }))
     };
     let mut cells = Vec::new();
@@ -130,7 +127,7 @@ fn in_guest(
 }
 
 /// Returns the disk's work between two looks at its counters (Documentation/block/stat.rst), each after its time.
-fn moved(before: &str, after: &str) -> Result<Value, EvaluateError> {
+fn compute_work(before: &str, after: &str) -> Result<Value, EvaluateError> {
     const SECTOR_BYTES: f64 = 512.0;
     let numbers = |text: &str| -> Vec<f64> {
         text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
@@ -151,10 +148,10 @@ mod tests {
     fn what_is_moved_is_the_difference_of_the_counters() {
         let before = "1767225610.5 1 0 8 0 2 0 16 0 0 0 0";
         let after = "1767225620.5 9 0 1008 0 2 0 116 0 0 0 0";
-        let moved = moved(before, after).expect("counters");
+        let moved = compute_work(before, after).expect("counters");
         assert_eq!(moved["seconds"], 10.0);
         assert_eq!(moved["read_bytes"], 512_000.0);
         assert_eq!(moved["written_bytes"], 51_200.0);
-        assert!(super::moved("", "1").is_err());
+        assert!(super::compute_work("", "1").is_err());
     }
 }

@@ -13,8 +13,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, spread};
-use luc_host::{interrupt, run_dir};
+use luc_host::run_dir;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::process::Signal;
@@ -23,7 +24,7 @@ use serde_json::json;
 use luc_harness::disks::{Disk, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::groups;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, array, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
 use services::{Daemon, FREEZE_TIMEOUT, Service, kill};
 
@@ -51,9 +52,7 @@ const WATCH_TIME: Duration = Duration::from_secs(60);
 fn wait_for_freeze(services: &[Service]) -> Result<(), EvaluateError> {
     let begun = Instant::now();
     while !services.iter().any(Service::is_frozen) {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         if begun.elapsed() > FREEZE_TIMEOUT {
             return Err(missing("a frozen cgroup"));
         }
@@ -135,7 +134,7 @@ fn longest(harness: &Harness, services: &[Service], config: &Path) -> Result<f64
     let mut command = harness.luc(&["throttle", "status", "--json"]);
     let status = harness.json_of(command.env(run_dir::VARIABLE, harness.path("run")))?;
     daemon.end();
-    let tasks = status["tasks"].as_array().ok_or_else(|| missing("the tasks"))?;
+    let tasks = array(&status["tasks"], "the tasks")?;
     let longest =
         tasks.iter().filter_map(|task| task["longest_frozen_s"].as_f64()).fold(0.0, f64::max);
     harness.keep(json!({ "longest": status }));
@@ -220,16 +219,16 @@ fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
             .filter(|kill| kill.guardian_first == guardian_first)
             .map(|kill| kill.thawed_ms)
             .collect();
-        thaws.row(vec![
-            name.to_owned(),
-            ms.len().to_string(),
+        thaws.row(cells![
+            name,
+            ms.len(),
             spread(&ms),
-            number(ms.iter().copied().fold(0.0, f64::max)),
+            number(ms.iter().copied().fold(0.0, f64::max))
         ]);
     }
     let mut costs = Table::new(&["100 cgroups, of which", "part of one processor"]);
     for (what, share) in shares {
-        costs.row(vec![(*what).to_owned(), format!("{:.2} %", share * 100.0)]);
+        costs.row(cells![what, format!("{:.2} %", share * 100.0)]);
     }
     let cost_targets = shares.iter().map(|(what, share)| {
         Target::new(

@@ -78,7 +78,7 @@ fn root() -> Result<PathBuf, TwinError> {
         return Ok(old.mount_point.clone());
     }
     let root = mounts.into_iter().find(|mount| mount.kind == KIND_V2);
-    let root = root.ok_or_else(|| unable("no cgroup is mounted".into()))?;
+    let root = root.ok_or_else(|| quota_error("no cgroup is mounted".into()))?;
     with_controller(root.mount_point)
 }
 
@@ -89,14 +89,14 @@ fn with_controller(root: PathBuf) -> Result<PathBuf, TwinError> {
         text.split_whitespace().any(|name| name == CONTROLLER)
     };
     if !has("cgroup.controllers") {
-        return Err(unable(format!(
+        return Err(quota_error(format!(
             "the cgroup v2 at {} has no controller for processors; boot with systemd.unified_cgroup_hierarchy=1",
             root.display()
         )));
     }
     let file = root.join("cgroup.subtree_control");
     if !has("cgroup.subtree_control") {
-        return Err(unable(format!(
+        return Err(quota_error(format!(
             "children of {} have no controller for processors; `echo +cpu > {}` gives it",
             root.display(),
             file.display()
@@ -105,7 +105,7 @@ fn with_controller(root: PathBuf) -> Result<PathBuf, TwinError> {
     Ok(root)
 }
 
-fn unable(why: String) -> TwinError {
+fn quota_error(why: String) -> TwinError {
     TwinError::Unable { what: "--plant quota".into(), why }
 }
 

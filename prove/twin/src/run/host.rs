@@ -31,7 +31,7 @@ impl Host {
             .spawn()
             .map_err(TwinError::system(format!("starting {name}")))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(ended(name, "no pipes".into()));
+            return Err(ended_error(name, "no pipes".into()));
         };
         let mut host = Self { name: name.to_owned(), child, input, output: BufReader::new(output) };
         host.wait_for(SAYS_NETWORK)?;
@@ -61,7 +61,7 @@ impl Host {
         }
         let status = self.child.wait();
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        Err(ended(&self.name, status))
+        Err(ended_error(&self.name, status))
     }
 
     /// Waits until the process has ended by itself.
@@ -71,7 +71,7 @@ impl Host {
         if status.success() {
             return Ok(());
         }
-        Err(ended(&self.name, status.to_string()))
+        Err(ended_error(&self.name, status.to_string()))
     }
 
     /// Tells the process to end, and waits for it.
@@ -89,6 +89,6 @@ impl Drop for Host {
     }
 }
 
-fn ended(name: &str, status: String) -> TwinError {
+fn ended_error(name: &str, status: String) -> TwinError {
     TwinError::Ended { name: name.to_owned(), status }
 }

@@ -47,7 +47,7 @@ pub fn streams(folder: &Folder) -> Result<usize, StreamFault> {
         for ((is_sent, ends), messages) in &mut by_stream {
             let fault = |why| fault(*is_sent, *ends, why);
             let total = end(messages).map_err(fault)?;
-            let counted = counted(&process.rows, *ends, *is_sent);
+            let counted = find_kernel_count(&process.rows, *ends, *is_sent);
             if counted != Some(total) {
                 let why = format!("{total} bytes of messages, the kernel has counted {counted:?}");
                 return Err(fault(why));
@@ -107,7 +107,7 @@ fn end(messages: &mut [&Message]) -> Result<u64, String> {
 }
 
 /// Returns the kernel's count of a stream's bytes.
-fn counted(rows: &[Row], ends: Stream, is_sent: bool) -> Option<u64> {
+fn find_kernel_count(rows: &[Row], ends: Stream, is_sent: bool) -> Option<u64> {
     rows.iter().find_map(|row| match row {
         Row::Connection(connection) if (connection.local, connection.remote) == ends => {
             Some(if is_sent { connection.sent_bytes } else { connection.received_bytes })

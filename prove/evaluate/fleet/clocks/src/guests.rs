@@ -38,8 +38,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<Scenario> =
         SCENARIOS.into_iter().filter(|scenario| harness.options.wants(scenario.name)).collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS).max(1) as u64;
     let seconds = harness.options.seconds.unwrap_or(DEFAULT_SECONDS);
@@ -56,7 +55,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         for (place, scenario) in wanted.iter().enumerate() {
             // Each scenario has both kernels, and each round has.
             let kernel = (seed as usize + place) % tools.kernels.len();
-            let run = once(harness, &tools, &tools.kernels[kernel], scenario, seed, seconds)?;
+            let run =
+                run_scenario(harness, &tools, &tools.kernels[kernel], scenario, seed, seconds)?;
             progress.step(&format!("{} {seed}: {}", scenario.name, page::brief(&run)));
             harness.keep(json!(run));
             runs.push(run);
@@ -65,7 +65,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds, seconds))
 }
 
-fn once(
+fn run_scenario(
     harness: &Harness,
     tools: &Tools,
     kernel: &Kernel,

@@ -10,12 +10,11 @@ mod slewed;
 
 use luc_fleet_clocks::ClockError;
 use luc_harness::report::Page;
-use luc_host::interrupt;
 use luc_stats::quantile;
 use serde_json::{Value, json};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
 use mesh::NAME as MESH;
 use page::Measured;
@@ -53,8 +52,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let mut runs = Vec::new();
         for seed in seeds() {
             stop_if_interrupted()?;
-            let run = pair::run(row, seed).map_err(|error| failed(row.name, &error))?;
-            let kept = kept(&run, row.name, seed);
+            let run = pair::run(row, seed).map_err(|error| fit_error(row.name, &error))?;
+            let kept = summarize(&run, row.name, seed);
             progress.step(&format!("{}: extra error p99 {} ns", row.name, kept["extra_ns"]["p99"]));
             harness.keep(kept);
             runs.push(run);
@@ -64,7 +63,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut meshes = Vec::new();
     for seed in seeds().filter(|_| wants(MESH)) {
         stop_if_interrupted()?;
-        let run = mesh::run(seed).map_err(|error| failed(MESH, &error))?;
+        let run = mesh::run(seed).map_err(|error| fit_error(MESH, &error))?;
         let mut kept = json!(run);
         kept["scenario"] = json!(MESH);
         kept["seed"] = json!(seed);
@@ -102,19 +101,12 @@ fn about(seeds: u64) -> String {
     )
 }
 
-fn stop_if_interrupted() -> Result<(), EvaluateError> {
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
-    Ok(())
-}
-
-fn failed(scenario: &str, error: &ClockError) -> EvaluateError {
+fn fit_error(scenario: &str, error: &ClockError) -> EvaluateError {
     missing(&format!("the fit of {scenario} ({error})"))
 }
 
 /// Returns a run as raw data, with quantiles in place of its events.
-fn kept(run: &Run, scenario: &str, seed: u64) -> Value {
+fn summarize(run: &Run, scenario: &str, seed: u64) -> Value {
     let mut kept = json!(run);
     let figures = [
         ("extra_ns", &run.extra),

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, parse};
 use luc_vm::{Kernel, Outcome, Vm};
 use serde_json::Value;
 
@@ -100,5 +100,5 @@ pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateErr
 /// Parses a JSON file that the script has left.
 pub(super) fn parsed(outcome: &Outcome, name: &str) -> Result<Value, EvaluateError> {
     let text = outcome.file(name).unwrap_or_default();
-    serde_json::from_str(&text).map_err(|_| missing(&format!("the JSON of the guest's {name}")))
+    parse(&text, &format!("the JSON of the guest's {name}"))
 }

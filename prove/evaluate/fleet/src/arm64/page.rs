@@ -1,5 +1,6 @@
 //! The page.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number};
 
 use super::counted::{Counted, SEEDS, WORK_MS};
@@ -27,9 +28,9 @@ pub(super) fn page(runs: &[Run]) -> Page {
             WORK_MS / 1000
         ),
         tables: vec![
-            ("What the traces know:".to_owned(), of_names(runs)),
-            ("Power cuts:".to_owned(), of_cuts(runs)),
-            ("Totals of counters that take turns:".to_owned(), of_counters(runs)),
+            ("What the traces know:".to_owned(), tabulate_names(runs)),
+            ("Power cuts:".to_owned(), tabulate_cuts(runs)),
+            ("Totals of counters that take turns:".to_owned(), tabulate_counters(runs)),
         ],
         targets: runs.iter().flat_map(targets).collect(),
     }
@@ -92,7 +93,7 @@ fn targets(run: &Run) -> Vec<Target> {
     targets
 }
 
-fn of_names(runs: &[Run]) -> Table {
+fn tabulate_names(runs: &[Run]) -> Table {
     let mut table = Table::new(&["kernel", "what", "all", "right", "wrong", "not known"]);
     for run in runs {
         for (what, counts) in kinds(run) {
@@ -106,7 +107,7 @@ fn of_names(runs: &[Run]) -> Table {
     table
 }
 
-fn of_cuts(runs: &[Run]) -> Table {
+fn tabulate_cuts(runs: &[Run]) -> Table {
     let mut table = Table::new(&["kernel", "by", "cuts", "acknowledged", "lost", "torn"]);
     for run in runs {
         for (by, cuts) in ["library", "notifications"].iter().zip(&run.cuts) {
@@ -119,7 +120,7 @@ fn of_cuts(runs: &[Run]) -> Table {
 }
 
 /// Makes the table by event, over all seeds.
-fn of_counters(runs: &[Run]) -> Table {
+fn tabulate_counters(runs: &[Run]) -> Table {
     let mut table = Table::new(&[
         "kernel",
         "event",
@@ -142,15 +143,15 @@ fn of_counters(runs: &[Run]) -> Table {
             };
             let covered: Vec<bool> = own.iter().filter_map(|one| one.is_covered()).collect();
             let right = covered.iter().filter(|is| **is).count();
-            table.row(vec![
-                run.kernel.clone(),
-                event.to_owned(),
+            table.row(cells![
+                run.kernel,
+                event,
                 of(|one| Some(one.running_share), 0.5),
                 of(|one| Some(one.error()), 0.5),
                 of(|one| Some(one.error()), 0.95),
                 of(|one| Some(one.half_width? / one.truth), 0.5),
                 format!("{right} of {}", covered.len()),
-                (own.len() - covered.len()).to_string(),
+                own.len() - covered.len()
             ]);
         }
     }

@@ -1,5 +1,6 @@
 //! The page of the part `fleet-cost`.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::median;
 
@@ -119,14 +120,14 @@ fn speeds(cells: &[OfCell<'_>]) -> Table {
             let recorder = of_cell.figures(setting, |run| {
                 is_recorded.then(|| run.loaded.recorder_s / run.requests.max(1.0) * 1e6)
             });
-            table.row(vec![
+            table.row(cells![
                 of_cell.cell.name(),
-                setting.name().to_owned(),
+                setting.name(),
                 spread(&rates),
                 over(|run| run.requests_per_s),
                 spread(&of_cell.figures(setting, |run| Some(run.processor_us()))),
                 over(Run::processor_us),
-                spread(&recorder),
+                spread(&recorder)
             ]);
         }
     }
@@ -162,9 +163,9 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
                 shown(of(&|run, rows| count(rows) as f64 / run.requests.max(1.0)))
             };
             let lost = of_cell.figures(setting, |run| run.rows.map(|rows| rows.lost as f64));
-            table.row(vec![
+            table.row(cells![
                 of_cell.cell.name(),
-                setting.name().to_owned(),
+                setting.name(),
                 of_rows(of(&|_, rows| rows.per_s())),
                 each(|rows| rows.messages),
                 each(|rows| rows.waits),
@@ -174,7 +175,7 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
                 of_rows(of(&|_, rows| {
                     rows.trace_bytes as f64 / (rows.per_s() * rows.trace_s).max(1.0)
                 })),
-                shown(of(&|_, rows| rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3)),
+                shown(of(&|_, rows| rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3))
             ]);
         }
     }

@@ -35,15 +35,15 @@ impl Rows {
 }
 
 /// Counts the rows of a trace, and removes it.
-pub(super) fn taken(directory: &Path) -> Result<Rows, EvaluateError> {
+pub(super) fn take_rows(directory: &Path) -> Result<Rows, EvaluateError> {
     let trace_bytes = directory_bytes(directory)?;
-    let rows =
-        counted(directory, trace_bytes).map_err(|error| EvaluateError::Trace(Box::new(error)))?;
+    let rows = count_rows(directory, trace_bytes)
+        .map_err(|error| EvaluateError::Trace(Box::new(error)))?;
     fs::remove_dir_all(directory).map_err(EvaluateError::file("remove", directory))?;
     Ok(rows)
 }
 
-fn counted(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
+fn count_rows(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
     let reader = Reader::open(directory)?;
     let mut lost = 0;
     for row in reader.rows::<Lost>()? {

@@ -122,20 +122,20 @@ impl Servers {
         Ok(servers)
     }
 
-    fn one(&self, server: Server) -> Option<&Running> {
+    fn find(&self, server: Server) -> Option<&Running> {
         self.running.iter().find(|known| known.server == server)
     }
 
     /// Port of the server; 0 if it does not run.
     pub(crate) fn port(&self, server: Server) -> u16 {
-        self.one(server).map_or(0, |known| known.port)
+        self.find(server).map_or(0, |known| known.port)
     }
 
     /// First process of each of the server's nodes.
     pub(crate) fn processes(&self, server: Server) -> Vec<u32> {
         let of_search = self.search.as_ref().filter(|_| server == Server::Solr);
         let nodes = of_search.map(Service::processes).unwrap_or_default();
-        let others = self.one(server).map(|known| known.child.id());
+        let others = self.find(server).map(|known| known.child.id());
         nodes.into_iter().chain(others).collect()
     }
 

@@ -1,5 +1,6 @@
 //! The page: tables, and targets computed from all seeds.
 
+use luc_harness::cells;
 use luc_harness::report::{Table, Target};
 use luc_stats::quantile;
 
@@ -56,19 +57,19 @@ pub(super) fn tables(
     let tables = vec![
         (
             "Totals of events; the last four scenarios show limits, and no target is claimed of them:".to_owned(),
-            of_totals(measured),
+            tabulate_totals(measured),
         ),
         (
             "Stacks; errors and half-widths are of CPI, completion and each source, in cycles of an instruction, \
              relative to CPI:"
                 .to_owned(),
-            of_stacks(stacked),
+            tabulate_stacks(stacked),
         ),
     ];
     tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
-fn of_totals(measured: &[Measured]) -> Table {
+fn tabulate_totals(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "error p50 / p95 / max",
@@ -83,20 +84,20 @@ fn of_totals(measured: &[Measured]) -> Table {
         let at_once = quantile_of(one.runs.iter().flat_map(|run| &run.errors_at_once), 0.95);
         let half_width = quantile_of(one.runs.iter().flat_map(|run| &run.half_widths), 0.5);
         let with_interval = one.with_interval();
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             errors.join(" / "),
             percent(at_once),
             percent(half_width),
             percent(one.covered() as f64 / with_interval as f64),
-            with_interval.to_string(),
-            (one.events() - with_interval).to_string(),
+            with_interval,
+            one.events() - with_interval
         ]);
     }
     table
 }
 
-fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
+fn tabulate_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "stacks",
@@ -117,11 +118,11 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
         let errors = || stacks.iter().flat_map(|one| &one.errors);
         let half_widths = || stacks.iter().flat_map(|one| &one.half_widths);
         let missing = stacks.iter().filter_map(|one| one.missing_half_width.as_ref());
-        table.row(vec![
-            kind.name().to_owned(),
-            stacks.len().to_string(),
-            count(|one| one.closes).to_string(),
-            count(|one| one.misses).to_string(),
+        table.row(cells![
+            kind.name(),
+            stacks.len(),
+            count(|one| one.closes),
+            count(|one| one.misses),
             format!(
                 "{} / {}",
                 percent(mean(|one| one.missing)),
@@ -130,7 +131,7 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
             percent(quantile_of(missing, 0.5)),
             [0.5, 0.95, 1.0].map(|share| percent(quantile_of(errors(), share))).join(" / "),
             percent(quantile_of(half_widths(), 0.5)),
-            percent(covered(stacks)),
+            percent(covered(stacks))
         ]);
     }
     table

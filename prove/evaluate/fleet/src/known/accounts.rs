@@ -104,9 +104,9 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
         client.end()?;
     }
     let recorded = Rows {
-        waits: of_threads(rows::<Wait>(&trace)?, |row| row.thread.0),
-        brief: of_threads(rows::<BriefWait>(&trace)?, |row| row.thread.0),
-        asleep: of_threads(rows::<Asleep>(&trace)?, |row| row.thread.0),
+        waits: group_by_thread(rows::<Wait>(&trace)?, |row| row.thread.0),
+        brief: group_by_thread(rows::<BriefWait>(&trace)?, |row| row.thread.0),
+        asleep: group_by_thread(rows::<Asleep>(&trace)?, |row| row.thread.0),
     };
     let lost_rows = rows::<Lost>(&trace)?.iter().map(|row| row.count).sum();
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
@@ -191,7 +191,7 @@ fn threads(recorder: &Path) -> HashMap<u32, Counted> {
             continue;
         }
         for thread in numbers(&format!("/proc/{process}/task")) {
-            let counted = counted(process, &format!("/proc/{process}/task/{thread}"));
+            let counted = read_counts(process, &format!("/proc/{process}/task/{thread}"));
             all.extend(counted.map(|counted| (thread, counted)));
         }
     }
@@ -199,7 +199,7 @@ fn threads(recorder: &Path) -> HashMap<u32, Counted> {
 }
 
 /// Returns the counts of one thread; `None` if it has just ended.
-fn counted(process: u32, path: &str) -> Option<Counted> {
+fn read_counts(process: u32, path: &str) -> Option<Counted> {
     let read = |name: &str| fs::read_to_string(format!("{path}/{name}")).ok();
     let text = read("schedstat")?;
     let at_ns = now_ns();
@@ -225,7 +225,7 @@ struct Rows {
     asleep: BTreeMap<u32, Vec<Asleep>>,
 }
 
-fn of_threads<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<T>> {
+fn group_by_thread<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<T>> {
     let mut all: BTreeMap<u32, Vec<T>> = BTreeMap::new();
     for row in rows {
         all.entry(thread(&row)).or_default().push(row);
@@ -292,9 +292,9 @@ mod tests {
         };
         let asleep = Asleep { thread: Pid(7), since_ns: 900, at_ns: 1_100, ..Asleep::default() };
         let rows = Rows {
-            waits: of_threads(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| row.thread.0),
-            brief: of_threads(vec![brief], |row| row.thread.0),
-            asleep: of_threads(vec![asleep], |row| row.thread.0),
+            waits: group_by_thread(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| row.thread.0),
+            brief: group_by_thread(vec![brief], |row| row.thread.0),
+            asleep: group_by_thread(vec![asleep], |row| row.thread.0),
         };
         // Away for 50, 30, half of 60, and 100.
         assert_eq!(rows.times(7, [100, 500]), [290.0, 80.0]);

@@ -152,7 +152,7 @@ impl Program {
         command.arg(&path);
         command.args([THREADS, LOCKS].map(|count| count.to_string()));
         let text = line(&command);
-        let (child, output) = started(command, &path)?;
+        let (child, output) = spawn(command, &path)?;
         Ok((Self { child, output }, text))
     }
 
@@ -170,7 +170,7 @@ impl Drop for Program {
     }
 }
 
-fn started(
+fn spawn(
     mut command: Command,
     path: &Path,
 ) -> Result<(Child, BufReader<ChildStdout>), EvaluateError> {

@@ -1,5 +1,6 @@
 //! The page.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target};
 
 use super::accounts::{CLIENTS, COMPARED_TIME, Closed, Difference};
@@ -10,17 +11,17 @@ const MAX_DIFFERENCE: f64 = 0.01;
 
 pub(super) fn page(known: &[Known], closed: &[Closed], repeats: usize) -> Page {
     let tables = [
-        ("What the trace knows:".to_owned(), of_names(known)),
+        ("What the trace knows:".to_owned(), tabulate_names(known)),
         (
             "Threads by the trace less by the scheduler, in % of the time compared; the threads that are furthest off in \
              all runs:"
                 .to_owned(),
-            of_accounts(closed),
+            tabulate_accounts(closed),
         ),
         (
             "All threads of programs together, in % of the processors' time; where rows were lost, times cannot close:"
                 .to_owned(),
-            of_runs(closed),
+            tabulate_runs(closed),
         ),
     ];
     Page {
@@ -62,7 +63,7 @@ fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
     ]
 }
 
-fn of_names(known: &[Known]) -> Table {
+fn tabulate_names(known: &[Known]) -> Table {
     let mut table = Table::new(&["what", "all", "right", "wrong", "not known"]);
     for (what, counts) in kinds(known) {
         let Counts { all, right, wrong } = counts;
@@ -75,29 +76,29 @@ fn of_names(known: &[Known]) -> Table {
     table
 }
 
-fn of_accounts(closed: &[Closed]) -> Table {
+fn tabulate_accounts(closed: &[Closed]) -> Table {
     let mut all: Vec<&Difference> = closed.iter().flat_map(|run| &run.threads).collect();
     all.sort_by(|a, b| b.ran.abs().total_cmp(&a.ran.abs()));
     let mut table = Table::new(&["thread", "ran", "ran, off by", "runnable, off by"]);
     for one in all.iter().take(10) {
         let percent = |share: f64| format!("{:.3} %", share * 100.0);
-        table.row(vec![
-            one.name.clone(),
+        table.row(cells![
+            one.name,
             percent(one.ran_share),
             percent(one.ran),
-            percent(one.runnable),
+            percent(one.runnable)
         ]);
     }
     table
 }
 
-fn of_runs(closed: &[Closed]) -> Table {
+fn tabulate_runs(closed: &[Closed]) -> Table {
     let mut table = Table::new(&["run", "off by", "rows lost"]);
     for (number, run) in (1..).zip(closed) {
-        table.row(vec![
+        table.row(cells![
             format!("{number}"),
             format!("{:.3} %", run.machine * 100.0),
-            run.lost_rows.to_string(),
+            run.lost_rows
         ]);
     }
     table

@@ -15,7 +15,7 @@ use rand::RngExt as _;
 use luc_harness::error::EvaluateError;
 
 use crate::named::{Named, text};
-use crate::wire::{Connection, wrong};
+use crate::wire::{Connection, wire_error};
 
 /// Range of the duration of a call, µs; drawn evenly.
 const DELAY_US: std::ops::Range<u64> = 200..3000;
@@ -66,7 +66,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<
     let mut connection = Connection::new(socket)?;
     let (from, to) = (connection.socket().peer_addr()?, connection.socket().local_addr()?);
     while let Some((first_byte, head)) = connection.head()? {
-        let (name, call) = named(&head).ok_or_else(|| wrong("a call without a name"))?;
+        let (name, call) = parse_path(&head).ok_or_else(|| wire_error("a call without a name"))?;
         let call_to_note = Named { name, from, to, first_byte };
         calls.lock().unwrap_or_else(PoisonError::into_inner).push(call_to_note);
         let mut random = random::stream(seed, name << 8 | call);
@@ -79,7 +79,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<
 }
 
 /// Returns the name in a request, and the number of the call that is made for it.
-fn named(head: &str) -> Option<(u64, u64)> {
+fn parse_path(head: &str) -> Option<(u64, u64)> {
     let path = head.split(' ').nth(1)?.strip_prefix('/')?;
     let (name, call) = path.split_once('/').unwrap_or((path, "0"));
     Some((name.parse().ok()?, call.parse().ok()?))
@@ -91,10 +91,10 @@ mod tests {
 
     #[test]
     fn names_are_in_paths() {
-        assert_eq!(named("GET /00000012/3 HTTP/1.1\r\n\r\n"), Some((12, 3)));
-        assert_eq!(named("GET /00000012 HTTP/1.0\r\n\r\n"), Some((12, 0)));
+        assert_eq!(parse_path("GET /00000012/3 HTTP/1.1\r\n\r\n"), Some((12, 3)));
+        assert_eq!(parse_path("GET /00000012 HTTP/1.0\r\n\r\n"), Some((12, 0)));
         for wrong in ["", "GET", "GET 12 x", "GET /x/1 x", "GET /1/x x"] {
-            assert_eq!(named(wrong), None, "{wrong}");
+            assert_eq!(parse_path(wrong), None, "{wrong}");
         }
     }
 }

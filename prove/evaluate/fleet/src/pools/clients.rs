@@ -10,9 +10,10 @@ use luc_stats::random;
 use rand::RngExt as _;
 
 use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 
 use crate::named::Named;
-use crate::wire::{Connection, body_bytes, wrong};
+use crate::wire::{Connection, body_bytes, wire_error};
 
 /// Range of a client's wait between an answer and its next request, µs; drawn evenly.
 const THINK_US: std::ops::Range<u64> = 0..2000;
@@ -32,24 +33,24 @@ pub(super) fn ask(
     let of_each: Vec<io::Result<Vec<Named>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
             .map(|client| {
-                scope.spawn(move || one(port, client * requests, requests, has_tokens, seed))
+                scope.spawn(move || run_client(port, client * requests, requests, has_tokens, seed))
             })
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
-        joined.map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked")))).collect()
+        joined
+            .map(|asked| asked.unwrap_or_else(|_| Err(wire_error("a client has panicked"))))
+            .collect()
     });
     let mut all = Vec::new();
     for asked in of_each {
         all.extend(asked.map_err(EvaluateError::file("ask", format!("port {port}")))?);
     }
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     Ok(all)
 }
 
 /// Asks as one client. Its requests' names begin with `first`.
-fn one(
+fn run_client(
     port: u16,
     first: u64,
     requests: u64,
@@ -75,11 +76,11 @@ fn one(
         };
         let first_byte =
             connection.send(&format!("GET /{text} HTTP/1.1\r\nHost: subject\r\n{token}\r\n"))?;
-        let closed = || wrong("the connection was closed without an answer");
+        let closed = || wire_error("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
-        let length = body_bytes(&head).ok_or_else(|| wrong(&head))?;
+        let length = body_bytes(&head).ok_or_else(|| wire_error(&head))?;
         if connection.body(length)? != text {
-            return Err(wrong("an answer to another request"));
+            return Err(wire_error("an answer to another request"));
         }
         asked.push(Named { name, from, to, first_byte });
     }

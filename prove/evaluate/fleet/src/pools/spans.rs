@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use luc_harness::cells;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 use luc_harness::report::Table;
@@ -112,10 +113,10 @@ fn spans(request: &Value) -> Vec<(String, Name)> {
     let of_processes = all([request].into_iter(), "resourceSpans");
     let of_scopes = all(of_processes.into_iter(), "scopeSpans");
     let spans = all(of_scopes.into_iter(), "spans");
-    spans.into_iter().filter_map(named).collect()
+    spans.into_iter().filter_map(name_span).collect()
 }
 
-fn named(span: &Value) -> Option<(String, Name)> {
+fn name_span(span: &Value) -> Option<(String, Name)> {
     let is_sent = span.get("kind")?.as_u64()? == 3;
     let key = if is_sent { "url.full" } else { "url.path" };
     let attributes = span.get("attributes")?.as_array()?;
@@ -142,13 +143,13 @@ pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
         for (what, counts) in [("requests", sum.received), ("calls", sum.sent)] {
             let share = |part| share_of(part, counts.spans);
             let none = counts.spans.saturating_sub(counts.right + counts.wrong);
-            table.row(vec![
-                (*server).to_owned(),
-                what.to_owned(),
-                counts.spans.to_string(),
+            table.row(cells![
+                server,
+                what,
+                counts.spans,
                 share(counts.right),
                 share(counts.wrong),
-                share(none),
+                share(none)
             ]);
         }
     }

@@ -12,10 +12,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 
 use super::settings::VOCABULARY;
 use crate::named::text;
-use crate::wire::{Connection, body_bytes, wrong};
+use crate::wire::{Connection, body_bytes, wire_error};
 
 /// Maximum time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -58,23 +59,23 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
     let began = Instant::now();
     let of_each: Vec<io::Result<u64>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..orders.clients)
-            .map(|client| scope.spawn(move || one(orders, client, began)))
+            .map(|client| scope.spawn(move || run_client(orders, client, began)))
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
-        joined.map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked")))).collect()
+        joined
+            .map(|asked| asked.unwrap_or_else(|_| Err(wire_error("a client has panicked"))))
+            .collect()
     });
     let mut queries = 0;
     for asked in of_each {
         queries += asked.map_err(EvaluateError::file("ask", orders.to.to_string()))?;
     }
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     Ok(Asked { process: std::process::id(), queries, seconds: began.elapsed().as_secs_f64() })
 }
 
 /// Asks as one client, and returns the number of queries.
-fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
+fn run_client(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
     let mut random = random::stream(orders.seed, client);
     let mut connection = Connection::new(TcpStream::connect(orders.to)?)?;
     connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -85,17 +86,17 @@ fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
         thread::sleep(Duration::from_micros(random.random_range(0..=think)));
         let name = text(client * NAMES_PER_CLIENT + asked);
         connection.send(&query(orders, &name, &mut random))?;
-        let closed = || wrong("the connection was closed without an answer");
+        let closed = || wire_error("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
         let Some(length) = body_bytes(&head) else {
             // The first bytes of the body say why.
             let why = connection.body(MAX_ERROR_BYTES).unwrap_or_default();
-            return Err(wrong(&format!("{}: {why}", head.lines().next().unwrap_or_default())));
+            return Err(wire_error(&format!("{}: {why}", head.lines().next().unwrap_or_default())));
         };
         let body = connection.body(length)?;
         // Solr says what it was asked for, and what it has found.
         if !body.contains(&format!("\"planted\":\"{name}\"")) || !body.contains("\"numFound\":") {
-            return Err(wrong("an answer to another query"));
+            return Err(wire_error("an answer to another query"));
         }
         asked += 1;
     }

@@ -1,15 +1,13 @@
 //! Solr, built from Maven's packages, and its nodes.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_host::interrupt;
+use luc_harness::harness::{Harness, missing, remove_folder, stop_if_interrupted};
 
 use super::settings::VOCABULARY;
 use crate::network::Host;
@@ -103,7 +101,7 @@ impl Solr {
         host: Host,
         setup: Setup<'_>,
     ) -> Result<Node, EvaluateError> {
-        remove(setup.home)?;
+        remove_folder(setup.home)?;
         let core = setup.home.join("search");
         let settings = core.join("conf");
         fs::create_dir_all(&settings).map_err(EvaluateError::file("make", &settings))?;
@@ -143,9 +141,7 @@ impl Node {
             if said.lines().any(|line| line == READY) {
                 return Ok(());
             }
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             if began.elapsed() > START_TIMEOUT || said.contains("Exception") {
                 let last = said.lines().rev().take(20).collect::<Vec<_>>();
                 return Err(EvaluateError::Command {
@@ -169,13 +165,4 @@ fn write(folder: &Path, files: &[(&str, &str)]) -> Result<(), EvaluateError> {
         let path = folder.join(name);
         fs::write(&path, text).map_err(EvaluateError::file("write", &path))
     })
-}
-
-fn remove(folder: &Path) -> Result<(), EvaluateError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(EvaluateError::file("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
 }

@@ -54,11 +54,11 @@ pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page
         tables: vec![
             (
                 "What is said first of a trouble:".to_owned(),
-                of_causes(planted),
+                tabulate_causes(planted),
             ),
             (
                 "Every run whose first cause is wrong:".to_owned(),
-                of_wrong(planted),
+                tabulate_wrong(planted),
             ),
             (
                 "What is said of the front end's calls; in parentheses the 95 % score interval over all of them:"
@@ -123,7 +123,7 @@ fn about_troubles() -> String {
     )
 }
 
-fn of_causes(planted: &[plants::Run]) -> Table {
+fn tabulate_causes(planted: &[plants::Run]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
         "what it is",
@@ -153,7 +153,7 @@ fn of_causes(planted: &[plants::Run]) -> Table {
     table
 }
 
-fn of_wrong(planted: &[plants::Run]) -> Table {
+fn tabulate_wrong(planted: &[plants::Run]) -> Table {
     let views = planted.iter().flat_map(|run| {
         VIEWS.map(|(name, view)| cause::Viewed {
             trouble: run.trouble,

@@ -5,8 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_host::interrupt;
+use luc_harness::harness::{Harness, missing, parse, stop_if_interrupted};
 
 use super::clients::Asked;
 use super::node::{Node, Setup, Solr, shard_at};
@@ -140,9 +139,7 @@ impl Service {
         let running = Running::start(command, &harness.path("tap.log"))?;
         let began = Instant::now();
         while !Tapped::has_begun(&to)? {
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             if began.elapsed() > ANSWER_TIMEOUT {
                 return Err(missing("the tap's file"));
             }
@@ -169,7 +166,7 @@ impl Service {
 
     pub(crate) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
         let said = harness.execute(&mut self.clients(harness, load), &[0])?.stdout;
-        serde_json::from_str(&said).map_err(|_| missing("what the clients did"))
+        parse(&said, "what the clients did")
     }
 
     /// Separates queries from the calls that were made for them.

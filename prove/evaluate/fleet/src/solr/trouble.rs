@@ -14,7 +14,7 @@ use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
+use luc_harness::harness::{missing, stop_if_interrupted};
 
 use super::node::Node;
 use crate::network;
@@ -234,9 +234,7 @@ fn files(folder: &Path) -> Result<Vec<File>, EvaluateError> {
 
 fn sleep_until(until: Instant) -> Result<(), EvaluateError> {
     while let Some(left) = until.checked_duration_since(Instant::now()) {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         thread::sleep(left.min(Duration::from_millis(20)));
     }
     Ok(())

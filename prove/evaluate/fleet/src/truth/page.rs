@@ -86,7 +86,7 @@ fn targets(runs: &[Run], done: &[&Run]) -> Vec<Target> {
         .into_iter()
         .flat_map(|(name, view)| {
             let judged: Vec<&Judged> = done.iter().map(|run| view(run)).collect();
-            of_view(name, &judged, runs.len() - done.len())
+            judge_view(name, &judged, runs.len() - done.len())
         })
         .collect();
     let sums = |run: &&&Run| VIEWS.iter().all(|(_, view)| view(run).sums);
@@ -99,7 +99,7 @@ fn targets(runs: &[Run], done: &[&Run]) -> Vec<Target> {
     targets
 }
 
-fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
+fn judge_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
     let sum = |of: &dyn Fn(&Judged) -> u64| judged.iter().map(|one| of(one)).sum::<u64>();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     let planted = sum(&|one| one.edges.planted);

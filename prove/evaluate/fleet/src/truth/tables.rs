@@ -1,5 +1,6 @@
 //! Tables of the page.
 
+use luc_harness::cells;
 use luc_harness::report::Table;
 
 use super::idle::Waits;
@@ -87,18 +88,18 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
             requests.add(&one.requests);
         }
         let lost: u64 = runs.iter().map(|run| run.lost_rows).sum();
-        table.row(vec![
-            plant.name.to_owned(),
+        table.row(cells![
+            plant.name,
             sum(&|one| one.edges.planted),
             sum(&|one| one.edges.found),
             sum(&|one| one.edges.missing),
             sum(&|one| one.edges.wrong),
-            requests.calls.to_string(),
+            requests.calls,
             words(&requests.right),
             words(&requests.wrong),
-            requests.unknown.to_string(),
-            requests.missing.to_string(),
-            lost.to_string(),
+            requests.unknown,
+            requests.missing,
+            lost
         ]);
     }
     table

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use luc_harness::guests;
 use luc_harness::report::{Table, Target, number, ratio};
 use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
@@ -192,9 +193,8 @@ fn boot(
     }
     .script(include_str!("../guest.sh"));
     let outcome = succeed(&vm, &inside.title())?;
-    let read = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
     let figure = |name: &str| -> Result<f64, EvaluateError> {
-        read(name)?.trim().parse().map_err(|_| missing(name))
+        guests::file(&outcome, name)?.trim().parse().map_err(|_| missing(name))
     };
     let reports = outcome
         .files
@@ -205,7 +205,7 @@ fn boot(
     Ok(json!({
         "seconds": figure("phase")? / 1e6,
         "flushes": figure("flushes")?,
-        "journal": read("journal")?.lines().next(),
+        "journal": guests::file(&outcome, "journal")?.lines().next(),
         "holds": if setting == Setting::Kernel { Some(figure("holds")?) } else { None },
         "state": outcome.file("state").map(|state| state.trim().to_owned()),
         "luc": setting.way().map(|_| summary(&reports, DEVICE)),

@@ -162,14 +162,14 @@ impl Installed {
                 continue;
             };
             if all.insert(package) {
-                open.extend(needs.iter().filter_map(|any| self.found(any)).cloned());
+                open.extend(needs.iter().filter_map(|any| self.find_package(any)).cloned());
             }
         }
         all
     }
 
     /// Returns the package of the first of these names that an installed one has or provides.
-    fn found<'a>(&'a self, any: &'a [String]) -> Option<&'a String> {
+    fn find_package<'a>(&'a self, any: &'a [String]) -> Option<&'a String> {
         any.iter().find_map(|name| match self.needs.contains_key(name) {
             true => Some(name),
             false => self.providers.get(name),

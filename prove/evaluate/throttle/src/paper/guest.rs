@@ -8,8 +8,8 @@ use super::super::mixes::Model;
 use super::programs::{OF_HOST, preparation};
 use super::services::{Kind, Stage};
 use luc_harness::error::EvaluateError;
-use luc_harness::guests::succeed;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, elements, missing};
 
 /// Bytes of a sector in the disk's counters.
 const SECTOR_BYTES: u64 = 512;
@@ -88,7 +88,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
 }
 
 fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, EvaluateError> {
-    let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
+    let file = |name: String| guests::file(outcome, &name);
     let mut alone = vec![0.0; stage.tasks.len()];
     for task in stage.different() {
         let [(start, finish)] = times(&file(format!("alone.{task}.tasks"))?)?[..] else {
@@ -121,9 +121,7 @@ fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, E
 }
 
 fn figures<'a>(report: &'a Value, name: &'a str) -> impl Iterator<Item = f64> + 'a {
-    let tasks = report["tasks"].as_array().map(Vec::as_slice);
-    let tasks = tasks.unwrap_or_default().iter();
-    tasks.filter_map(move |task| task[name].as_f64())
+    elements(&report["tasks"]).iter().filter_map(move |task| task[name].as_f64())
 }
 
 fn sum(report: &Value, name: &str) -> f64 {

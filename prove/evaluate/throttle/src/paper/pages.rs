@@ -1,5 +1,6 @@
 //! Tables beside the paper's figures, and targets.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, change, number};
 
 use super::points::Curves;
@@ -30,16 +31,16 @@ fn papers(service: &str) -> &'static str {
     }
 }
 
-fn signed(percent: Option<f64>) -> String {
+fn format_change(percent: Option<f64>) -> String {
     percent.map_or_else(|| "-".to_owned(), change)
 }
 
-fn plain(value: Option<f64>) -> String {
+fn format_figure(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
 fn ms(seconds: Option<f64>) -> String {
-    plain(seconds.map(|seconds| 1e3 * seconds))
+    format_figure(seconds.map(|seconds| 1e3 * seconds))
 }
 
 /// Makes the table of a kind's services, with a row for each policy.
@@ -59,7 +60,8 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
     ]);
     for service in results.of_kind(kind) {
         for under in results.unders(service) {
-            let figure = |of: fn(&ServiceRun) -> f64| plain(results.figure(service, under, of));
+            let figure =
+                |of: fn(&ServiceRun) -> f64| format_figure(results.figure(service, under, of));
             let is_none = under == NONE;
             let unless_none = |text: String| if is_none { "-".to_owned() } else { text };
             let tasks = results.task_gains(service, under);
@@ -67,18 +69,18 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
                 let least = change(least);
                 format!("{} to {}", least.trim_end_matches(" %"), change(most))
             });
-            table.row(vec![
-                service.to_owned(),
-                under.to_owned(),
+            table.row(cells![
+                service,
+                under,
                 figure(|run| run.together.makespan),
                 figure(ServiceRun::weighted_speedup),
                 figure(ServiceRun::worst_slowdown),
-                unless_none(signed(results.speedup_gain(service, under))),
-                unless_none(signed(results.throughput_gain(service, under))),
+                unless_none(format_change(results.speedup_gain(service, under))),
+                unless_none(format_change(results.throughput_gain(service, under))),
                 unless_none(tasks.unwrap_or_else(|| "-".to_owned())),
                 figure(|run| run.freezes),
                 figure(|run| run.longest_frozen_s),
-                if is_none { papers(service).to_owned() } else { String::new() },
+                if is_none { papers(service).to_owned() } else { String::new() }
             ]);
         }
     }
@@ -103,15 +105,15 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
             let busy = figure(&ServiceRun::utilization);
             let part = figure(&|run| run.bandwidth() / peak);
             let gap = busy.zip(part).map(|(busy, part)| busy - part);
-            table.row(vec![
-                service.to_owned(),
-                under.to_owned(),
-                plain(busy),
-                plain(part),
-                plain(gap),
+            table.row(cells![
+                service,
+                under,
+                format_figure(busy),
+                format_figure(part),
+                format_figure(gap),
                 ms(figure(&ServiceRun::soft_s)),
                 ms(figure(&ServiceRun::hard_s)),
-                plain(results.over_none(service, under, ServiceRun::soft_s)),
+                format_figure(results.over_none(service, under, ServiceRun::soft_s))
             ]);
         }
     }

@@ -1,5 +1,6 @@
 //! Degradation curves of the emulated disk and its Vector Points (the paper's Fig. 4 and 10).
 
+use luc_harness::cells;
 use luc_harness::report::{Table, number};
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
@@ -7,8 +8,8 @@ use serde_json::{Value, json};
 use super::super::guest::{beginning, machine};
 use super::super::mixes::Model;
 use luc_harness::error::EvaluateError;
-use luc_harness::guests::succeed;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, array, missing, parse};
 
 /// Demands of one probe alone, of the paper's peak of 90 MB/s.
 const DEMANDS_MB: [f64; 7] = [1.5, 3.0, 5.1, 9.0, 15.0, 24.3, 26.4];
@@ -50,7 +51,7 @@ pub(super) fn run(harness: &Harness, kernel: &Kernel, seed: u64) -> Result<Value
         }
     }
     let learned = outcome.file("learn.json").ok_or_else(|| missing("learn"))?;
-    let learned: Value = serde_json::from_str(&learned).map_err(|_| missing("learn"))?;
+    let learned: Value = parse(&learned, "learn")?;
     Ok(json!({ "peak_mb_per_s": rate(&outcome, "peak", 1)?, "cells": cells, "learned": learned,
         "seed": seed, "wall_s": outcome.wall.as_secs() }))
 }
@@ -87,8 +88,7 @@ fn rate(outcome: &Outcome, name: &str, tasks: usize) -> Result<f64, EvaluateErro
     let mut sum = 0.0;
     for number in 0..tasks {
         let file = format!("{name}.{}", number * 7 / (tasks - 1).max(1));
-        let text = outcome.file(&file).ok_or_else(|| missing(&file))?;
-        let report: Value = serde_json::from_str(&text).map_err(|_| missing(&file))?;
+        let report: Value = parse(&guests::file(outcome, &file)?, &file)?;
         sum += report["mb_per_second"].as_f64().ok_or_else(|| missing(&file))?;
     }
     Ok(sum / tasks as f64)
@@ -96,7 +96,7 @@ fn rate(outcome: &Outcome, name: &str, tasks: usize) -> Result<f64, EvaluateErro
 
 impl Curves {
     pub(super) fn of(result: &Value) -> Result<Self, EvaluateError> {
-        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        let cells = array(&result["cells"], "cells")?;
         let rate = |demand: usize, tasks: usize| {
             let cell = cells.iter().find(|cell| {
                 cell["demand"].as_u64() == Some(demand as u64)
@@ -179,10 +179,10 @@ impl Curves {
         let mut row = |name: &str, points: &[(usize, f64)], peak: f64| {
             let point = |(tasks, rate): &(usize, f64)| format!("<{}, {tasks}>", number(rate / 1e6));
             let part = |(_, rate): &(usize, f64)| number(rate / peak);
-            table.row(vec![
-                name.to_owned(),
+            table.row(cells![
+                name,
                 points.iter().map(point).collect::<Vec<_>>().join(" "),
-                points.iter().map(part).collect::<Vec<_>>().join(" "),
+                points.iter().map(part).collect::<Vec<_>>().join(" ")
             ]);
         };
         row("of these curves", &self.points(), self.peak);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::services::Kind;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
+use luc_harness::harness::{array, missing};
 
 /// Name of the rows without a throttle, which others are compared with.
 pub(super) const NONE: &str = "none";
@@ -109,7 +109,7 @@ pub(super) struct Results {
 
 impl Results {
     pub(super) fn add(&mut self, result: &Value) -> Result<(), EvaluateError> {
-        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        let cells = array(&result["cells"], "cells")?;
         for cell in cells {
             let run = ServiceRun::of(cell)?;
             let text = |name: &str| cell[name].as_str().unwrap_or_default().to_owned();

@@ -82,15 +82,15 @@ impl Stage {
 
     /// Makes the mix `number` of 8 programs drawn at random, each on data of its own.
     pub(super) fn compounded(number: u64) -> Self {
-        Self::drawn(format!("C{number}"), Kind::Compounded, 8, number)
+        Self::draw(format!("C{number}"), Kind::Compounded, 8, number)
     }
 
     /// Makes a batch of programs drawn at random, 8 of them at work at a time.
     pub(super) fn batch(count: usize) -> Self {
-        Self::drawn(format!("batch of {count}"), Kind::Batch, count, count as u64)
+        Self::draw(format!("batch of {count}"), Kind::Batch, count, count as u64)
     }
 
-    fn drawn(name: String, kind: Kind, count: usize, stream: u64) -> Self {
+    fn draw(name: String, kind: Kind, count: usize, stream: u64) -> Self {
         let mut random = random::stream(23, stream);
         let draw = |data| Task { program: SEVEN[random.random_range(0..SEVEN.len())], data };
         Self {

@@ -1,5 +1,6 @@
 //! From a client's latencies and the batch's bytes to a page.
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use super::settings::{STRICT, Setting};
 use crate::rows::{self, Rows};
 use crate::settings::PEAK_BYTES_PER_SECOND;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
+use luc_harness::harness::{elements, missing};
 
 /// Name of a figure, and its function of a run.
 type Figure = (&'static str, fn(&ClientRun) -> f64);
@@ -90,8 +91,7 @@ impl Group {
         let alone = latency(&result["alone"])?;
         let (alone_bytes, _, alone_requests) = bytes(&result["alone"], &alone)?;
         self.alone.push(alone);
-        let cells = result["cells"].as_array().map(Vec::as_slice);
-        for cell in cells.unwrap_or_default() {
+        for cell in elements(&result["cells"]) {
             let name = cell["setting"].as_str().unwrap_or_default();
             let setting = settings.iter().find(|setting| setting.name == name);
             let setting = setting.ok_or_else(|| missing(name))?;
@@ -148,8 +148,8 @@ impl Group {
                 Some((ours, ratio)) => format!("{} ({})", number(ratio), ours.name),
                 None => "-".to_owned(),
             };
-            table.row(vec![
-                row.name.clone(),
+            table.row(cells![
+                row.name,
                 spread(row.figures(|run| run.beside.mean_ms)),
                 spread(row.figures(|run| run.beside.p50_ms)),
                 spread(row.figures(|run| run.beside.p99_ms)),
@@ -158,7 +158,7 @@ impl Group {
                 spread(row.figures(ClientRun::impact_percent)),
                 spread(row.figures(|run| run.batch_mb_per_s)),
                 spread(row.figures(ClientRun::work_percent)),
-                ours,
+                ours
             ]);
         }
         let sentence = format!("**{}**: {}.", self.scenario.name(), self.scenario.about());

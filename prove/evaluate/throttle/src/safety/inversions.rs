@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, spread};
 use serde_json::json;
 
@@ -54,8 +55,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kinds: Vec<_> = KINDS.into_iter().filter(|(kind, _)| wants(kind)).collect();
     let has_database = wants("database");
     if kinds.is_empty() && !has_database {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let runs = harness.options.repeats.unwrap_or(RUNS);
     let steps = runs * (kinds.len() + 2 * usize::from(has_database));
@@ -68,12 +68,12 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         };
     for run in 0..runs {
         for (kind, what) in &kinds {
-            add(what, of_program(harness, &disk, &program, kind)?);
+            add(what, measure_program(harness, &disk, &program, kind)?);
             progress.step(&format!("{kind}, run {}", run + 1));
         }
         if has_database {
             for (what, policy) in [(DATABASE, "fcfs"), (DATABASE_ALONE, "off")] {
-                add(what, of_database(harness, &disk, policy)?);
+                add(what, measure_database(harness, &disk, policy)?);
                 progress.step(&format!("database, {policy}, run {}", run + 1));
             }
         }
@@ -82,7 +82,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Returns the waits of one run of the program, ms.
-fn of_program(
+fn measure_program(
     harness: &Harness,
     disk: &Disk<'_>,
     program: &Path,
@@ -101,7 +101,7 @@ fn of_program(
 
 /// Returns the waits of one run of sqlite3, ms. A batch task writes in transactions, a protected one begins one and
 /// gives it up.
-fn of_database(
+fn measure_database(
     harness: &Harness,
     disk: &Disk<'_>,
     policy: &str,
@@ -183,7 +183,7 @@ fn page(all: &[Waits]) -> Page {
     let mut table = Table::new(&["waits for", "times", "how long, ms", "longest, ms"]);
     let mut targets = Vec::new();
     for Waits { what, ms } in all {
-        table.row(vec![(*what).to_owned(), ms.len().to_string(), spread(ms), number(longest(ms))]);
+        table.row(cells![what, ms.len(), spread(ms), number(longest(ms))]);
         if *what == DATABASE_ALONE {
             continue;
         }

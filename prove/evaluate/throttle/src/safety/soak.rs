@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target};
-use luc_host::interrupt;
 use luc_stats::random;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ use growth::Growth;
 use luc_harness::disks::{Disk, DiskSpec};
 use luc_harness::error::EvaluateError;
 use luc_harness::groups;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
 use watch::Watch;
 
@@ -76,9 +76,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut steps = 0;
     // One daemon lives through the first half, so that it shows whether it grows.
     while begun.elapsed() < 2 * half {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let may_kill = begun.elapsed() >= half;
         site.step(&mut random, may_kill, &watch)?;
         if !may_kill {
@@ -122,11 +120,11 @@ fn config(harness: &Harness, disk: &Disk<'_>) -> Result<PathBuf, EvaluateError> 
 fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Left) -> Page {
     let mut events = Table::new(&["event", "times"]);
     for (what, times) in count.rows() {
-        events.row(vec![what.to_owned(), times.to_string()]);
+        events.row(cells![what, times]);
     }
     let mut sizes = Table::new(&["at most", "first 1000 looks", "after them"]);
     for (what, first, last) in growth.rows() {
-        sizes.row(vec![what.to_owned(), first, last]);
+        sizes.row(cells![what, first, last]);
     }
     let bound_s = MAX_FROZEN_S + FREEZE_TOLERANCE_S;
     Page {

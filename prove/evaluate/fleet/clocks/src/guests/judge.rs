@@ -3,7 +3,7 @@
 use luc_fleet::{Joined, OnFirst, Related, Source, Tables, related};
 use luc_fleet_clocks::{Evidence, FitOptions, PairPoints, Point, fit, one_line};
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, elements, missing};
 use luc_stats::quantile;
 use serde::Serialize;
 use serde_json::Value;
@@ -154,19 +154,19 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
         order.swap(0, home);
         let sources = sources(recorded, &order);
         let joined =
-            Joined::read(&sources, Tables::OfClocks, None).map_err(|error| failed(&error))?;
+            Joined::read(&sources, Tables::OfClocks, None).map_err(|error| fit_error(&error))?;
         let on_home = OnFirst::new(&joined);
         for (place, &other) in order.iter().enumerate().skip(1) {
-            ways.push(way(recorded, &on_home, [home, other], place)?);
+            ways.push(compare_way(recorded, &on_home, [home, other], place)?);
         }
     }
     let order: Vec<usize> = (0..hosts).collect();
     let sources = sources(recorded, &order);
-    let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| failed(&error))?;
-    let said = self::said(harness, recorded, "fit")?;
-    let explained = explained(&self::said(harness, recorded, "explain")?);
-    let pairs = related(&traces).map_err(|error| failed(&error))?;
-    let pairs = pairs.iter().zip(said["pairs"].as_array().into_iter().flatten());
+    let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| fit_error(&error))?;
+    let said = self::run_luc(harness, recorded, "fit")?;
+    let explained = sum_messages(&self::run_luc(harness, recorded, "explain")?);
+    let pairs = related(&traces).map_err(|error| fit_error(&error))?;
+    let pairs = pairs.iter().zip(elements(&said["pairs"]));
     let pairs = pairs.map(|(pair, said)| self::pair(recorded, pair, said));
     Ok(Judged {
         ways,
@@ -180,7 +180,7 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
     })
 }
 
-fn failed(error: &dyn std::error::Error) -> EvaluateError {
+fn fit_error(error: &dyn std::error::Error) -> EvaluateError {
     missing(&format!("the fit ({error})"))
 }
 
@@ -193,7 +193,7 @@ fn sources(recorded: &Recorded, order: &[usize]) -> Vec<Source> {
 }
 
 /// Returns the output of the command line.
-fn said(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, EvaluateError> {
+fn run_luc(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, EvaluateError> {
     let mut words = ["fleet", command, "--json"].map(str::to_owned).to_vec();
     for (host, trace) in recorded.traces.iter().enumerate() {
         words.push(format!("guest{host}={}", trace.display()));
@@ -202,9 +202,8 @@ fn said(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, 
 }
 
 /// Sums the messages from one guest to another.
-fn explained(said: &Value) -> Explained {
-    let ways = said["one_way"].as_array().into_iter().flatten();
-    let between = ways.filter(|way| way["from"] != way["to"]);
+fn sum_messages(said: &Value) -> Explained {
+    let between = elements(&said["one_way"]).iter().filter(|way| way["from"] != way["to"]);
     between.fold(Explained::default(), |sum, way| {
         let count = |name: &str| way[name].as_u64().unwrap_or(0);
         Explained {
@@ -215,7 +214,7 @@ fn explained(said: &Value) -> Explained {
     })
 }
 
-fn way(
+fn compare_way(
     recorded: &Recorded,
     on_home: &OnFirst<'_>,
     [home, other]: [usize; 2],

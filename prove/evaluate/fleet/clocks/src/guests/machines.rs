@@ -7,8 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_host::interrupt;
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_vm::{CableEnd, Guest, Kernel, Outcome, SharedMemory, Vm, cable};
 
 use super::scenario::Scenario;
@@ -136,9 +135,7 @@ fn attend(
     let (mut pause, mut began) = (None, None);
     let half = Duration::from_secs_f64(seconds / 2.0);
     while guests.iter().any(Option::is_some) {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         for (guest, outcome) in guests.iter_mut().zip(&mut *outcomes) {
             let Some(mut running) = guest.take() else {
                 continue;
@@ -190,9 +187,7 @@ fn stop(
         if is_so() {
             return Ok(());
         }
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         if began.elapsed() > RUN_TIMEOUT || !guest.is_running()? {
             return Err(missing("a guest's counter after its pause"));
         }

@@ -1,6 +1,7 @@
 //! The page: tables, and targets computed from all runs.
 
-use luc_harness::report::{Page, Table, Target, number};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number, or_dash};
 
 use super::judge::{Events, Judged, Pair, Way};
 use super::run::Run;
@@ -267,16 +268,16 @@ fn events(all: &[ScenarioRuns<'_>]) -> Table {
         let events = one.events();
         let p50 = ScenarioRuns::mean(one.ways(), |way| way.truth_ns.p50);
         let p99 = ScenarioRuns::worst(one.ways(), |way| way.truth_ns.p99);
-        table.row(vec![
-            one.scenario.name.to_owned(),
-            one.judged.len().to_string(),
-            events.all.to_string(),
-            events.right.to_string(),
-            events.in_doubt.to_string(),
-            events.wrong.to_string(),
-            events.unbounded.to_string(),
-            events.unknown.to_string(),
-            format!("{} / {}", number(p50), number(p99)),
+        table.row(cells![
+            one.scenario.name,
+            one.judged.len(),
+            events.all,
+            events.right,
+            events.in_doubt,
+            events.wrong,
+            events.unbounded,
+            events.unknown,
+            format!("{} / {}", number(p50), number(p99))
         ]);
     }
     table
@@ -298,8 +299,8 @@ fn maps(all: &[ScenarioRuns<'_>]) -> Table {
             maps().fold((0, 0), |(within, of), map| (within + map.within, of + map.of));
         let low = one.ways().map(|way| way.rates_ppb[0]).min().unwrap_or(0);
         let high = one.ways().map(|way| way.rates_ppb[1]).max().unwrap_or(0);
-        table.row(vec![
-            one.scenario.name.to_owned(),
+        table.row(cells![
+            one.scenario.name,
             number(ScenarioRuns::mean(one.ways(), |way| way.rates as f64)),
             format!(
                 "{} to {}",
@@ -313,7 +314,7 @@ fn maps(all: &[ScenarioRuns<'_>]) -> Table {
                 "{} / {}",
                 number(ScenarioRuns::mean(maps(), |map| map.least_stated_ns)),
                 number(ScenarioRuns::worst(maps(), |map| map.most_stated_ns))
-            ),
+            )
         ]);
     }
     table
@@ -341,17 +342,17 @@ fn widths(all: &[ScenarioRuns<'_>]) -> Table {
     };
     for one in all {
         let us = |of: fn(&Way) -> f64| number(ScenarioRuns::mean(one.ways(), |way| of(way) / 1e3));
-        table.row(vec![
-            one.scenario.name.to_owned(),
+        table.row(cells![
+            one.scenario.name,
             number(one.scenario.per_s),
             format!("{} / {}", us(|way| way.half_width_ns.p50), us(|way| way.half_width_ns.p99)),
             number(ScenarioRuns::mean(one.pairs(), |pair| pair.half_round_trip_ns / 1e3)),
             format!("{:.3}", one.width_ratio()),
-            one.unbent_ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+            or_dash(one.unbent_ratio().map(|ratio| format!("{ratio:.3}"))),
             format!("{} / {}", us(|way| way.error_ns.p50), us(|way| way.error_ns.p99)),
             percent(one.pairs().map(|pair| pair.inverted).collect()),
             percent(one.pairs().map(|pair| pair.line_inverted).collect()),
-            percent(one.pairs().map(|pair| pair.raw_line_inverted).collect()),
+            percent(one.pairs().map(|pair| pair.raw_line_inverted).collect())
         ]);
     }
     table

@@ -1,5 +1,6 @@
 //! The page: tables, and targets computed from all seeds.
 
+use luc_harness::cells;
 use luc_harness::report::{Table, Target, number};
 use luc_stats::quantile;
 
@@ -75,18 +76,18 @@ pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String
         mesh::SECONDS
     );
     let tables = vec![
-        ("The fit of a pair:".to_owned(), of_fits(measured)),
-        ("One line per pair, on the same messages:".to_owned(), of_lines(measured)),
+        ("The fit of a pair:".to_owned(), tabulate_fits(measured)),
+        ("One line per pair, on the same messages:".to_owned(), tabulate_lines(measured)),
         (
             "One offset for all of the time, as Perfetto has it, on the same messages:".to_owned(),
-            of_offsets(measured),
+            tabulate_offsets(measured),
         ),
-        (mesh_says, of_meshes(meshes)),
+        (mesh_says, tabulate_meshes(meshes)),
     ];
     tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
-fn of_fits(measured: &[Measured]) -> Table {
+fn tabulate_fits(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "extra error p50 / p99 / max, ns",
@@ -100,20 +101,20 @@ fn of_fits(measured: &[Measured]) -> Table {
         let (extra, widths) = (one.all(|run| &run.extra), one.all(|run| &run.half_widths));
         let (inside, events) = (one.sum(|run| run.inside), one.sum(|run| run.events));
         let quantiles = [0.5, 0.99, 1.0].map(|share| number(quantile_of(&extra, share)));
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             quantiles.join(" / "),
             number(one.worst(|run| quantile_of(&run.extra, 0.99))),
             format!("{:.3} / {:.3}", one.half_width() / 1e3, quantile_of(&widths, 0.99) / 1e3),
             format!("{:.4}", one.width_ratio()),
             format!("{inside} of {events}"),
-            number(one.worst(|run| run.fit_ms)),
+            number(one.worst(|run| run.fit_ms))
         ]);
     }
     table
 }
 
-fn of_lines(measured: &[Measured]) -> Table {
+fn tabulate_lines(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "error p50 / max, µs",
@@ -125,19 +126,19 @@ fn of_lines(measured: &[Measured]) -> Table {
     for one in measured {
         let line = one.all(|run| &run.line_whole);
         let quantiles = [0.5, 1.0].map(|share| number(quantile_of(&line, share) / 1e3));
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             quantiles.join(" / "),
             format!("{:.1} %", one.mean(|run| run.line_inverted_share) * 100.0),
             format!("{:.4} %", one.mean(|run| run.inverted_share) * 100.0),
             number(one.line_ratio()),
-            number(one.whole_line_ratio()),
+            number(one.whole_line_ratio())
         ]);
     }
     table
 }
 
-fn of_offsets(measured: &[Measured]) -> Table {
+fn tabulate_offsets(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "the first second's: error p50 / max, ms",
@@ -152,19 +153,19 @@ fn of_offsets(measured: &[Measured]) -> Table {
             [0.5, 1.0].map(|share| number(quantile_of(&all, share) / unit_ns)).join(" / ")
         };
         let share = |figure: fn(&Run) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             quantiles(|run| &run.first_offset_whole, 1e6),
             share(|run| run.first_offset_inverted_share),
             quantiles(|run| &run.best_offset_whole, 1e6),
             share(|run| run.best_offset_inverted_share),
-            quantiles(|run| &run.whole, 1e3),
+            quantiles(|run| &run.whole, 1e3)
         ]);
     }
     table
 }
 
-fn of_meshes(meshes: &[mesh::Run]) -> Table {
+fn tabulate_meshes(meshes: &[mesh::Run]) -> Table {
     let mut table = Table::new(&[
         "run",
         "rms of a pair, ns",
@@ -175,14 +176,14 @@ fn of_meshes(meshes: &[mesh::Run]) -> Table {
         "truth inside",
     ]);
     for (at, run) in meshes.iter().enumerate() {
-        table.row(vec![
-            (at + 1).to_string(),
+        table.row(cells![
+            at + 1,
             number(run.pair_rms_ns),
             number(run.mesh_rms_ns),
             format!("{:.3}", run.mesh_rms_ns / run.pair_rms_ns),
             number(run.pair_half_width_ns / 1e3),
             number(run.mesh_half_width_ns / 1e3),
-            format!("{} of {}", run.inside, run.events),
+            format!("{} of {}", run.inside, run.events)
         ]);
     }
     table

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
 use rand::{Rng, RngExt as _};
 use rustix::process::Signal;
 use serde::Serialize;
@@ -14,7 +13,7 @@ use super::super::services::{Daemon, Service, kill};
 use super::watch::{Watch, is_frozen};
 use luc_harness::disks::Disk;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::Harness;
+use luc_harness::harness::{Harness, stop_if_interrupted};
 
 /// Number of files that services read.
 pub(super) const FILES: usize = 8;
@@ -290,9 +289,7 @@ impl<'a> Site<'a> {
     ) -> Result<(), EvaluateError> {
         let begun = Instant::now();
         while !self.services.is_empty() && begun.elapsed() < patience {
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             self.go_on();
             self.end_foreign(watch);
             self.reap(watch)?;
