@@ -25,7 +25,6 @@ const LINKS: [(&str, &str); 5] = [
     ("var/run", "../run"),
 ];
 
-/// An initramfs under construction.
 #[derive(Debug)]
 pub(crate) struct Initramfs<'a> {
     root: Root<'a>,

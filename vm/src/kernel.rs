@@ -108,7 +108,6 @@ impl Kernel {
         self.root.as_deref().map_or(Root::Host, Root::Folder)
     }
 
-    /// Image that QEMU starts.
     pub(crate) fn image(&self) -> PathBuf {
         self.folder.join("vmlinux")
     }

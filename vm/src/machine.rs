@@ -10,7 +10,6 @@ use crate::mode::Mode;
 use crate::qemu::Qemu;
 use crate::shared::SharedMemory;
 
-/// Parts of a machine.
 #[derive(Debug)]
 pub(crate) struct Machine<'a> {
     pub(crate) qemu: &'a Qemu,

@@ -12,7 +12,6 @@ use crate::error::Error;
 /// Maximum time for an answer of QEMU's, which is slow on a busy host.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Our end of the monitor.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     stream: BufReader<UnixStream>,

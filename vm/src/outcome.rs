@@ -6,7 +6,6 @@ use std::time::Duration;
 /// Results of a script in a guest.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Exit status of the script.
     pub status: i32,
     /// Output of the script, standard output and error together.
     pub output: Vec<u8>,
@@ -31,7 +30,6 @@ const COMPLAINTS: [&str; 9] = [
 ];
 
 impl Outcome {
-    /// The output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.output).into_owned()
     }

@@ -21,7 +21,6 @@ const PARALLEL_MARK: &str = "(luc-parallel";
 /// give all of that time to each of several processors, and the guest hangs.
 const MIN_MULTIPROCESSOR_VERSION: (u32, u32) = (8, 1);
 
-/// A QEMU of this machine.
 #[derive(Clone, Debug)]
 pub struct Qemu {
     program: PathBuf,
@@ -29,7 +28,6 @@ pub struct Qemu {
     firmware: Vec<PathBuf>,
     /// Version as it is printed: `10.0.2 (Debian ...)`.
     version: String,
-    /// Major and minor version.
     number: (u32, u32),
 }
 

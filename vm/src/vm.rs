@@ -85,7 +85,6 @@ impl<'a> Vm<'a> {
         self
     }
 
-    /// Sets its memory in MiB.
     pub fn memory_mib(mut self, memory_mib: u32) -> Self {
         self.memory_mib = memory_mib;
         self

@@ -101,7 +101,6 @@ pub(super) struct Claim {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Findings {
-    /// Name of the target.
     pub(super) name: String,
     /// Text above the table; a template, in which `agree`, `partly`, `not` and `all` are numbers of findings.
     pub(super) title: String,

@@ -41,7 +41,6 @@ const LEVELS: [&[(&str, Operator)]; 5] = [
     &[("*", Operator::Multiply), ("/", Operator::Divide)],
 ];
 
-/// Error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}': {reason}")]
 pub(super) struct SyntaxError {
@@ -49,7 +48,6 @@ pub(super) struct SyntaxError {
     reason: String,
 }
 
-/// Parses an expression.
 pub(super) fn parse(text: &str) -> Result<Expression, SyntaxError> {
     let wrong = |reason: String| SyntaxError { text: text.to_owned(), reason };
     let mut parser = Parser { tokens: tokens(text).map_err(wrong)?, at: 0 };

@@ -7,7 +7,6 @@ use luc_stats::median;
 use super::series::{Fall, Series};
 use super::value::{Value, to_number};
 
-/// Evaluates a function.
 pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, String> {
     if let [Value::Series(series)] = arguments.as_slice()
         && let Some(value) = call_of_series(function, series)

@@ -11,7 +11,6 @@ use super::scope::Scope;
 use super::series::{Selection, Series};
 use super::value::Value;
 
-/// Verdict on a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Agrees,

@@ -41,7 +41,6 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// Evaluates an expression.
     pub(super) fn value(&self, text: &str) -> Result<Value, ClaimsError> {
         let expression = self.claims.expression(text)?;
         let value = self.evaluate(&expression, 0);

@@ -8,7 +8,6 @@ use luc_stats::{MedianInterval, median, median_interval};
 /// Values of axes, by their names.
 pub(super) type Selection = BTreeMap<String, String>;
 
-/// Name of the plan's figure.
 pub(super) const VALUE: &str = "value";
 
 /// Round and figure of a repeat.

@@ -16,7 +16,6 @@ use crate::layout::Progress;
 use crate::program::Program;
 use crate::shrink;
 
-/// Options of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct FuzzOptions {
     pub(crate) seed: u64,
@@ -69,7 +68,6 @@ pub(crate) struct Failure {
     pub(crate) shrunk: Option<String>,
 }
 
-/// Results of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
     pub(crate) seed: u64,

@@ -31,7 +31,6 @@ pub(crate) mod open {
     pub(crate) const SYNC: i32 = 256;
 }
 
-/// Kinds of signal handlers.
 pub(crate) mod handler {
     pub(crate) const SYNC: i32 = 1;
     pub(crate) const JUMP: i32 = 2;

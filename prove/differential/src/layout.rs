@@ -19,7 +19,6 @@ pub(crate) const GO_AT: u64 = 12;
 /// Offset of the word by which a batch says that its programs are over.
 pub(crate) const OVER_AT: u64 = 32;
 
-/// Settings of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(crate) width: u32,
@@ -40,7 +39,6 @@ pub(crate) struct Header {
     pub(crate) other: String,
 }
 
-/// Progress of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// The step was not reached.
@@ -51,7 +49,6 @@ pub(crate) enum Progress {
     Skipped,
 }
 
-/// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepResult {
     pub(crate) value: i64,
@@ -64,7 +61,6 @@ pub(crate) struct StepResult {
     pub(crate) has_jumped: bool,
 }
 
-/// Results of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) results: Vec<StepResult>,

@@ -24,7 +24,6 @@ enum Target {
     Other,
 }
 
-/// An open file description.
 #[derive(Debug, Clone, Copy)]
 struct Description {
     target: Target,

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use luc_harness::cells;
-use luc_harness::harness::{count, parse};
 use luc_harness::report::{Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, DiskSpec, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, directory_bytes, figure, line};
-use super::progress::Progress;
-use super::synthetic;
+use crate::disks::{Disk, DiskSpec, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, count, directory_bytes, figure, line, parse};
+use crate::progress::Progress;
+use crate::synthetic;
 
 const MIN_EVENTS_PER_S: f64 = 5e6;
 /// Commits of the smallest generated trace, which has a million events.
@@ -36,7 +35,6 @@ struct Subject {
     bytes: u64,
 }
 
-/// Runs of one trace.
 #[derive(Debug, Default)]
 struct Figures {
     per_s: Vec<f64>,
@@ -124,12 +122,8 @@ fn explain(
 
 fn keep(harness: &Harness, subject: &Subject, repeat: usize, memory: Option<u64>, found: &Value) {
     harness.keep(json!({
-        "cell": subject.name,
-        "repeat": repeat,
-        "events": subject.events,
-        "trace_bytes": subject.bytes,
-        "memory_limit_bytes": memory,
-        "measured": found,
+        "cell": subject.name, "repeat": repeat, "events": subject.events, "trace_bytes": subject.bytes,
+        "memory_limit_bytes": memory, "measured": found,
     }));
 }
 

@@ -6,10 +6,10 @@ use luc_harness::report::{NOTATION, Page, Table, Target, spread};
 use luc_stats::{Side, interleave, median};
 use serde_json::json;
 
-use super::disks::{Disk, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, of_disk, read_json};
-use super::progress::Progress;
+use crate::disks::{Disk, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::progress::Progress;
 
 const CELL: &str = "cost of a call while the gate stands aside";
 const CALLS: u64 = 1_000_000;

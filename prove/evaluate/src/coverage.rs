@@ -1,13 +1,12 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
-use luc_harness::harness::stop_if_interrupted;
 use luc_harness::report::{Page, Table, Target};
 use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
 
-use super::EvaluateError;
-use super::harness::Harness;
-use super::progress::Progress;
+use crate::EvaluateError;
+use crate::harness::{Harness, stop_if_interrupted};
+use crate::progress::Progress;
 
 /// Coverage that counts as 95 %.
 const COVERAGE_RANGE: std::ops::RangeInclusive<f64> = 0.93..=0.97;

@@ -5,17 +5,16 @@ use std::process::Command;
 
 use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
-use luc_harness::steal::with_stolen_share;
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};
 use luc_workload::scratch::Scratch;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, missing};
-use super::progress::Progress;
-use super::steal;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, figure, line, missing};
+use crate::progress::Progress;
+use crate::steal::{self, with_stolen_share};
 
 /// A tmpfs on every Linux.
 const TMPFS: &str = "/dev/shm";
@@ -139,7 +138,9 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
         for &index in &order {
             let (call, maker, rates) = &mut runs[index];
-            let once = |may_repeat| bench.measure_rate((*call, *maker, repeat), may_repeat);
+            let once = |may_repeat| {
+                bench.measure_rate(CallTrial { call: *call, maker: *maker, repeat }, may_repeat)
+            };
             let rate = steal::undisturbed(harness, once)?;
             progress.step(&format!(
                 "{}, {}: {:.2} million/s",
@@ -153,11 +154,18 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&runs, no_fio.as_ref(), bench.seconds))
 }
 
+/// A call and its maker in a round.
+struct CallTrial {
+    call: Call,
+    maker: Maker,
+    repeat: usize,
+}
+
 impl Bench<'_> {
     /// Makes a run. Returns calls per second, and the share of the processors' time that was stolen meanwhile.
     fn measure_rate(
         &self,
-        (call, maker, repeat): (Call, Maker, usize),
+        CallTrial { call, maker, repeat }: CallTrial,
         may_repeat: bool,
     ) -> Result<(f64, f64), EvaluateError> {
         let mut command = self.command(call, maker)?;
@@ -165,12 +173,8 @@ impl Bench<'_> {
             with_stolen_share(|| self.harness.execute(&mut command, &[0]))?;
         let rate = rate(maker, &finished.stdout)?;
         self.harness.keep(json!({
-            "call": call.name(),
-            "by": maker.name(),
-            "repeat": repeat,
-            "command": line(&command),
-            "per_s": rate.round(),
-            "stolen_share": stolen_share,
+            "call": call.name(), "by": maker.name(), "repeat": repeat, "command": line(&command),
+            "per_s": rate.round(), "stolen_share": stolen_share,
             "disturbed": steal::is_disturbed(may_repeat, stolen_share),
         }));
         Ok((rate, stolen_share))

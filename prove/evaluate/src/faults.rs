@@ -5,13 +5,12 @@ mod defect;
 mod guest;
 
 use luc_harness::cells;
-use luc_harness::harness::{array, count};
 use luc_harness::report::{Page, Table, Target, or_dash};
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, array, count, line};
+use crate::progress::Progress;
 
 /// Minimum number of failed requests on all kernels together.
 const MIN_FAILED_REQUESTS: u64 = 1_000;
@@ -36,7 +35,7 @@ const HEADS: [&str; 7] = [
 
 /// A place for trials, and the options that say what holds the calls.
 #[derive(Debug)]
-struct Cell {
+struct FaultCell {
     name: String,
     place: CellPlace,
     words: &'static [&'static str],
@@ -51,7 +50,7 @@ enum CellPlace {
     Defect,
 }
 
-impl Cell {
+impl FaultCell {
     fn all() -> Vec<Self> {
         let guests = GUESTS.map(|version| (format!("guest, {version}"), CellPlace::Guest(version)));
         let mut cells = vec![("this kernel".to_owned(), CellPlace::Here)];
@@ -82,7 +81,7 @@ impl Cell {
 
 /// Sums over the trials of a cell.
 #[derive(Debug, Default)]
-struct Sum {
+struct FaultSum {
     trials: u64,
     failed: u64,
     differences: u64,
@@ -91,13 +90,13 @@ struct Sum {
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let mut cells = Cell::all();
+    let mut cells = FaultCell::all();
     cells.retain(|cell| harness.options.wants(&cell.name));
     let mut progress = Progress::new(harness.part, cells.len());
     let mut table = Table::new(&HEADS);
     let mut told =
         Table::of_words(&["where", "Linux", "told by fsync changed_errnos than the disk answered"]);
-    let (mut targets, mut all) = (Vec::new(), Sum::default());
+    let (mut targets, mut all) = (Vec::new(), FaultSum::default());
     for cell in &cells {
         let name = &cell.name;
         let report = match cell.report(harness)? {
@@ -183,7 +182,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Runs the whole matrix on this machine.
-fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
+fn here(harness: &Harness, cell: &FaultCell) -> Result<Value, EvaluateError> {
     let words = [&["faults", "--json"], cell.words].concat();
     let report = harness.json(&words)?;
     harness.keep(json!({ "cell": cell.name, "command": line(&harness.luc(&words)) }));
@@ -191,11 +190,11 @@ fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
 }
 
 /// Adds a row for each policy, and returns their sums.
-fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<Sum, EvaluateError> {
-    let mut sum = Sum {
+fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<FaultSum, EvaluateError> {
+    let mut sum = FaultSum {
         trials: count(report, "trials")?,
         failed: count(report, "failed_requests")?,
-        ..Sum::default()
+        ..FaultSum::default()
     };
     for row in array(&report["policies"], "policies")? {
         let policy = row["policy"].as_str();
@@ -235,7 +234,7 @@ mod tests {
 
     #[test]
     fn each_kernel_is_tried_at_each_level() {
-        let names = Cell::all().into_iter().map(|cell| cell.name);
+        let names = FaultCell::all().into_iter().map(|cell| cell.name);
         assert_eq!(
             names.collect::<Vec<_>>(),
             [

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use luc_harness::cells;
-use luc_harness::harness::{count, elements, parse};
 use luc_harness::report::{Page, Table, Target};
 use luc_vm::Mode;
 use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, count, elements, missing, parse};
 use crate::progress::Progress;
 use crate::runs::Runs;
 use crate::safety::guest::{Guests, warnings};

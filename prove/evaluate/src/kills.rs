@@ -13,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::cells;
-use luc_harness::harness::stop_if_interrupted;
 use luc_harness::report::{Page, Table, Target};
 use luc_stats::random;
 use rand::RngExt as _;
@@ -21,11 +20,11 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::Harness;
-use super::progress::Progress;
-use processes::{ROLES, Role};
-use site::{NEXT_COMMANDS, Site};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, stop_if_interrupted};
+use crate::progress::Progress;
+use processes::{KilledRole, ROLES};
+use site::{KillSite, NEXT_COMMANDS};
 
 const KILLS: u64 = 1000;
 /// Range of the time from the start to a kill, ms: while the sweep clears up, makes disks, runs or writes.
@@ -54,12 +53,11 @@ impl How {
     }
 }
 
-/// Result of one kill.
 #[derive(Debug)]
 struct KillOutcome {
     how: How,
     /// Roles of the killed processes. A role that was drawn may have no process.
-    killed: Vec<Role>,
+    killed: Vec<KilledRole>,
     /// Output of the next command, which says what it restored or could not.
     said: String,
     left: Vec<String>,
@@ -69,7 +67,7 @@ struct KillOutcome {
 }
 
 fn kill(
-    site: &mut Site,
+    site: &mut KillSite,
     number: u64,
     random: &mut ChaCha8Rng,
 ) -> Result<KillOutcome, EvaluateError> {
@@ -80,7 +78,7 @@ fn kill(
     let how = How::ALL[random.random_range(0..How::ALL.len())];
     let meant = draw_roles(random);
     let processes = site.processes();
-    let mut victims: Vec<(Role, i32)> =
+    let mut victims: Vec<(KilledRole, i32)> =
         processes.into_iter().filter(|(role, _)| meant.contains(role)).collect();
     for last in (1..victims.len()).rev() {
         victims.swap(last, random.random_range(0..=last));
@@ -103,7 +101,7 @@ fn kill(
     let said = site.next(next)?;
     let left = site.left_at_last();
     let cut = site.cut();
-    let mut killed: Vec<Role> = victims.iter().map(|&(role, _)| role).collect();
+    let mut killed: Vec<KilledRole> = victims.iter().map(|&(role, _)| role).collect();
     killed.sort_unstable();
     killed.dedup();
     let run = json!({
@@ -116,7 +114,7 @@ fn kill(
 }
 
 /// Draws a random subset that is not empty.
-fn draw_roles(random: &mut ChaCha8Rng) -> Vec<Role> {
+fn draw_roles(random: &mut ChaCha8Rng) -> Vec<KilledRole> {
     let chosen = random.random_range(1..1_u32 << ROLES.len());
     let is_chosen = |at: usize| chosen & (1 << at) != 0;
     (0..ROLES.len()).filter(|&at| is_chosen(at)).map(|at| ROLES[at]).collect()
@@ -125,13 +123,13 @@ fn draw_roles(random: &mut ChaCha8Rng) -> Vec<Role> {
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let sites = (0..harness.options.jobs.max(1))
-        .map(|number| Site::create(harness, number))
+        .map(|number| KillSite::create(harness, number))
         .collect::<Result<Vec<_>, _>>()?;
-    let has = sites.first().map(Site::about).unwrap_or_default();
+    let has = sites.first().map(KillSite::about).unwrap_or_default();
     let seed = harness.options.seed;
     let progress = Mutex::new(Progress::new(harness.part, kills as usize));
     let (next, outcomes) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
-    let work = |mut site: Site| -> Result<(), EvaluateError> {
+    let work = |mut site: KillSite| -> Result<(), EvaluateError> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= kills {
@@ -251,7 +249,7 @@ mod tests {
     #[test]
     fn all_subsets_are_drawn() {
         let mut random = random::stream(1, 0);
-        let drawn: BTreeSet<Vec<Role>> = (0..4000).map(|_| draw_roles(&mut random)).collect();
+        let drawn: BTreeSet<Vec<KilledRole>> = (0..4000).map(|_| draw_roles(&mut random)).collect();
         assert_eq!(drawn.len(), (1 << ROLES.len()) - 1);
         assert!(drawn.iter().all(|roles| !roles.is_empty()));
     }

@@ -50,7 +50,6 @@ use harness::Harness;
 use parts::Made;
 pub use parts::{PARTS, Part};
 
-/// Result of a part.
 #[derive(Debug, Clone)]
 pub struct Verdict {
     pub page: PathBuf,
@@ -99,10 +98,7 @@ fn here(
         "made_by": format!("make evaluate-{name}"),
         "options": { "repeats": options.repeats, "seconds": options.seconds, "cuts": options.cuts,
                      "only": options.only, "seed": options.seed },
-        "machine": before,
-        "finished": machine::now()?,
-        "load_at_end": machine::load(),
-        "runs": harness.runs(),
+        "machine": before, "finished": machine::now()?, "load_at_end": machine::load(), "runs": harness.runs(),
     });
     // A page of nothing must not replace one of something.
     let outcome = outcome.and_then(|page| {

@@ -9,8 +9,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
-use super::error::EvaluateError;
-use super::harness::{line, missing};
+use crate::error::EvaluateError;
+use crate::harness::{line, missing};
 
 /// Options of `luc-evaluate measured`.
 #[derive(Debug, Clone, clap::Args)]
@@ -25,10 +25,8 @@ pub struct Orders {
 
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Measured {
-    /// Time from start to end.
     pub seconds: f64,
     pub processor_s: f64,
-    /// Maximum resident memory.
     pub peak_bytes: u64,
 }
 

@@ -6,18 +6,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_harness::cells;
 use luc_harness::report::{NOTATION, Page, Table, Target, ratio, spread};
-use luc_harness::steal::with_stolen_share;
+use luc_harness::{Extent, cells};
 use luc_stats::{Interval, median, random, ratio_interval};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, DiskSpec, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, of_disk, read_json};
-use super::progress::Progress;
-use super::steal;
+use crate::disks::{Disk, DiskSpec, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::progress::Progress;
+use crate::steal::{self, with_stolen_share};
 
 /// Number of callers that create files.
 const CALLERS: &str = "16";
@@ -47,7 +46,7 @@ const fn flushing(model: &'static [&'static str]) -> DiskSpec {
 
 /// The calling program, and what brings its calls together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Setting {
+enum CallerSetting {
     StaticStock,
     DynamicLibrary,
     /// Recorded, as `luc run` does by default for root.
@@ -65,12 +64,12 @@ enum Setting {
     LoneNotified,
 }
 
-use Setting::{
+use CallerSetting::{
     CgoLibrary, DynamicLibrary, DynamicRecorded, GoNotified, GoOrdinary, GoStock, LoneNotified,
     LoneStock, StaticNotified, StaticOrdinary, StaticRecorded, StaticStock,
 };
 
-impl Setting {
+impl CallerSetting {
     const CREATING: [Self; 10] = [
         StaticStock,
         DynamicLibrary,
@@ -161,7 +160,7 @@ impl Programs {
         })
     }
 
-    fn of(&self, setting: Setting) -> Option<&PathBuf> {
+    fn of(&self, setting: CallerSetting) -> Option<&PathBuf> {
         match setting {
             DynamicLibrary | DynamicRecorded => Some(&self.dynamic),
             GoStock | GoNotified | GoOrdinary => self.go.as_ref(),
@@ -198,38 +197,52 @@ fn build_go(
     Ok(Some(program))
 }
 
+/// Setting of a run in a round, and the time for which it calls.
+struct CallerTrial {
+    setting: CallerSetting,
+    repeat: usize,
+    seconds: f64,
+}
+
 struct NotifierRun {
-    setting: Setting,
+    setting: CallerSetting,
     per_s: f64,
     /// Share of all calls that went through rounds.
     gated_share: Option<f64>,
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(10);
-    let seconds = harness.options.seconds.unwrap_or(5.0);
+    let extent = harness.options.extent(10, 5.0);
+    let Extent { repeats, seconds } = extent;
     let programs = Programs::build(harness)?;
-    let has_program = |setting: &Setting| programs.of(*setting).is_some();
-    let creating: Vec<Setting> = Setting::CREATING.into_iter().filter(has_program).collect();
+    let has_program = |setting: &CallerSetting| programs.of(*setting).is_some();
+    let creating: Vec<CallerSetting> =
+        CallerSetting::CREATING.into_iter().filter(has_program).collect();
     let mut progress =
-        Progress::new(harness.part, (creating.len() + Setting::LONE.len()) * repeats);
+        Progress::new(harness.part, (creating.len() + CallerSetting::LONE.len()) * repeats);
     let lone_disk = disk_of_1ms(harness, &programs)?;
     let mut runs = Vec::new();
     for repeat in 0..repeats {
-        for (settings, spec) in [(&creating[..], &EXT4), (&Setting::LONE[..], &lone_disk)] {
+        for (settings, spec) in [(&creating[..], &EXT4), (&CallerSetting::LONE[..], &lone_disk)] {
             let mut settings = settings.to_vec();
             settings.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
             let disk = Disk::create(harness, spec)?;
             for setting in settings {
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    measure_once(harness, &disk, &programs, (setting, repeat, seconds), may_repeat)
+                    measure_once(
+                        harness,
+                        &disk,
+                        &programs,
+                        CallerTrial { setting, repeat, seconds },
+                        may_repeat,
+                    )
                 })?;
                 progress.step(&format!("{}: {:.0}/s", setting.name(), run.per_s));
                 runs.push(run);
             }
         }
     }
-    Ok(page(harness, &runs, &programs, (repeats, seconds)))
+    Ok(page(harness, &runs, &programs, extent))
 }
 
 /// Returns the disk of [`ABOUT_1MS`] on which an fsync without luc is closest to 1 ms.
@@ -260,7 +273,7 @@ fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
     programs: &Programs,
-    (setting, repeat, seconds): (Setting, usize, f64),
+    CallerTrial { setting, repeat, seconds }: CallerTrial,
     may_repeat: bool,
 ) -> Result<(NotifierRun, f64), EvaluateError> {
     let program = programs.of(setting).ok_or_else(|| missing("the program"))?;
@@ -278,7 +291,7 @@ fn measure_once(
             command
         }
     };
-    let is_lone = Setting::LONE.contains(&setting);
+    let is_lone = CallerSetting::LONE.contains(&setting);
     let (what, callers) = if is_lone { ("append", "1") } else { ("create", CALLERS) };
     command.args([what, callers, &seconds.to_string()]).current_dir(&disk.mount);
     disk.settle()?;
@@ -292,13 +305,8 @@ fn measure_once(
         gated / calls.max(1.0)
     });
     harness.keep(json!({
-        "setting": setting.name(),
-        "repeat": repeat,
-        "command": line(&command),
-        "per_s": per_s,
-        "luc": of_run,
-        "stolen_share": stolen_share,
-        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
+        "setting": setting.name(), "repeat": repeat, "command": line(&command), "per_s": per_s, "luc": of_run,
+        "stolen_share": stolen_share, "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
     let run = NotifierRun { setting, per_s, gated_share };
     Ok((run, stolen_share))
@@ -308,13 +316,13 @@ fn page(
     harness: &Harness,
     runs: &[NotifierRun],
     programs: &Programs,
-    (repeats, seconds): (usize, f64),
+    Extent { repeats, seconds }: Extent,
 ) -> Page {
-    let rates = |setting: Setting| -> Vec<f64> {
+    let rates = |setting: CallerSetting| -> Vec<f64> {
         let of_setting = runs.iter().filter(|run| run.setting == setting);
         of_setting.map(|run| run.per_s).collect()
     };
-    let over = |setting: Setting, other: Setting| -> Option<Interval> {
+    let over = |setting: CallerSetting, other: CallerSetting| -> Option<Interval> {
         ratio_interval(&rates(setting), &rates(other), harness.options.seed).ok()
     };
     let mut table = Table::new(&[
@@ -325,7 +333,7 @@ fn page(
         "over the library, Go",
         "calls held, %",
     ]);
-    for setting in Setting::CREATING.into_iter().chain(Setting::LONE) {
+    for setting in CallerSetting::CREATING.into_iter().chain(CallerSetting::LONE) {
         let per_s = rates(setting);
         if per_s.is_empty() {
             continue;
@@ -338,7 +346,7 @@ fn page(
         let over_stock = setting.stock().and_then(|stock| over(setting, stock));
         let is_other = setting.reach().is_some()
             && setting != DynamicLibrary
-            && !Setting::LONE.contains(&setting);
+            && !CallerSetting::LONE.contains(&setting);
         let over_c = is_other.then(|| over(setting, DynamicLibrary)).flatten();
         let over_go = (setting.is_go() && is_other).then(|| over(setting, CgoLibrary)).flatten();
         table.row(cells![

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use luc_harness::cells;
-use luc_harness::harness::{elements, parse};
 use luc_harness::report::{Page, Table, Target, spread};
 use luc_stats::median;
 use serde_json::Value;
 
-use super::error::EvaluateError;
-use super::harness::{Harness, missing};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, elements, missing, parse};
 
 const SCRIPT: &str = "scripts/packages-test.sh";
 /// Number of times that the first minutes are timed.

@@ -5,15 +5,14 @@ use luc_evaluate_fleet_clocks as fleet_clocks;
 use luc_evaluate_throttle as throttle;
 use luc_harness::report::Page;
 
-use super::harness::Harness;
-use super::plans::{Planned, planned};
-use super::{
+use crate::harness::Harness;
+use crate::plans::{Planned, planned};
+use crate::{
     EvaluateError, analysis, call_cost, coverage, engine, faults, kernels, kills, notifier,
     packages, personalities, powercut, prediction, recording, safety, services, sigkill,
     sweep_kills, truth,
 };
 
-/// A part of the evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     name: &'static str,

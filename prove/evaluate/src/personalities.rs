@@ -12,15 +12,14 @@ use std::thread;
 
 use luc_filebench::reference::{Counted, STOCKS, Stock, Verdict};
 use luc_harness::cells;
-use luc_harness::harness::{parse, stop_if_interrupted};
 use luc_harness::report::{Page, Table, Target, number};
 use luc_workload::scratch::Scratch;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line, wait};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, parse, stop_if_interrupted, wait};
+use crate::progress::Progress;
 
 mod growth;
 

@@ -12,8 +12,8 @@ use luc_claims::{Claims, Data, page};
 use luc_harness::report::Page;
 use luc_sweep::{Plan, Sweep};
 
-use super::progress::Progress;
-use super::{EvaluateError, Options, machine};
+use crate::progress::Progress;
+use crate::{EvaluateError, Options, machine};
 use folder::Folder;
 
 /// A plan, and the claims about it.
@@ -37,7 +37,6 @@ macro_rules! planned {
 pub(super) use planned;
 
 impl Planned {
-    /// Path of the raw data.
     fn raw(self, options: &Options) -> PathBuf {
         options.out.join(format!("raw/{}.json", self.name))
     }

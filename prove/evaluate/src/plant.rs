@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use luc_host::interrupt;
 
-use super::error::EvaluateError;
-use super::harness::missing;
+use crate::error::EvaluateError;
+use crate::harness::missing;
 pub use worker::Plant;
 use worker::Worker;
 

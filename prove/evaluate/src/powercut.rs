@@ -4,13 +4,12 @@
 pub(super) mod notified;
 pub(super) mod rivals;
 
-use luc_harness::harness::count;
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, count, line, missing};
+use crate::progress::Progress;
 
 /// Number of cuts in each trial.
 const CUTS: u64 = 150;
@@ -53,7 +52,6 @@ impl Tally {
         .into()
     }
 
-    /// Describes the bad counts.
     pub(super) fn text(&self) -> String {
         format!(
             "{} lost, {} torn, {} not mountable, {} unclean, of {} acknowledged in {} cuts",

@@ -6,10 +6,10 @@ use luc_harness::report::{NOTATION, Page, Table, Target, number, or_dash, spread
 use luc_stats::median;
 use serde_json::Value;
 
-use super::disks::{DiskSpec, EXT4, FLUSH_6MS};
-use super::error::EvaluateError;
-use super::harness::{Harness, figure};
-use super::rounds::{self, BenchRun, BenchRuns, Job, Under, mean_ms};
+use crate::disks::{DiskSpec, EXT4, FLUSH_6MS};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, figure};
+use crate::rounds::{self, BenchRun, BenchRuns, Job, Under, mean_ms};
 
 const STOCK: &str = "stock";
 const GATE: &str = "gate";
@@ -47,7 +47,7 @@ const CELLS: [(&str, DiskSpec, &[&str]); 13] = [
     ("varmail, 16 threads", EXT4, &["varmail", "--threads", "16", "--parameters", "luc"]),
 ];
 
-struct Cell {
+struct PredictionCell {
     stock: Vec<f64>,
     gate: Vec<f64>,
     predicted: Vec<f64>,
@@ -55,7 +55,7 @@ struct Cell {
     obtained: f64,
 }
 
-impl Cell {
+impl PredictionCell {
     /// Predicted rate over the obtained one, less 1.
     fn error(&self) -> Option<f64> {
         Some(median(&self.predicted)? / median(&self.gate)? - 1.0)
@@ -112,11 +112,11 @@ fn gain(run: &BenchRun) -> Option<f64> {
     figure(&run.explained["batching"], "gain").ok()
 }
 
-fn cell(runs: &BenchRuns, name: &str) -> Option<Cell> {
+fn cell(runs: &BenchRuns, name: &str) -> Option<PredictionCell> {
     let stock = runs.figures(name, STOCK, rate);
     let gate = runs.figures(name, GATE, rate);
     let obtained = median(&gate)? / median(&stock)? - 1.0;
-    Some(Cell {
+    Some(PredictionCell {
         gain: median(&runs.figures(name, RECORDED, gain))?,
         predicted: runs.figures(name, RECORDED, predicted),
         obtained,

@@ -3,22 +3,20 @@
 
 use std::path::Path;
 
-use luc_harness::cells;
-use luc_harness::harness::{count, parse};
 use luc_harness::report::{Page, Table, Target, number, or_dash, spread, spread_as};
-use luc_harness::steal::with_stolen_share;
+use luc_harness::{Extent, cells};
 use luc_stats::median;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, EXT4};
-use super::drift::{around, over_unrecorded};
-use super::error::EvaluateError;
-use super::harness::{Harness, directory_bytes, figure, line, missing};
-use super::progress::Progress;
-use super::rival::{Rival, SCRIPT};
-use super::steal;
+use crate::disks::{Disk, EXT4};
+use crate::drift::{around, over_unrecorded};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, count, directory_bytes, figure, line, missing, parse};
+use crate::progress::Progress;
+use crate::rival::{Rival, SCRIPT};
+use crate::steal::{self, with_stolen_share};
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;
@@ -26,7 +24,7 @@ const SWITCHES_PER_S: f64 = 100_000.0;
 const WARMUP_S: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum RecordedProgram {
     Fsyncs,
     /// On all processors, or on one.
     Switches {
@@ -34,7 +32,7 @@ enum Cell {
     },
 }
 
-impl Cell {
+impl RecordedProgram {
     const ALL: [Self; 3] =
         [Self::Fsyncs, Self::Switches { one: false }, Self::Switches { one: true }];
 
@@ -83,14 +81,14 @@ impl Cell {
 
 /// Recorder that a program runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Setting {
+enum RecorderKind {
     Unrecorded,
     Events,
     Summary,
     Rival,
 }
 
-impl Setting {
+impl RecorderKind {
     const RECORDERS: [Self; 3] = [Self::Events, Self::Summary, Self::Rival];
 
     fn name(self) -> &'static str {
@@ -112,10 +110,18 @@ impl Setting {
     }
 }
 
+/// Program and recorder of a run in a round.
+#[derive(Clone, Copy)]
+struct RecordingTrial {
+    cell: RecordedProgram,
+    setting: RecorderKind,
+    repeat: usize,
+}
+
 #[derive(Debug)]
 struct ThroughputRun {
-    cell: Cell,
-    setting: Setting,
+    cell: RecordedProgram,
+    setting: RecorderKind,
     throughput: f64,
     switches_per_s: Option<f64>,
     lost: Option<u64>,
@@ -123,36 +129,39 @@ struct ThroughputRun {
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(16);
-    let seconds = harness.options.seconds.unwrap_or(3.0);
+    let extent = harness.options.extent(16, 3.0);
+    let Extent { repeats, seconds } = extent;
     let rival = Rival::find(harness);
-    let cells: Vec<Cell> =
-        Cell::ALL.into_iter().filter(|cell| harness.options.wants(cell.name())).collect();
+    let cells: Vec<RecordedProgram> = RecordedProgram::ALL
+        .into_iter()
+        .filter(|cell| harness.options.wants(cell.name()))
+        .collect();
     let mut work = Vec::new();
     for &cell in &cells {
         work.push(match cell {
-            Cell::Fsyncs => 0,
-            Cell::Switches { .. } => calibrate(harness, cell)?,
+            RecordedProgram::Fsyncs => 0,
+            RecordedProgram::Switches { .. } => calibrate(harness, cell)?,
         });
     }
-    let mut recorders = Setting::RECORDERS.to_vec();
-    recorders.retain(|&setting| setting != Setting::Rival || rival.is_ok());
+    let mut recorders = RecorderKind::RECORDERS.to_vec();
+    recorders.retain(|&setting| setting != RecorderKind::Rival || rival.is_ok());
     let disk = Disk::create(harness, &EXT4)?;
     let mut progress = Progress::new(harness.part, cells.len() * (recorders.len() + 2) * repeats);
     let mut rounds = Vec::new();
     for repeat in 0..repeats {
         let mut random = random::stream(harness.options.seed, repeat as u64);
-        let mut order: Vec<(Cell, u64)> = cells.iter().copied().zip(work.clone()).collect();
+        let mut order: Vec<(RecordedProgram, u64)> =
+            cells.iter().copied().zip(work.clone()).collect();
         order.shuffle(&mut random);
         for (cell, work) in order {
             recorders.shuffle(&mut random);
             let words = cell.words(harness, &disk.mount, work, seconds);
             let mut runs = Vec::new();
-            for setting in around(Setting::Unrecorded, &recorders) {
-                let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
-                let which = (cell, setting, repeat);
+            for setting in around(RecorderKind::Unrecorded, &recorders) {
+                let rival = rival.as_ref().ok().filter(|_| setting == RecorderKind::Rival);
+                let trial = RecordingTrial { cell, setting, repeat };
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    measure_once(harness, &disk, which, &words, rival, may_repeat)
+                    measure_once(harness, &disk, trial, &words, rival, may_repeat)
                 })?;
                 progress.step(&format!(
                     "{}, {}: {}/s",
@@ -165,11 +174,11 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             rounds.push(runs);
         }
     }
-    Ok(page(&cells, &rounds, rival.err(), (repeats, seconds)))
+    Ok(page(&cells, &rounds, rival.err(), extent))
 }
 
 /// Finds the work between two switches, once and unrecorded, so that all settings do the same.
-fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
+fn calibrate(harness: &Harness, cell: RecordedProgram) -> Result<u64, EvaluateError> {
     let mut command = std::process::Command::new(&harness.options.myself);
     command.args(["switches", "--seconds", "0.5", "--calibrate"]);
     command.args([SWITCHES_PER_S.to_string(), "--pairs".to_owned()]);
@@ -183,17 +192,18 @@ fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
 fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
-    (cell, setting, repeat): (Cell, Setting, usize),
+    trial: RecordingTrial,
     words: &[String],
     rival: Option<&Rival>,
     may_repeat: bool,
 ) -> Result<(ThroughputRun, f64), EvaluateError> {
+    let RecordingTrial { cell, setting, repeat } = trial;
     let trace = harness.path("trace");
     let mut all: Vec<String> = match setting {
-        Setting::Unrecorded | Setting::Rival => Vec::new(),
-        Setting::Events | Setting::Summary => {
+        RecorderKind::Unrecorded | RecorderKind::Rival => Vec::new(),
+        RecorderKind::Events | RecorderKind::Summary => {
             let mut under = vec![harness.luc_path().display().to_string(), "record".to_owned()];
-            if setting == Setting::Summary {
+            if setting == RecorderKind::Summary {
                 under.push("--summary".to_owned());
             }
             under.extend(["--quiet".to_owned(), "--out".to_owned()]);
@@ -210,7 +220,7 @@ fn measure_once(
     let watched = watching.map(|watching| watching.stop()).transpose()?;
     let done: Value = parse(&finished.stdout, "the throughput")?;
     let (mut lost, mut trace_bytes_per_s) = (None, None);
-    if matches!(setting, Setting::Events | Setting::Summary) {
+    if matches!(setting, RecorderKind::Events | RecorderKind::Summary) {
         let bytes = directory_bytes(&trace)?;
         let report = harness.json(&["explain", &trace.display().to_string(), "--json"])?;
         std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
@@ -229,26 +239,19 @@ fn measure_once(
         trace_bytes_per_s,
     };
     harness.keep(json!({
-        "cell": cell.name(),
-        "setting": setting.name(),
-        "repeat": repeat,
-        "command": line(&command),
-        "throughput": run.throughput,
-        "switches_per_s": run.switches_per_s,
-        "lost": lost,
-        "trace_bytes_per_s": trace_bytes_per_s,
-        "rival_counted": watched,
-        "stolen_share": stolen_share,
+        "cell": cell.name(), "setting": setting.name(), "repeat": repeat, "command": line(&command),
+        "throughput": run.throughput, "switches_per_s": run.switches_per_s, "lost": lost,
+        "trace_bytes_per_s": trace_bytes_per_s, "rival_counted": watched, "stolen_share": stolen_share,
         "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
     Ok((run, stolen_share))
 }
 
 fn page(
-    cells: &[Cell],
+    cells: &[RecordedProgram],
     rounds: &[Vec<ThroughputRun>],
     no_rival: Option<String>,
-    (repeats, seconds): (usize, f64),
+    Extent { repeats, seconds }: Extent,
 ) -> Page {
     let mut table = Table::new(&[
         "program",
@@ -263,17 +266,18 @@ fn page(
         let rounds: Vec<&Vec<ThroughputRun>> = (rounds.iter())
             .filter(|round| round.first().is_some_and(|run| run.cell == cell))
             .collect();
-        let figures = |setting: Setting, of: &dyn Fn(&ThroughputRun) -> Option<f64>| -> Vec<f64> {
-            let runs = rounds.iter().copied().flatten();
-            runs.filter(|run| run.setting == setting).filter_map(of).collect()
-        };
-        for setting in [Setting::Unrecorded].into_iter().chain(Setting::RECORDERS) {
+        let figures =
+            |setting: RecorderKind, of: &dyn Fn(&ThroughputRun) -> Option<f64>| -> Vec<f64> {
+                let runs = rounds.iter().copied().flatten();
+                runs.filter(|run| run.setting == setting).filter_map(of).collect()
+            };
+        for setting in [RecorderKind::Unrecorded].into_iter().chain(RecorderKind::RECORDERS) {
             let with = figures(setting, &|run| Some(run.throughput));
             if with.is_empty() {
                 continue;
             }
             let over: Vec<f64> = (rounds.iter())
-                .filter(|_| setting != Setting::Unrecorded)
+                .filter(|_| setting != RecorderKind::Unrecorded)
                 .filter_map(|round| {
                     let index = round.iter().position(|run| run.setting == setting)?;
                     let throughputs: Vec<f64> = round.iter().map(|run| run.throughput).collect();
@@ -315,7 +319,7 @@ fn page(
     let switches: Vec<f64> = rounds
         .iter()
         .flatten()
-        .filter(|run| run.setting == Setting::Unrecorded)
+        .filter(|run| run.setting == RecorderKind::Unrecorded)
         .filter_map(|run| run.switches_per_s)
         .collect();
     Page {

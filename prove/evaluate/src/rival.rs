@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::error::EvaluateError;
-use super::harness::Harness;
+use crate::error::EvaluateError;
+use crate::harness::Harness;
 
 /// Script that measures fsync on ext4 and the time that threads are off the processors.
 pub(super) const SCRIPT: &str = include_str!("rival.bt");

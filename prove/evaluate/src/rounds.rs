@@ -1,7 +1,5 @@
 //! BenchRuns of `luc bench` alone, with the gate and recorded, with all settings in random order within each repeat.
 
-use luc_harness::harness::elements;
-use luc_harness::steal::with_stolen_share;
 use std::fs;
 use std::path::Path;
 
@@ -9,13 +7,12 @@ use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, DiskSpec};
-use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, missing, of_disk, read_json};
-use super::progress::Progress;
-use super::steal;
+use crate::disks::{Disk, DiskSpec};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, elements, figure, line, missing, of_disk, read_json};
+use crate::progress::Progress;
+use crate::steal::{self, with_stolen_share};
 
-/// A command that is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Job {
     /// Row in the table: `16 threads`.
@@ -56,7 +53,6 @@ impl Under {
 pub(super) struct BenchRun {
     cell: String,
     setting: &'static str,
-    /// Output of `luc bench`.
     pub(super) bench: Value,
     /// Output of `luc explain` on the disk's file system; null unless recorded.
     pub(super) explained: Value,
@@ -147,18 +143,10 @@ fn run_job(
     let flushes = after.flushes - before.flushes;
     let commits = after.commits.zip(before.commits).map(|(after, before)| after - before);
     harness.keep(json!({
-        "cell": job.cell,
-        "setting": job.setting,
-        "repeat": repeat,
-        "disk": job.disk.words().join(" "),
-        "command": line(&command),
-        "stolen_share": stolen_share,
-        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
-        "flushes": flushes,
-        "commits": commits,
-        "bench": bench,
-        "gate": gate,
-        "explained": reduce(&explained),
+        "cell": job.cell, "setting": job.setting, "repeat": repeat, "disk": job.disk.words().join(" "),
+        "command": line(&command), "stolen_share": stolen_share,
+        "disturbed": steal::is_disturbed(may_repeat, stolen_share), "flushes": flushes, "commits": commits,
+        "bench": bench, "gate": gate, "explained": reduce(&explained),
     }));
     Ok(BenchRun { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
 }
@@ -195,8 +183,7 @@ fn reduce(explained: &Value) -> Value {
             "closed": syncs["closed"], "callers": syncs["callers"],
         },
         "commits": { "full": latency(&commits["full"]), "syncs_per_commit": commits["syncs_per_commit"] },
-        "fsync_model": explained["fsync_model"],
-        "batching": explained["batching"],
+        "fsync_model": explained["fsync_model"], "batching": explained["batching"],
     })
 }
 

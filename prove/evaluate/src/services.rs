@@ -10,21 +10,19 @@ pub(super) mod guest;
 mod page;
 mod runs;
 
-use luc_harness::harness::elements;
 use luc_harness::report::Page;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::Harness;
-use super::progress::Progress;
-use super::runs::Runs;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, elements};
+use crate::progress::Progress;
+use crate::runs::Runs;
 
 use catalogue::{SERVICES, Service};
 use runs::{Stage, Way};
 
-/// Results of a service's runs.
 #[derive(Debug)]
 struct ServiceOutcome {
     service: &'static Service,

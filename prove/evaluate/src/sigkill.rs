@@ -10,17 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use luc_harness::cells;
-use luc_harness::harness::{parse, stop_if_interrupted};
 use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
-use super::disks::{Disk, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, of_disk, read_json};
-use super::progress::Progress;
+use crate::disks::{Disk, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, figure, line, of_disk, parse, read_json, stop_if_interrupted};
+use crate::progress::Progress;
 
 const WORKERS: usize = 8;
 const KILLS: u64 = 100;
@@ -39,7 +38,6 @@ pub struct Orders {
     /// `caller`, the program of the workers.
     pub caller: PathBuf,
     pub directory: PathBuf,
-    /// Number of kills.
     pub kills: u64,
     /// Calls that take longer are slow.
     pub limit_ms: f64,
@@ -119,10 +117,7 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     }
     let sum = |of: fn(&(u64, u64)) -> u64| ended.iter().map(of).sum::<u64>();
     Ok(json!({
-        "kills": orders.kills,
-        "calls": sum(|&(calls, _)| calls),
-        "slow": sum(|&(_, slow)| slow),
-        "workers": ended,
+        "kills": orders.kills, "calls": sum(|&(calls, _)| calls), "slow": sum(|&(_, slow)| slow), "workers": ended,
     }))
 }
 

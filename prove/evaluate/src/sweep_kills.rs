@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use luc_harness::cells;
-use luc_harness::harness::{parse, stop_if_interrupted};
 use luc_harness::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::random;
@@ -15,9 +14,9 @@ use rand::RngExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, missing};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, missing, parse, stop_if_interrupted};
+use crate::progress::Progress;
 
 const KILLS: u64 = 10;
 /// Range of the time from a sweep's start to its kill, ms: while it clears up, makes disks, runs or writes.
@@ -59,7 +58,7 @@ name = "xfs"
 fs = "xfs"
 "#;
 
-struct Site<'a> {
+struct SweepSite<'a> {
     harness: &'a Harness,
     plan: PathBuf,
     out: PathBuf,
@@ -68,7 +67,7 @@ struct Site<'a> {
 /// Key of a point, and round of the repeat.
 type Repeat = (String, u64);
 
-impl Site<'_> {
+impl SweepSite<'_> {
     fn command(&self) -> Command {
         let mut command = self.harness.luc(&["sweep"]);
         command.arg(&self.plan).arg("--out").arg(&self.out);
@@ -167,7 +166,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let plan = harness.path("plan.toml");
     fs::write(&plan, PLAN).map_err(EvaluateError::file("write", &plan))?;
-    let site = |name: &str| Site { harness, plan: plan.clone(), out: harness.path(name) };
+    let site = |name: &str| SweepSite { harness, plan: plan.clone(), out: harness.path(name) };
     let mut progress = Progress::new(harness.part, kills as usize + 2);
     let undisturbed = site("undisturbed").run()?;
     progress.step(&format!("undisturbed: {} repeats", undisturbed.len()));

@@ -14,10 +14,9 @@ use luc_host::usage::Usage;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
-use super::error::EvaluateError;
-use super::harness::missing;
+use crate::error::EvaluateError;
+use crate::harness::missing;
 
-/// Duration of a calibrating run.
 const CALIBRATION_TIME: Duration = Duration::from_millis(300);
 /// Number of calibrating runs. Each brings the rate closer.
 const CALIBRATIONS: usize = 5;

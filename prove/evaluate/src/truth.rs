@@ -8,25 +8,23 @@ mod priority;
 use std::fs;
 
 use luc_harness::cells;
-use luc_harness::harness::elements;
 use luc_harness::report::{Page, Table, Target, or_dash};
-use luc_harness::steal::with_stolen_share;
 use serde_json::{Value, json};
 
-use super::disks::Disk;
-use super::error::EvaluateError;
-use super::groups::{self, Group};
-use super::harness::{Harness, line, missing};
-use super::plant::scene::AND;
-use super::progress::Progress;
+use crate::disks::Disk;
+use crate::error::EvaluateError;
+use crate::groups::{self, Group};
+use crate::harness::{Harness, elements, line, missing};
+use crate::plant::scene::AND;
+use crate::progress::Progress;
+use crate::steal::with_stolen_share;
 use cases::{Case, Expected};
 use judge::{Actor, Judgement, MAX_KNOWN_ERROR, judge};
 
 /// Slowdown of the disks in each repeat.
 const SLOWDOWNS: [f64; 3] = [1.0, 1.5, 2.0];
 
-/// A judgement and its subject.
-struct Row {
+struct CaseRow {
     case: &'static str,
     planted: String,
     judgement: Judgement,
@@ -58,7 +56,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let right = judgements.iter().filter(|found| found.is_right()).count();
             progress.step(&format!("{}: {right} of {} right", case.name, judgements.len()));
             let of = case.expected.iter().zip(judgements);
-            rows.extend(of.map(|(expected, judgement)| Row {
+            rows.extend(of.map(|(expected, judgement)| CaseRow {
                 case: case.name,
                 planted: describe_plant(&case, expected),
                 judgement,
@@ -128,15 +126,10 @@ fn run_case(
         .collect();
     let judgements = judgements?;
     harness.keep(json!({
-        "case": case.name,
-        "repeat": repeat,
+        "case": case.name, "repeat": repeat,
         "disks": case.disks.iter().map(ToString::to_string).collect::<Vec<String>>(),
-        "command": line(&harness.luc(&words)),
-        "actors": actors,
-        "stolen_share": stolen_share,
-        "lost": report["lost"],
-        "findings": first_findings(&report),
-        "judgements": judgements,
+        "command": line(&harness.luc(&words)), "actors": actors, "stolen_share": stolen_share, "lost": report["lost"],
+        "findings": first_findings(&report), "judgements": judgements,
     }));
     Ok(judgements)
 }
@@ -165,7 +158,7 @@ fn first_findings(report: &Value) -> Vec<Value> {
     findings.iter().take(3).map(short).collect()
 }
 
-fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
+fn page(rows: &[CaseRow], repeats: usize, seconds: f64, has_groups: bool) -> Page {
     let mut table = Table::new(&[
         "case",
         "planted",

@@ -55,7 +55,6 @@ pub struct Counts {
 }
 
 impl<'a> Disk<'a> {
-    /// Makes and mounts a disk.
     pub fn create(harness: &'a Harness, spec: &DiskSpec) -> Result<Self, EvaluateError> {
         Self::create_with(harness, spec.words())
     }

@@ -17,17 +17,10 @@ pub enum EvaluateError {
     Interrupted,
     /// A file or a program.
     #[error("cannot {what} {path}: {reason}", path = .path.display())]
-    File {
-        /// The failed operation.
-        what: &'static str,
-        path: PathBuf,
-        reason: io::Error,
-    },
-    /// A program that failed.
+    File { what: &'static str, path: PathBuf, reason: io::Error },
     #[error("`{command}` failed ({how}): {said}")]
     Command {
         command: String,
-        /// Its exit status or signal.
         how: String,
         /// The end of its standard error.
         said: String,
@@ -57,7 +50,6 @@ pub enum EvaluateError {
     /// A page that only measuring makes.
     #[error("{part} is no plan, so its page is made while it is measured: leave --again out")]
     NoPlan { part: &'static str },
-    /// A trace cannot be written.
     #[error("{0}")]
     Trace(#[source] Box<luc_events::store::StoreError>),
     /// The budget was spent before anything was measured.

@@ -33,7 +33,6 @@ pub const MAX_STOLEN_SHARE: f64 = 0.02;
 #[derive(Debug)]
 pub struct Harness {
     pub part: &'static str,
-    /// Options of the user.
     pub options: Options,
     work: PathBuf,
     runs: RefCell<Vec<Value>>,

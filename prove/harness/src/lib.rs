@@ -29,7 +29,6 @@ use serde_json::Value;
 pub use error::EvaluateError;
 pub use harness::Harness;
 
-/// Options of an evaluation.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub luc: PathBuf,
@@ -62,11 +61,27 @@ impl Options {
         self.only.as_ref().is_none_or(|only| cell.contains(only))
     }
 
+    /// Returns the number and duration of runs; the part's own where the user gave none.
+    #[must_use]
+    pub fn extent(&self, repeats: usize, seconds: f64) -> Extent {
+        Extent {
+            repeats: self.repeats.unwrap_or(repeats),
+            seconds: self.seconds.unwrap_or(seconds),
+        }
+    }
+
     /// Returns the error where no cell is wanted.
     #[must_use]
     pub fn no_cell(&self) -> EvaluateError {
         EvaluateError::NoCell(self.only.clone().unwrap_or_default())
     }
+}
+
+/// Number and duration of the runs of each setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    pub repeats: usize,
+    pub seconds: f64,
 }
 
 /// Writes raw data.

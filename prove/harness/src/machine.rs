@@ -17,14 +17,10 @@ pub fn describe(luc: &Path) -> Result<Value, EvaluateError> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Ok(json!({
-        "started": now()?,
-        "luc": String::from_utf8_lossy(&version).trim(),
-        "kernel": uname.release().to_string_lossy(),
-        "architecture": uname.machine().to_string_lossy(),
-        "cpus": available_parallelism().map(usize::from).unwrap_or(1),
-        "cpu": field(&cpuinfo, "model name"),
-        "memory": field(&meminfo, "MemTotal"),
-        "load": load(),
+        "started": now()?, "luc": String::from_utf8_lossy(&version).trim(),
+        "kernel": uname.release().to_string_lossy(), "architecture": uname.machine().to_string_lossy(),
+        "cpus": available_parallelism().map(usize::from).unwrap_or(1), "cpu": field(&cpuinfo, "model name"),
+        "memory": field(&meminfo, "MemTotal"), "load": load(),
     }))
 }
 
@@ -55,7 +51,6 @@ pub fn now() -> Result<String, EvaluateError> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Returns the three load averages.
 pub fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")

@@ -34,7 +34,6 @@ impl Page {
     }
 }
 
-/// Heads and rows.
 #[derive(Debug, Clone)]
 pub struct Table {
     heads: Vec<String>,

@@ -14,7 +14,6 @@ pub enum Namespace {
 /// An error of a program of the system.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// The program cannot be started.
     #[error("cannot run `{command}`: {reason}; iproute2 has ip and tc, and util-linux has nsenter")]
     Run {
         /// The command line and its input.
@@ -25,7 +24,6 @@ pub enum NetworkError {
     Failed {
         /// The command line and its input.
         command: String,
-        /// The exit status or signal.
         how: String,
         said: String,
     },

@@ -10,7 +10,6 @@ use luc_events::store::{SCHEMA_VERSION, StoreError, Writer};
 use luc_events::tables::{ClockSample, Connection, Message, Packet, Task, Trace, Wait};
 use luc_events::{Cause, ConnectionId, Pid, Tgid};
 
-/// Begin of all traces.
 const BEGIN_NS: u64 = 1_000_000_000_000;
 /// Time between the begins of two requests.
 const REQUEST_INTERVAL_NS: u64 = 400_000;
@@ -33,7 +32,6 @@ const CAUSES: [Cause; 4] = [Cause::Futex, Cause::Poll, Cause::Device, Cause::Sle
 pub struct PlantedFleet {
     /// Number of back ends, at least two.
     pub back_ends: u64,
-    /// Number of the client's requests.
     pub requests: u64,
     /// Number of waits on each host that belong to no request.
     pub waits: u64,
@@ -111,7 +109,6 @@ impl PlantedFleet {
         Ok(paths)
     }
 
-    /// Duration of the traces.
     fn length_ns(&self) -> u64 {
         (self.requests + 2 * THREADS) * REQUEST_INTERVAL_NS
     }

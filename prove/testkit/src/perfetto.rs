@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A field of a message.
 #[derive(Debug)]
 enum Value<'a> {
     Number(u64),
@@ -81,17 +80,13 @@ pub struct Checked {
     pub instants: Vec<Instant>,
     /// Tracks of each flow, in the order of the file.
     pub flows: HashMap<u64, Vec<u64>>,
-    /// Counters: their tracks and numbers.
     pub counters: Vec<(u64, u64)>,
     pub tracks: HashMap<u64, String>,
-    /// Machine of each track.
     pub machine_of: HashMap<u64, u64>,
-    /// Parent of each track.
     pub parents: HashMap<u64, u64>,
     pub machines: BTreeMap<u64, String>,
 }
 
-/// A moment on a track.
 #[derive(Debug, Default)]
 pub struct Instant {
     pub track: u64,
@@ -99,7 +94,6 @@ pub struct Instant {
     pub at_ns: u64,
     /// Flows that the moment is part of.
     pub flows: Vec<u64>,
-    /// Its numeric arguments.
     pub numbers: HashMap<String, u64>,
 }
 
@@ -172,7 +166,6 @@ pub fn check(bytes: &[u8]) -> Checked {
     checked
 }
 
-/// Returns an event's numeric arguments.
 fn numbers(event: &[(u64, Value<'_>)]) -> HashMap<String, u64> {
     let annotations = event.iter().filter(|field| field.0 == 4);
     let number = |(_, annotation): &(u64, Value<'_>)| {

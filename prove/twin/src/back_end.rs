@@ -27,7 +27,6 @@ use crate::wire::{Body, Frame};
 /// Stream of the random numbers for delays.
 const DELAY_STREAM: u64 = 4 << 40;
 
-/// Options of a back end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackEndOptions {
     pub process: ProcessOptions,
@@ -41,7 +40,6 @@ pub struct BackEndOptions {
     pub delay_us: u64,
     /// Number of searches to come. A plant begins and ends at a share of it.
     pub searches: u64,
-    /// Troubles planted here.
     pub plants: Vec<Spec>,
     /// The cgroup of this process, for a quota.
     pub cgroup: Option<PathBuf>,
@@ -119,7 +117,6 @@ struct BackEnd {
     seed: u64,
     partition: usize,
     delay_us: u64,
-    /// Number of searches so far.
     searches: AtomicU64,
     garden: Garden,
 }

@@ -43,11 +43,9 @@ pub enum Loop {
     },
 }
 
-/// Options of the client process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientOptions {
     pub process: ProcessOptions,
-    /// The corpus, for the queries.
     pub corpus: Corpus,
     pub front_end: SocketAddrV4,
     pub clients: u32,
@@ -58,7 +56,6 @@ pub struct ClientOptions {
     pub looped: Loop,
     /// Whether all clients use one connection.
     pub one_connection: bool,
-    /// Troubles among the clients.
     pub plants: Vec<Spec>,
 }
 

@@ -18,16 +18,12 @@ const DOCUMENT_STREAM: u64 = 1 << 40;
 const OWNER_STREAM: u64 = 2 << 40;
 const QUERY_STREAM: u64 = 3 << 40;
 
-/// Parameters of a corpus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corpus {
     /// Seed of all documents and queries.
     pub seed: u64,
-    /// Number of documents.
     pub documents: u32,
-    /// Number of different words.
     pub vocabulary: u32,
-    /// Relative size of each partition.
     pub weights: Vec<u32>,
 }
 

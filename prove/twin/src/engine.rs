@@ -27,9 +27,7 @@ pub struct Engine {
 
 #[derive(Debug)]
 struct Document {
-    /// Number in the corpus.
     number: u32,
-    /// Number of words.
     length: u32,
     text: String,
 }

@@ -11,10 +11,8 @@ use crate::log::{Log, Recorder};
 use crate::socket::Ends;
 use crate::wire::{Frame, LENGTH_BYTES, length};
 
-/// Initial size of the buffers.
 const READ_BYTES: usize = 1 << 16;
 
-/// Connects, and splits the connection.
 pub(crate) fn connect(address: SocketAddrV4, log: &Log) -> Result<(Sender, Receiver), TwinError> {
     let stream = TcpStream::connect(address)
         .map_err(TwinError::system(format!("connecting to {address}")))?;

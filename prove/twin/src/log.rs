@@ -32,7 +32,6 @@ impl Rows {
     }
 }
 
-/// All rows of a process.
 #[derive(Debug)]
 pub(crate) struct Log {
     rows_per_thread: usize,

@@ -60,7 +60,6 @@ trait Plant: Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub(crate) struct PlantSite {
     pub(crate) seed: u64,
-    /// Number of searches to come.
     pub(crate) searches: u64,
     /// Way in which the back end serves without troubles.
     pub(crate) serve: Serve,

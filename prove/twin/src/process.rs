@@ -61,7 +61,6 @@ impl ProcessOptions {
     }
 }
 
-/// A process that has begun.
 #[derive(Debug)]
 pub(crate) struct Process {
     options: ProcessOptions,

@@ -36,19 +36,16 @@ const CLIENT: u8 = 1;
 const FRONT_END: u8 = 2;
 const FIRST_BACK_END: u8 = 10;
 
-/// Options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// This program, which is every process of the run.
     pub program: PathBuf,
     /// Folder of truth. It is made, and must not have files of another run.
     pub truth: PathBuf,
-    /// Seed of all random numbers.
     pub seed: u64,
     pub back_ends: usize,
     /// Number of documents in the corpus.
     pub documents: u32,
-    /// Number of different words.
     pub vocabulary: u32,
     pub clients: u32,
     /// Number of queries of each client.

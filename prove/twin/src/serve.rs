@@ -14,7 +14,6 @@ use crate::fatal;
 use crate::log::{Log, Recorder};
 use crate::wire::Frame;
 
-/// Default number of workers.
 const DEFAULT_WORKERS: u32 = 8;
 const MAX_WORKERS: u32 = 1_024;
 
@@ -102,7 +101,6 @@ pub(crate) trait Service: fmt::Debug + Send + Sync {
 }
 
 pub(crate) trait Handler {
-    /// Answers a question.
     fn handle(&mut self, question: &Frame, recorder: &Recorder) -> Result<Frame, TwinError>;
 }
 

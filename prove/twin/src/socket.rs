@@ -17,7 +17,6 @@ const INFO_BYTES: usize = BYTES_RETRANS + 8;
 const CLOSE_WAIT: u8 = 8;
 const LAST_ACK: u8 = 9;
 
-/// Both ends of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) local: SocketAddrV4,

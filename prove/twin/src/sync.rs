@@ -18,7 +18,6 @@ impl Slot {
         self.filled.notify_one();
     }
 
-    /// Waits for the frame.
     pub(crate) fn wait(&self) -> Option<Frame> {
         let mut frame = locked(&self.frame);
         loop {

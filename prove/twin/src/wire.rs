@@ -8,7 +8,6 @@ use luc_twin_truth::{MAX_HITS, MessageKind};
 
 use crate::hit::Hit;
 
-/// Bytes of the length.
 pub(crate) const LENGTH_BYTES: usize = 4;
 /// Bytes between the length and the body.
 const HEAD_BYTES: usize = 8 + 8 + 1;
@@ -26,7 +25,6 @@ pub(crate) struct Frame {
     pub(crate) body: Body,
 }
 
-/// Contents of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Client to front end: asks for the best `hits` documents for these words.

@@ -12,7 +12,6 @@ use crate::tools;
 /// and Ubuntu's.
 const PIECES: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 
-/// A configuration of apt.
 #[derive(Debug)]
 pub(super) struct Archive {
     /// Configuration made by `scripts/setup-kernels.sh`; `None`: the machine's own.

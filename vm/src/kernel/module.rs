@@ -17,7 +17,6 @@ mount --bind "$1" "$root/source"
 mount --bind "$2" "$root/work"
 shift 2
 exec chroot "$root" /usr/bin/make -s -C /source BUILD=/work "$@""#;
-/// Compiler in that root.
 const COMPILER: &str = "x86_64-linux-gnu-gcc-14";
 
 impl Kernel {

@@ -34,7 +34,6 @@ finish() {
 }
 ";
 
-/// Folder of the module's sources.
 pub(crate) const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel/luc");
 
 /// Held while the module is built, in a folder that the tests share.

@@ -107,7 +107,7 @@ pub(crate) struct Disk {
 
 /// A cell on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum DiskCell {
     Step(u16),
     /// Contents that this program did not write.
     Foreign,
@@ -284,7 +284,7 @@ impl File {
             // What nobody promised may be anything that it ever was.
             let versions = &self.versions[oldest.unwrap_or(0)..];
             let cell = read(cell, disk);
-            let may = versions.iter().any(|one| Cell::Step(one.cell(at)) == cell);
+            let may = versions.iter().any(|one| DiskCell::Step(one.cell(at)) == cell);
             if !may {
                 let first = versions.first()?.cell(at);
                 return Some(format!("has {cell:?} in cell {at}, not Step({first}) or later"));
@@ -294,7 +294,7 @@ impl File {
     }
 }
 
-fn read(bytes: &[u8], disk: &Disk) -> Cell {
+fn read(bytes: &[u8], disk: &Disk) -> DiskCell {
     let word = |at: usize| {
         let four = bytes[4 * at..4 * at + 4].try_into();
         four.map_or(0, u32::from_ne_bytes)
@@ -303,13 +303,13 @@ fn read(bytes: &[u8], disk: &Disk) -> Cell {
     let check = stamp ^ number.wrapping_mul(2_654_435_761) ^ step.wrapping_mul(40_503);
     let is_uniform = bytes.chunks(16).all(|part| part == &bytes[..16]);
     if !is_uniform {
-        return Cell::Foreign;
+        return DiskCell::Foreign;
     }
     if bytes[..16] == [0; 16] {
-        return Cell::Step(0);
+        return DiskCell::Step(0);
     }
     if word(3) != check || (stamp, number) != (disk.stamp, disk.number) {
-        return Cell::Foreign;
+        return DiskCell::Foreign;
     }
-    Cell::Step(step as u16)
+    DiskCell::Step(step as u16)
 }

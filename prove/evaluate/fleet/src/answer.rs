@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
+use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {

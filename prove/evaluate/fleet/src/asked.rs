@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// Interval at which a process is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Maximum time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Measurements of an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) command: String,

@@ -110,7 +110,6 @@ impl Expected {
 pub(crate) struct Viewed<'r> {
     pub(crate) trouble: &'static str,
     pub(crate) seed: u64,
-    /// Name of the view.
     pub(crate) view: &'static str,
     pub(crate) judgement: &'r Judgement,
 }

@@ -6,20 +6,20 @@ mod page;
 mod recorded;
 pub(crate) mod servers;
 
+use luc_harness::drift::around;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing, parse};
+use luc_harness::progress::Progress;
 use luc_harness::report::{Page, number};
+use luc_harness::runs::Runs;
 use luc_harness::steal::with_stolen_share;
+use luc_harness::{Extent, steal};
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use loaded::Loaded;
-use luc_harness::drift::around;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line, missing, parse};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
-use luc_harness::steal;
 
 use crate::program;
 use crate::recorder::Recorder;
@@ -36,7 +36,7 @@ const CALIBRATION_S: f64 = 1.0;
 const FIRST_REQUESTS: f64 = 20_000.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum ServerCell {
     /// Redis with this number of clients.
     Redis(u32),
     /// Redis with reads of lists of [`LIST`] values: some 100,000 messages a second.
@@ -49,7 +49,7 @@ enum Cell {
     Search,
 }
 
-impl Cell {
+impl ServerCell {
     const ALL: [Self; 6] = [
         Self::Redis(50),
         Self::Redis(1),
@@ -148,7 +148,7 @@ impl Cell {
 /// A way of recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Setting {
+enum RecordingMode {
     Unrecorded,
     /// Records all processes, without the network.
     Record,
@@ -162,7 +162,7 @@ enum Setting {
     Sums,
 }
 
-impl Setting {
+impl RecordingMode {
     const RECORDERS: [Self; 5] =
         [Self::Record, Self::Fleet, Self::Tokens, Self::FleetOfServer, Self::Sums];
 
@@ -210,8 +210,8 @@ impl Setting {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Run {
-    setting: Setting,
+struct CostRun {
+    setting: RecordingMode,
     /// Command line of the recorder.
     recorder: Option<String>,
     command: String,
@@ -224,7 +224,7 @@ struct Run {
     disturbed: bool,
 }
 
-impl Run {
+impl CostRun {
     /// Processor time of client, server and recorder for a request, µs.
     fn processor_us(&self) -> f64 {
         let Loaded { client_s, server_s, recorder_s, .. } = self.loaded;
@@ -232,11 +232,19 @@ impl Run {
     }
 }
 
+/// Cell and recorder of a run, and the client's work.
+struct CostTrial {
+    cell: ServerCell,
+    setting: RecordingMode,
+    requests: f64,
+    seconds: f64,
+}
+
 /// The runs of one cell in one round, unrecorded at the beginning and the end.
 #[derive(Debug, Clone)]
 struct Round {
-    cell: Cell,
-    runs: Vec<Run>,
+    cell: ServerCell,
+    runs: Vec<CostRun>,
 }
 
 /// Makes part `fleet-cost`.
@@ -244,10 +252,10 @@ struct Round {
 /// # Errors
 /// A server, a client or the recorder that cannot be run, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(10);
-    let seconds = harness.options.seconds.unwrap_or(3.0);
-    let cells: Vec<Cell> =
-        Cell::ALL.into_iter().filter(|cell| harness.options.wants(&cell.name())).collect();
+    let extent = harness.options.extent(10, 3.0);
+    let Extent { repeats, seconds } = extent;
+    let cells: Vec<ServerCell> =
+        ServerCell::ALL.into_iter().filter(|cell| harness.options.wants(&cell.name())).collect();
     harness.keep_processors_awake()?;
     harness.let_others_pass()?;
     let servers = Servers::start(harness, cells.iter().map(|cell| cell.server()))?;
@@ -263,16 +271,15 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let mut order = work.clone();
         order.shuffle(&mut random);
         for (cell, requests) in order {
-            let mut recorders = Setting::RECORDERS;
+            let mut recorders = RecordingMode::RECORDERS;
             recorders.shuffle(&mut random);
             let key = json!({ "cell": cell.name(), "round": repeat, "seconds": seconds });
             let result = earlier.get(&key, || {
                 let mut runs = Vec::new();
-                for setting in around(Setting::Unrecorded, &recorders) {
+                for setting in around(RecordingMode::Unrecorded, &recorders) {
                     steal::undisturbed(harness, |may_repeat| {
-                        let which = (cell, setting);
-                        let run =
-                            measure(harness, &servers, which, (requests, seconds), may_repeat)?;
+                        let trial = CostTrial { cell, setting, requests, seconds };
+                        let run = measure(harness, &servers, trial, may_repeat)?;
                         let stolen_share = run.stolen_share;
                         runs.push(run);
                         Ok(((), stolen_share))
@@ -280,7 +287,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 }
                 Ok(json!(runs))
             })?;
-            let mut runs: Vec<Run> =
+            let mut runs: Vec<CostRun> =
                 serde_json::from_value(result).map_err(|_| missing("the runs of a round"))?;
             runs.retain(|run| !run.disturbed);
             let rate = runs.first().map_or(0.0, |run| run.requests_per_s);
@@ -288,14 +295,14 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             rounds.push(Round { cell, runs });
         }
     }
-    Ok(page::page(&cells, &rounds, &servers, (repeats, seconds)))
+    Ok(page::page(&cells, &rounds, &servers, extent))
 }
 
 /// Returns the number of requests that take `seconds` unrecorded.
 fn calibrate(
     harness: &Harness,
     servers: &Servers,
-    cell: Cell,
+    cell: ServerCell,
     seconds: f64,
 ) -> Result<f64, EvaluateError> {
     let mut requests = FIRST_REQUESTS;
@@ -315,10 +322,9 @@ fn calibrate(
 fn measure(
     harness: &Harness,
     servers: &Servers,
-    (cell, setting): (Cell, Setting),
-    (requests, seconds): (f64, f64),
+    CostTrial { cell, setting, requests, seconds }: CostTrial,
     may_repeat: bool,
-) -> Result<Run, EvaluateError> {
+) -> Result<CostRun, EvaluateError> {
     let trace = harness.path("trace");
     let processes = servers.processes(cell.server());
     let recorder = setting
@@ -341,7 +347,7 @@ fn measure(
     let (requests, requests_per_s) =
         cell.result(&loaded.said, requests).ok_or_else(|| missing("the rate of requests"))?;
     let rows = recorded_by.is_some().then(|| recorded::take_rows(&trace)).transpose()?;
-    Ok(Run {
+    Ok(CostRun {
         setting,
         recorder: recorded_by,
         command: line(&command),
@@ -361,27 +367,27 @@ mod tests {
     #[test]
     fn what_the_clients_say() {
         let said = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"98765.43\",\"0.25\"\n";
-        assert_eq!(Cell::Redis(50).result(said, 300.0), Some((300.0, 98_765.43)));
+        assert_eq!(ServerCell::Redis(50).result(said, 300.0), Some((300.0, 98_765.43)));
         let said = "\"test\",\"rps\"\n\"lrange list 0 -1\",\"70175.44\"\n";
-        assert_eq!(Cell::RedisLists.result(said, 9.0), Some((9.0, 70_175.44)));
+        assert_eq!(ServerCell::RedisLists.result(said, 9.0), Some((9.0, 70_175.44)));
         let said = "pgbench (15)\nnumber of transactions actually processed: 6103\n\
                     latency average = 3.9 ms\ntps = 2034.5 (without initial connection time)\n";
-        assert_eq!(Cell::Update.result(said, 1.0), Some((6103.0, 2034.5)));
+        assert_eq!(ServerCell::Update.result(said, 1.0), Some((6103.0, 2034.5)));
         let of_each = "number of transactions actually processed: 80/80\ntps = 9\n";
-        assert_eq!(Cell::Select.result(of_each, 1.0), Some((80.0, 9.0)));
+        assert_eq!(ServerCell::Select.result(of_each, 1.0), Some((80.0, 9.0)));
         let of_none = "number of transactions actually processed: 0\n";
-        assert_eq!(Cell::Select.result(of_none, 1.0), Some((0.0, 0.0)));
-        assert_eq!(Cell::Select.result("FATAL", 1.0), None);
-        assert_eq!(Cell::Redis(1).result("", 1.0), None);
+        assert_eq!(ServerCell::Select.result(of_none, 1.0), Some((0.0, 0.0)));
+        assert_eq!(ServerCell::Select.result("FATAL", 1.0), None);
+        assert_eq!(ServerCell::Redis(1).result("", 1.0), None);
         let said = r#"{"process": 7, "queries": 90, "seconds": 3.0}"#;
-        assert_eq!(Cell::Search.result(said, 1.0), Some((90.0, 30.0)));
-        assert_eq!(Cell::Search.result("luc-evaluate: ", 1.0), None);
+        assert_eq!(ServerCell::Search.result(said, 1.0), Some((90.0, 30.0)));
+        assert_eq!(ServerCell::Search.result("luc-evaluate: ", 1.0), None);
     }
 
     #[test]
     fn the_recorder_s_words() {
-        assert_eq!(Setting::Unrecorded.words("t", &[7]), None);
-        let words = |servers| Setting::FleetOfServer.words("t", servers);
+        assert_eq!(RecordingMode::Unrecorded.words("t", &[7]), None);
+        let words = |servers| RecordingMode::FleetOfServer.words("t", servers);
         let words = |servers| words(servers).expect("a recorder").join(" ");
         assert_eq!(words(&[7]), "record --fleet --pid 7 --quiet --out t");
         assert_eq!(words(&[7, 8]), "record --fleet --pid 7 --pid 8 --quiet --out t");

@@ -10,13 +10,13 @@ mod subjects;
 use std::fs;
 use std::path::Path;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
 use spans::Spans;
 use subjects::{Program, SUBJECTS, Subject};
 
@@ -33,9 +33,8 @@ const ROUNDS: usize = 3;
 /// Number of requests of each client.
 const REQUESTS: u64 = 100;
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct PoolRun {
     subject: &'static str,
     seed: u64,
     commands: Vec<String>,
@@ -83,7 +82,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// Records a subject, and judges the explanation.
-fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, EvaluateError> {
+fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<PoolRun, EvaluateError> {
     let (trace, calls) = (harness.path("trace"), harness.path("calls.json"));
     let back_end_port = free_port()?;
     let back_end = start_back_end(harness, back_end_port, seed, &calls)?;
@@ -93,7 +92,13 @@ fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, E
     answers(port)?;
     let tokens: &[&str] = if subject.has_tokens { &["--tokens"] } else { &[] };
     let recorder = Recorder::of_fleet_with(harness, &trace, tokens)?;
-    let asked = clients::ask(port, (subject.clients, REQUESTS), subject.has_tokens, seed)?;
+    let load = clients::Load {
+        clients: subject.clients,
+        requests: REQUESTS,
+        has_tokens: subject.has_tokens,
+        seed,
+    };
+    let asked = clients::ask(port, load)?;
     let mut commands = vec![recorder.stop()?, server.command.clone()];
     server.end()?;
     commands.push(back_end.command.clone());
@@ -103,7 +108,7 @@ fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, E
     let calls = read_calls(&calls)?;
     let spans = spans.map(|path| Spans::judge(&path, &asked, &calls, &answer.rows)).transpose()?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let run = Run {
+    let run = PoolRun {
         subject: subject.name,
         seed,
         commands,

@@ -6,10 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, stop_if_interrupted};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Maximum time for the recorder to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(60);

@@ -5,10 +5,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::line;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, started};
 

@@ -46,7 +46,6 @@ struct Explained {
     bytes: u64,
     /// Runs; `None` for one that failed, as where memory is short.
     runs: Vec<Option<Asked>>,
-    /// Message of the failure.
     failed: Option<String>,
 }
 

@@ -13,13 +13,13 @@ pub mod trouble;
 
 use std::fs;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
 use node::Solr;
 use service::{Load, Service, Wanted};
 use settings::{MAX_RUN_TIME, THINK};
@@ -39,9 +39,8 @@ const CLIENTS: [u64; 2] = [4, 16];
 /// Number of queries of a run, of all clients together.
 const QUERIES: u64 = 2_000;
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct QueryRun {
     clients: u64,
     seed: u64,
     commands: Vec<String>,
@@ -92,7 +91,7 @@ fn run_round(
     solr: &Solr,
     clients: u64,
     seed: u64,
-) -> Result<Run, EvaluateError> {
+) -> Result<QueryRun, EvaluateError> {
     let trace = harness.path("trace");
     let service = Service::start(harness, solr, Wanted { seed, ..Wanted::default() })?;
     let tap = service.tap(harness)?;
@@ -114,7 +113,7 @@ fn run_round(
     }
     let answer = Answer::of(harness, &[&trace])?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let run = Run {
+    let run = QueryRun {
         clients,
         seed,
         commands,

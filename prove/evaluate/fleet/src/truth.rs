@@ -15,15 +15,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_harness::disks::{Disk, DiskSpec, EXT4};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing, remove_folder};
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
 use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;
 
-use luc_harness::disks::{Disk, DiskSpec, EXT4};
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line, missing, remove_folder};
-use luc_harness::progress::Progress;
 use plants::{PLANTS, Plant};
 
 use crate::answer::Answer;
@@ -41,9 +41,8 @@ const TWIN: &str = "luc-twin";
 /// Text of the twin's error where a kernel cannot do something.
 const CANNOT_BE_DONE: &str = "cannot be done here";
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct TwinRun {
     plant: &'static str,
     seed: u64,
     /// Whether it was made in a guest, because the kernel here cannot plant the trouble.
@@ -61,7 +60,7 @@ struct Run {
 /// Judgement of an explanation.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Judged {
-    edges: edges::Counts,
+    edges: edges::EdgeCounts,
     requests: Calls,
     waits: idle::Waits,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
@@ -93,7 +92,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds))
 }
 
-/// Finds the twin's program.
 fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
     let program = harness.options.myself.with_file_name(TWIN);
     if program.is_file() {
@@ -109,7 +107,7 @@ fn run_plant(
     twin: &Path,
     plant: &Plant,
     seed: u64,
-) -> Result<Run, EvaluateError> {
+) -> Result<TwinRun, EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let disk = plant.needs_disk().then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
@@ -120,7 +118,7 @@ fn run_plant(
     command.arg(&trace).arg("--").arg(twin).arg("run").arg(&truth);
     command.args(&words);
     let finished = harness.execute(&mut command, &[0, 2])?;
-    let mut run = Run {
+    let mut run = TwinRun {
         plant: plant.name,
         seed,
         in_guest: false,
@@ -151,7 +149,7 @@ fn run_plant(
     Ok(run)
 }
 
-fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), EvaluateError> {
+fn judge(harness: &Harness, plant: &Plant, run: &mut TwinRun) -> Result<(), EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let wrong = |error: String| missing(&format!("the twin's truth ({error})"));
     let folder = Folder::read(&truth).map_err(|error| wrong(error.to_string()))?;

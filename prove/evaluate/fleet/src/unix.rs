@@ -27,7 +27,7 @@ const REQUESTS: usize = 100;
 
 /// Connections of a front end, and its way to hand requests over.
 #[derive(Debug, Clone, Copy)]
-struct Setting {
+struct SocketSetting {
     name: &'static str,
     /// Whether connections are over TCP, for comparison.
     is_tcp: bool,
@@ -35,7 +35,7 @@ struct Setting {
     workers: usize,
 }
 
-const SETTINGS: [Setting; 6] = [
+const SETTINGS: [SocketSetting; 6] = [
     setting("unix, a thread for each connection", false, 0),
     setting("TCP, a thread for each connection", true, 0),
     setting("unix, a pool of 24 threads", false, 24),
@@ -44,13 +44,12 @@ const SETTINGS: [Setting; 6] = [
     setting("TCP, a pool of 4 threads, with a queue", true, 4),
 ];
 
-const fn setting(name: &'static str, is_tcp: bool, workers: usize) -> Setting {
-    Setting { name, is_tcp, workers }
+const fn setting(name: &'static str, is_tcp: bool, workers: usize) -> SocketSetting {
+    SocketSetting { name, is_tcp, workers }
 }
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct UnixRun {
     setting: &'static str,
     seed: u64,
     commands: Vec<String>,
@@ -69,7 +68,7 @@ struct Run {
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let wanted = SETTINGS.iter().filter(|setting| harness.options.wants(setting.name));
-    let wanted: Vec<&Setting> = wanted.collect();
+    let wanted: Vec<&SocketSetting> = wanted.collect();
     if wanted.is_empty() {
         return Err(harness.options.no_cell());
     }
@@ -96,9 +95,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 fn run_setting(
     harness: &Harness,
     program: &Path,
-    setting: &Setting,
+    setting: &SocketSetting,
     seed: u64,
-) -> Result<Run, EvaluateError> {
+) -> Result<UnixRun, EvaluateError> {
     let (trace, sockets) = (harness.path("trace"), harness.path("sockets"));
     fs::create_dir_all(&sockets).map_err(EvaluateError::file("make", &sockets))?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
@@ -112,7 +111,7 @@ fn run_setting(
     let truth = Truth::read(&said)?;
     let answer = Answer::of(harness, &[trace.as_path()])?;
     let seen = Seen::new(truth.front, &answer.rows);
-    let mut run = Run {
+    let mut run = UnixRun {
         setting: setting.name,
         seed,
         commands: vec![recorded, line(&command)],

@@ -1,13 +1,12 @@
 //! Trials of failed writes in a guest with a distribution's kernel.
 
-use luc_harness::harness::parse;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::Harness;
+use crate::harness::{Harness, parse};
 use crate::safety::guest::Guests;
 
 /// Timeout of a guest. Without hardware virtualization the matrix takes some minutes, on a busy machine much longer.

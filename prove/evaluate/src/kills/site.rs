@@ -14,7 +14,7 @@ use luc_host::sysfs;
 use rustix::process::Signal;
 
 use super::leftovers::{Before, Look};
-use super::processes::{self, Role};
+use super::processes::{self, KilledRole};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
@@ -102,7 +102,7 @@ const JOURNAL_STATS: [&str; 18] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct KillSite {
     luc: PathBuf,
     folder: PathBuf,
     /// Device that the plan names.
@@ -113,7 +113,7 @@ pub(super) struct Site {
     run: Option<Child>,
 }
 
-impl Site {
+impl KillSite {
     pub(super) fn create(harness: &Harness, number: usize) -> Result<Self, EvaluateError> {
         let folder = harness.path(&format!("site-{number}"));
         let made = make(&folder).map_err(EvaluateError::file("make", &folder));
@@ -167,7 +167,6 @@ impl Site {
         Ok(())
     }
 
-    /// Description of its sweep.
     pub(super) fn about(&self) -> String {
         self.about.clone()
     }
@@ -219,7 +218,7 @@ impl Site {
         Ok(())
     }
 
-    pub(super) fn processes(&self) -> Vec<(Role, i32)> {
+    pub(super) fn processes(&self) -> Vec<(KilledRole, i32)> {
         processes::with(&self.variable())
     }
 
@@ -244,7 +243,7 @@ impl Site {
             }
         }
         // The command of a run that was killed goes on, as that of any other program would.
-        let is_command = |(role, _): &(Role, i32)| *role == Role::Command;
+        let is_command = |(role, _): &(KilledRole, i32)| *role == KilledRole::Command;
         let commands = || self.processes().into_iter().filter(is_command).map(|(_, pid)| pid);
         commands().for_each(|pid| processes::send(pid, Signal::KILL));
         processes::await_end(commands());
@@ -303,7 +302,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for KillSite {
     fn drop(&mut self) {
         self.end();
         let is_left = !self.left_at_last().is_empty();

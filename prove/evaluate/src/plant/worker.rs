@@ -10,7 +10,6 @@ use luc_stats::random;
 use rand::Rng as _;
 use rustix::fs::{Advice, IFlags, fadvise, ioctl_getflags, ioctl_setflags};
 
-/// Work that a program repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Plant {
     /// Each thread appends to a log of its own and calls fsync

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use luc_harness::harness::elements;
 use luc_harness::report::{Page, Table, Target};
 use luc_vm::Outcome;
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, elements, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
@@ -22,7 +21,6 @@ const BOOTS: [(&str, &str, u64); 4] =
     [(LUC, "6.1", 3), (LUC, "6.12", 1), (OTHER, "6.1", 1), (OTHER, "6.12", 1)];
 const LUC: &str = "luc";
 const OTHER: &str = "crc7";
-/// Timeout of a boot.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Growth of the kernel's memory that is noise: less than half a page for each cycle.
 const MAX_NOISE_KIB_PER_CYCLE: i64 = 2;

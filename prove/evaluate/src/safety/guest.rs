@@ -8,7 +8,6 @@ use luc_vm::{Kernel, Outcome, Vm};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// Folder of the modules' sources.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel");
 
 /// Texts that the kernel rightly logs at a power cut.

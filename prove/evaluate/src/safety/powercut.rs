@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use luc_harness::harness::{count, elements, parse};
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, count, elements, missing, parse};
 use crate::powercut::{HEADS, Tally};
 use crate::progress::Progress;
 use crate::runs::Runs;
@@ -28,7 +27,6 @@ const CHUNK: u64 = 12;
 /// Timeout of a boot. A cut takes some 5 s, on a busy machine much longer.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// Expected result of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Clean,
@@ -39,7 +37,7 @@ enum Expect {
 }
 
 #[derive(Debug)]
-struct Cell {
+struct CutCell {
     name: String,
     /// Parameters of `luc.ko`, which is not loaded if this is empty.
     module: String,
@@ -48,11 +46,17 @@ struct Cell {
     expect: Expect,
 }
 
-fn cell(name: &str, module: &str, words: &str, cuts: u64, expect: Expect) -> Cell {
-    Cell { name: name.to_owned(), module: module.to_owned(), words: words.to_owned(), cuts, expect }
+fn cell(name: &str, module: &str, words: &str, cuts: u64, expect: Expect) -> CutCell {
+    CutCell {
+        name: name.to_owned(),
+        module: module.to_owned(),
+        words: words.to_owned(),
+        cuts,
+        expect,
+    }
 }
 
-fn cells(harness: &Harness) -> Vec<Cell> {
+fn cells(harness: &Harness) -> Vec<CutCell> {
     let wanted = |own: u64| harness.options.cuts.map_or(own, |cuts| cuts.min(own));
     let mut cells = Vec::new();
     for policy in ["delay", "pid", "auto"] {
@@ -82,7 +86,7 @@ fn cells(harness: &Harness) -> Vec<Cell> {
 }
 
 /// Runs a chunk of a cell in one guest.
-fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, EvaluateError> {
+fn chunk(guests: &Guests, cell: &CutCell, rounds: u64, seed: u64) -> Result<Value, EvaluateError> {
     let vm = guests
         .machine(BOOT_TIMEOUT)
         .variable("MODULE", &cell.module)
@@ -101,7 +105,7 @@ fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, 
 
 /// Sums over the boots of a cell.
 #[derive(Debug, Default)]
-struct Sum {
+struct CutSum {
     tally: Tally,
     holds: u64,
     copies: u64,
@@ -110,7 +114,7 @@ struct Sum {
     warnings: usize,
 }
 
-impl Sum {
+impl CutSum {
     fn add(&mut self, result: &Value) -> Result<(), EvaluateError> {
         self.tally.add(&result["report"])?;
         self.kept_sectors += count(&result["report"], "sectors_kept")?;
@@ -139,7 +143,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut targets = Vec::new();
     let (mut all, mut warned) = (Tally::default(), 0);
     for cell in &cells {
-        let mut sum = Sum::default();
+        let mut sum = CutSum::default();
         while sum.tally.rounds < cell.cuts {
             let rounds = CHUNK.min(cell.cuts - sum.tally.rounds);
             let seed = harness.options.seed + sum.tally.rounds;

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use luc_harness::cells;
-use luc_harness::harness::{array, elements};
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, array, elements, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 

@@ -22,7 +22,6 @@ const COMMON: Script = script!("common.sh");
 /// Scripts that those of mail servers source.
 const MAIL: &[Script] = &[COMMON, script!("mail.sh")];
 
-/// A service and its clients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Service {
     pub(super) name: &'static str,

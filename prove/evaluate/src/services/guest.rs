@@ -8,7 +8,7 @@ mod inside;
 mod measure;
 mod system;
 
-use inside::{Comparison, Inside, Setting};
+use inside::{Comparison, GuestSetting, Inside};
 use luc_harness::report::Page;
 use measure::measure;
 
@@ -53,11 +53,11 @@ const UNDER_RUN: [Inside; 6] = [
 ];
 
 const WITH_MODULE: Comparison =
-    Comparison { services: &INSIDE, others: &[Setting::Kernel], more: &[] };
+    Comparison { services: &INSIDE, others: &[GuestSetting::Kernel], more: &[] };
 
 const UNDER_LUC: Comparison = Comparison {
     services: &UNDER_RUN,
-    others: &[Setting::Run, Setting::Notified],
+    others: &[GuestSetting::Run, GuestSetting::Notified],
     more: &["libelf1"],
 };
 

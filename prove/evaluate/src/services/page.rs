@@ -113,7 +113,6 @@ fn format_figure(value: Option<f64>) -> String {
 }
 
 impl Way {
-    /// Name in the tables.
     fn title(self) -> &'static str {
         match self {
             Self::Stock => "stock",
@@ -124,7 +123,6 @@ impl Way {
 }
 
 impl ServiceOutcome {
-    /// The runs of a way.
     fn of(&self, way: Way) -> impl Iterator<Item = &Value> {
         let of_way = move |run: &&(Way, Value)| run.0 == way;
         self.runs.iter().filter(of_way).map(|(_, run)| run)

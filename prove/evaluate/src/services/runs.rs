@@ -1,6 +1,5 @@
 //! One run of a service: its clients' time, the disk's counts, and the reports of `luc run`.
 
-use luc_harness::steal::with_stolen_share;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::chown;
@@ -14,6 +13,7 @@ use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
 use crate::harness::{Harness, MAX_STOLEN_SHARE, line, of_disk, read_json};
 use crate::rounds;
+use crate::steal::with_stolen_share;
 
 /// User for services that refuse to run as root: nobody.
 pub(super) const USER: &str = "nobody";
@@ -113,14 +113,10 @@ impl<'a> Stage<'a> {
         let reports = reports(&self.folder)?;
         let commits = after.commits.zip(before.commits);
         Ok(json!({
-            "seconds": phase(&self.folder),
-            "flushes": after.flushes - before.flushes,
+            "seconds": phase(&self.folder), "flushes": after.flushes - before.flushes,
             "commits": commits.map(|(after, before)| after - before),
-            "luc": (way != Way::Stock).then(|| summary(&reports, self.disk.device())),
-            "status": finished.status,
-            "said": finished.said,
-            "stolen_share": stolen_share,
-            "command": line(&command),
+            "luc": (way != Way::Stock).then(|| summary(&reports, self.disk.device())), "status": finished.status,
+            "said": finished.said, "stolen_share": stolen_share, "command": line(&command),
         }))
     }
 
@@ -223,16 +219,11 @@ pub(super) fn summary(reports: &[Value], device: &str) -> Value {
     }
     let refused = reports.iter().find_map(|report| report["refused"].as_str());
     json!({
-        "runs": reports.len(),
-        "notified": reports.iter().filter(|report| !report["notified"].is_null()).count(),
+        "runs": reports.len(), "notified": reports.iter().filter(|report| !report["notified"].is_null()).count(),
         "calls": sum(&|row| ["fsyncs", "fdatasyncs", "msyncs"].iter().map(|kind| number(&row[*kind])).sum()),
-        "gated": gated,
-        "mean_wait_us": mean("mean_wait_us"),
-        "mean_write_back_us": mean("mean_write_back_us"),
-        "decision": gate.map(|gate| &gate["decision"]),
-        "flush_decision": gate.map(|gate| &gate["flush_decision"]),
-        "unreached": unreached,
-        "refused": refused,
+        "gated": gated, "mean_wait_us": mean("mean_wait_us"), "mean_write_back_us": mean("mean_write_back_us"),
+        "decision": gate.map(|gate| &gate["decision"]), "flush_decision": gate.map(|gate| &gate["flush_decision"]),
+        "unreached": unreached, "refused": refused,
     })
 }
 

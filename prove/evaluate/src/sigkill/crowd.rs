@@ -1,6 +1,5 @@
 //! A program of many callers under `luc run`, beside the evaluation.
 
-use luc_harness::harness::{count, stop_if_interrupted};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -12,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::disks::Disk;
 use crate::error::EvaluateError;
-use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::harness::{Harness, count, line, missing, of_disk, read_json, stop_if_interrupted};
 use crate::kills::processes::{await_end, is_alive, send};
 
 /// Maximum wait for any event, before the evaluation is given up.
@@ -28,7 +27,6 @@ pub(super) const HANG_MS: u64 = 1000;
 /// Duration of a crowd that nobody ends, ms.
 pub(super) const ENDLESS_MS: u64 = 600_000;
 
-/// Counts of a crowd.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) calls: u64,
@@ -97,7 +95,6 @@ impl<'a> Crowd<'a> {
         Ok(Self { disk, luc, command, over, counted, report, seen: Vec::new() })
     }
 
-    /// Process id of `luc run`.
     pub(super) fn supervisor(&self) -> i32 {
         self.luc.id().cast_signed()
     }

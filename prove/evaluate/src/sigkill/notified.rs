@@ -71,7 +71,6 @@ struct Tally {
     left: usize,
 }
 
-/// Parameters of all crowds.
 struct CrowdPlace<'a> {
     harness: &'a Harness,
     disk: &'a Disk<'a>,

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::Path;
 
-use luc_harness::harness::elements;
 use luc_harness::report::number;
 use serde::Serialize;
 use serde_json::Value;
@@ -11,11 +10,11 @@ use serde_json::Value;
 use super::super::error::EvaluateError;
 use super::super::harness::missing;
 use super::cases::{Case, Expected, Figure, Named};
+use crate::harness::elements;
 
 /// Maximum relative error of a figure that the disk determines.
 pub(super) const MAX_KNOWN_ERROR: f64 = 0.15;
 
-/// A program that ran.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Actor {
     pub(super) name: &'static str,
@@ -139,7 +138,6 @@ fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bo
     }
 }
 
-/// Describes a party.
 fn describe_party(party: &Value, actors: &[Actor]) -> String {
     match (party, actor(party, actors)) {
         (Value::Null, _) => "-".to_owned(),

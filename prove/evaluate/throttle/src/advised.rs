@@ -1,7 +1,11 @@
 //! Part `throttle-advise`: predictions of `luc throttle advise` for mixes, beside the results of `luc throttle`.
 
+use luc_harness::error::EvaluateError;
 use luc_harness::guests;
+use luc_harness::harness::{Harness, array, missing, parse};
+use luc_harness::progress::Progress;
 use luc_harness::report::{Page, Table, Target, change, number as shown};
+use luc_harness::runs::Runs;
 use luc_stats::median;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
@@ -10,10 +14,6 @@ use super::guest::{boot, cells, script};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
 use super::{KERNEL, figures};
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, array, missing, parse};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
 
 /// Time for measuring the guest's disk.
 const LEARN_TIME: &str = "13s";

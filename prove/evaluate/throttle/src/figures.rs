@@ -1,6 +1,8 @@
 //! From the times of tasks to a page: the best rival, and the distance of ours from it.
 
 use luc_harness::cells;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{elements, missing};
 use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::{TaskTimes, Together, together, worst_against};
 use serde_json::Value;
@@ -8,8 +10,6 @@ use serde_json::Value;
 use super::mixes::{Mix, Model};
 use super::rows::{self, Rows, spread};
 use super::settings::Setting;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{elements, missing};
 
 /// Policy that targets are about, the default of `luc throttle`.
 const OURS: &str = "luc throttle, auto";
@@ -27,7 +27,6 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// One run of a mix.
 #[derive(Debug, Clone)]
 struct MixRun {
     tasks: Vec<TaskTimes>,
@@ -54,7 +53,6 @@ impl MixRun {
 /// All runs of a mix under one setting.
 type Row = rows::Row<MixRun>;
 
-/// All runs of a mix.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     mix: Mix,
@@ -245,7 +243,6 @@ impl Group {
         (sentence, table)
     }
 
-    /// Targets of this mix.
     fn targets(&self) -> Vec<Target> {
         let name = &self.mix.name;
         let best = self.best_by_throughput().map_or("-", |row| row.name.as_str());

@@ -3,16 +3,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, missing};
 use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde_json::{Value, json};
 
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
-use luc_harness::error::EvaluateError;
-use luc_harness::guests::{self, succeed};
-use luc_harness::harness::{Harness, missing};
 
-/// Script that runs the cells.
 pub(super) const CELLS: &str = include_str!("cell.sh");
 /// Size of the disk. Only written parts of it take memory.
 const DISK_BYTES: u64 = 2 << 30;
@@ -147,8 +146,7 @@ fn read(
         cells.push(json!({ "setting": setting.name, "tasks": of, "throttle": report }));
     }
     Ok(json!({
-        "release": release, "tasks": mix.about(), "alone_s": alone, "cells": cells,
-        "wall_s": outcome.wall.as_secs(),
+        "release": release, "tasks": mix.about(), "alone_s": alone, "cells": cells, "wall_s": outcome.wall.as_secs(),
     }))
 }
 

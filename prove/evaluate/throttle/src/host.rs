@@ -4,7 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_harness::disks::Disk;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
+use luc_harness::steal;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -13,11 +18,6 @@ use super::figures::{self, Group};
 use super::guest::{CELLS, cells, times};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, ours, plain, schedulers};
-use luc_harness::disks::Disk;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
-use luc_harness::steal;
 
 /// Size of the disk, over which its arm makes its whole stroke.
 const DISK_BYTES: u64 = 3 << 30;
@@ -47,7 +47,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, mixes.iter().map(cells_of).sum());
     let mut groups = Vec::new();
     for mix in &mixes {
-        let site = Site::open(harness, mix)?;
+        let site = HostSite::open(harness, mix)?;
         let mut group = Group::new(mix);
         for repeat in 0..repeats {
             let result = site.repeat(mix, &settings, repeat, &mut progress)?;
@@ -64,7 +64,7 @@ const ABOUT: &str = "As in [throttle](throttle.md), but in real time on the runn
     task alone as well, are in random order. Medians with 95 % intervals, of fewer than 6 repeats with their range.";
 
 /// A disk with files, and the scheduler that its queue had before.
-struct Site<'a> {
+struct HostSite<'a> {
     harness: &'a Harness,
     disk: Disk<'a>,
     scheduler: PathBuf,
@@ -72,7 +72,7 @@ struct Site<'a> {
     head: String,
 }
 
-impl<'a> Site<'a> {
+impl<'a> HostSite<'a> {
     fn open(harness: &'a Harness, mix: &Mix) -> Result<Self, EvaluateError> {
         let write = |path: &Path, text: &str| {
             fs::write(path, text).map_err(EvaluateError::file("write", path))
@@ -170,7 +170,7 @@ impl<'a> Site<'a> {
     }
 }
 
-impl Drop for Site<'_> {
+impl Drop for HostSite<'_> {
     fn drop(&mut self) {
         if let Err(error) = fs::write(&self.scheduler, &self.before) {
             let device = self.disk.device();
@@ -186,7 +186,6 @@ fn chosen(file: &Path) -> String {
     name.map_or("none", |(name, _)| name).to_owned()
 }
 
-/// Mount points of cgroups.
 struct Mounts {
     cgroups: PathBuf,
     /// Mount point of the blkio controller of version 1, if there is one.

@@ -17,15 +17,15 @@ mod rows;
 pub mod safety;
 mod settings;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, array};
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
+use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
 use figures::Group;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, array};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
 use mixes::{Mix, Model};
 use settings::{Setting, main_ours, main_rivals, ours, rivals};
 

@@ -93,12 +93,10 @@ impl Model {
     }
 }
 
-/// Tasks that run together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mix {
     pub(super) name: String,
     pub(super) model: Model,
-    /// Kind of each task.
     pub(super) kinds: Vec<Kind>,
     /// Size of each task's file, MiB.
     pub(super) file_mib: Vec<u64>,

@@ -10,16 +10,16 @@ mod programs;
 mod results;
 mod services;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
+use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::json;
 
 use super::KERNEL;
 use guest::{Compiled, Under};
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::Harness;
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
 use pages::{AUTO, PRINTED, WISE};
 use points::Curves;
 use programs::Program;

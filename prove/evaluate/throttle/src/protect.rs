@@ -9,26 +9,25 @@ mod settings;
 
 use std::fmt::Write as _;
 
+use luc_harness::error::EvaluateError;
 use luc_harness::guests;
+use luc_harness::harness::{Harness, missing, parse};
+use luc_harness::progress::Progress;
 use luc_harness::report::Page;
+use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
 use super::KERNEL;
 use super::guest::{boot, script};
-use figures::Group;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing, parse};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
+use figures::ScenarioGroup;
 use scenario::Scenario;
-use settings::Setting;
+use settings::ClientSetting;
 
 /// Script that runs a client beside batch.
 const BESIDE: &str = include_str!("protect.sh");
 /// Number of places of the files that are tried.
 const DEFAULT_SEEDS: usize = 3;
-/// Duration of the client's work.
 const CLIENT_SECONDS: f64 = 20.0;
 
 /// Makes the part.
@@ -39,14 +38,14 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
-    let wanted = |scenario: Scenario, settings: Vec<Setting>| -> Vec<Setting> {
-        let is_wanted = |setting: &Setting| {
+    let wanted = |scenario: Scenario, settings: Vec<ClientSetting>| -> Vec<ClientSetting> {
+        let is_wanted = |setting: &ClientSetting| {
             let cell = format!("{}, {}", scenario.name(), setting.name);
             harness.options.wants(&cell)
         };
         settings.into_iter().filter(is_wanted).collect()
     };
-    let guests: Vec<(Scenario, Vec<Setting>)> = [Scenario::Reads, Scenario::Fsyncs]
+    let guests: Vec<(Scenario, Vec<ClientSetting>)> = [Scenario::Reads, Scenario::Fsyncs]
         .into_iter()
         // One guest for the rivals and one for ours, so that a change of ours repeats only that.
         .flat_map(|scenario| {
@@ -60,7 +59,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, guests.len() * seeds);
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<ScenarioGroup> = Vec::new();
     // Seed by seed: an evaluation that is ended early has all settings.
     for seed in harness.options.seed..harness.options.seed + seeds as u64 {
         for (scenario, settings) in &guests {
@@ -70,7 +69,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let result = runs.get(&key, make)?;
             let known = groups.iter().position(|group| group.is_of(*scenario));
             let place = known.unwrap_or_else(|| {
-                groups.push(Group::new(*scenario));
+                groups.push(ScenarioGroup::new(*scenario));
                 groups.len() - 1
             });
             groups[place].add(settings, &result)?;
@@ -85,7 +84,7 @@ fn in_guest(
     harness: &Harness,
     kernel: &Kernel,
     scenario: Scenario,
-    settings: &[Setting],
+    settings: &[ClientSetting],
     seed: u64,
 ) -> Result<Value, EvaluateError> {
     let seconds = harness.options.seconds.unwrap_or(CLIENT_SECONDS);
@@ -121,8 +120,7 @@ fn in_guest(
         cells.push(of);
     }
     Ok(json!({
-        "release": kernel.release(), "alone": cell("alone")?, "cells": cells,
-        "wall_s": outcome.wall.as_secs(),
+        "release": kernel.release(), "alone": cell("alone")?, "cells": cells, "wall_s": outcome.wall.as_secs(),
     }))
 }
 

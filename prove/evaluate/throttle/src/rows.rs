@@ -12,7 +12,6 @@ pub(super) struct Row<R> {
 }
 
 impl<R> Row<R> {
-    /// A figure of each run.
     pub(super) fn figures(&self, of: impl Fn(&R) -> f64) -> Vec<f64> {
         self.runs.iter().map(of).collect()
     }

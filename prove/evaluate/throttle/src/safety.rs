@@ -13,19 +13,18 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_harness::cells;
+use luc_harness::disks::{Disk, EXT4};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, array, missing, stop_if_interrupted};
+use luc_harness::progress::Progress;
 use luc_harness::report::{Page, Table, Target, number, spread};
+use luc_harness::{cells, groups};
 use luc_host::run_dir;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::process::Signal;
 use serde_json::json;
 
-use luc_harness::disks::{Disk, EXT4};
-use luc_harness::error::EvaluateError;
-use luc_harness::groups;
-use luc_harness::harness::{Harness, array, missing, stop_if_interrupted};
-use luc_harness::progress::Progress;
 use services::{Daemon, FREEZE_TIMEOUT, Service, kill};
 
 const KILLS: u64 = 1000;
@@ -79,7 +78,6 @@ fn config(harness: &Harness, disk: &Disk<'_>) -> Result<PathBuf, EvaluateError> 
     Ok(path)
 }
 
-/// Result of one kill.
 struct Kill {
     /// Whether the guardian was killed first, and the daemon a moment later.
     guardian_first: bool,

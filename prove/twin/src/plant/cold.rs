@@ -15,7 +15,6 @@ use crate::sync::locked;
 
 const FILE_BYTES: u64 = 32 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
-/// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 const TMPFS: i64 = 0x0102_1994;
 

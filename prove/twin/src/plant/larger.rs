@@ -9,7 +9,6 @@ use super::{Plant, random};
 use crate::error::TwinError;
 use crate::spec::Spec;
 
-/// Range of the partition's weight.
 const WEIGHTS: [u32; 2] = [5, 9];
 
 #[derive(Debug)]

@@ -8,7 +8,6 @@ use crate::error::TwinError;
 use crate::serve::{Answerer, Serve};
 use crate::spec::Spec;
 
-/// Default number of workers.
 const DEFAULT_WORKERS: u32 = 1;
 
 #[derive(Debug)]

@@ -10,7 +10,6 @@ use super::span::Span;
 use super::switched::Switched;
 use crate::error::TwinError;
 
-/// Range of the rate, kbit/s.
 const RATE_KBIT_PER_S: [u64; 2] = [200, 600];
 
 pub(super) fn draw(

@@ -20,7 +20,6 @@ const CONTROLLER: &str = "cpu";
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_TRIES: u32 = 200;
 
-/// A cgroup of this run.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,

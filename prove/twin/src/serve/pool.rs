@@ -20,7 +20,6 @@ struct Job {
     to: ReplyTo,
 }
 
-/// Destination of an answer.
 enum ReplyTo {
     /// The connection's thread, which sends the answer.
     Thread(Arc<Slot>),

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::row::{Header, Row, VERSION};
 
-/// Maximum length of a line.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
 /// A truth file that cannot be read.
@@ -19,7 +18,6 @@ pub enum TruthError {
     Line { path: PathBuf, line: usize, why: String },
 }
 
-/// All rows of one process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
     pub header: Header,

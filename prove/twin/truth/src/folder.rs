@@ -33,7 +33,6 @@ impl Folder {
         Ok(Self { processes })
     }
 
-    /// The processes of a role.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Truth> {
         self.processes.iter().filter(move |process| process.header.role == role)
     }

@@ -8,7 +8,6 @@ use crate::kind::Kind;
 
 /// Maximum number of documents that a query may ask for.
 pub const MAX_HITS: usize = 16;
-/// Version of the file format.
 pub const VERSION: u32 = 1;
 
 /// Role of a process in the service.
@@ -34,14 +33,12 @@ pub struct Header {
     pub process: u32,
     /// Inode of its network namespace.
     pub namespace: u64,
-    /// Seed of all random numbers.
     pub seed: u64,
     pub options: Vec<String>,
     /// Number of rows that found no room in memory. The truth is complete only if it is 0.
     pub dropped_rows: u64,
 }
 
-/// Any line after the first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "row", rename_all = "snake_case")]
 pub enum Row {
@@ -69,16 +66,13 @@ pub struct Message {
     pub parent: u64,
     pub kind: MessageKind,
     pub direction: Direction,
-    /// The socket's own address.
     pub local: SocketAddrV4,
     pub remote: SocketAddrV4,
     /// Offset of its first byte in the stream of this direction.
     pub first_byte: u64,
-    /// Length in bytes.
     pub bytes: u32,
 }
 
-/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
@@ -119,7 +113,6 @@ pub struct Work {
     pub to_ns: u64,
 }
 
-/// Kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkKind {
@@ -144,7 +137,6 @@ pub struct Answer {
     /// The documents, best first; only the first `hits` are valid.
     pub documents: [u32; MAX_HITS],
     pub hits: u8,
-    /// Bytes of all snippets.
     pub snippet_bytes: u32,
     /// Time at which the client meant to ask, ns. Without fixed arrival times, the time at which it asked.
     pub due_ns: u64,
@@ -155,13 +147,11 @@ pub struct Answer {
 /// as a byte).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
-    /// The socket's own address.
     pub local: SocketAddrV4,
     pub remote: SocketAddrV4,
     /// Bytes sent, each counted once.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Bytes sent again.
     pub retransmitted_bytes: u64,
 }
 

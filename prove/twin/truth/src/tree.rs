@@ -22,7 +22,6 @@ pub struct Question {
     pub gathered_ns: u64,
 }
 
-/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     pub query: Question,

@@ -18,7 +18,7 @@ use luc_vm::Kernel;
 use serde_json::json;
 
 use machines::Tools;
-use run::Run;
+use run::GuestsRun;
 use scenario::{SCENARIOS, Scenario};
 
 /// Number of runs of each scenario.
@@ -72,8 +72,8 @@ fn run_scenario(
     scenario: &Scenario,
     seed: u64,
     seconds: f64,
-) -> Result<Run, EvaluateError> {
-    let mut run = Run {
+) -> Result<GuestsRun, EvaluateError> {
+    let mut run = GuestsRun {
         scenario: scenario.name,
         seed,
         unable: None,

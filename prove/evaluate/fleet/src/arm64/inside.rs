@@ -46,11 +46,9 @@ luc powercut --rounds 10 --policy auto --json >"$OUT/cuts.library"
 luc powercut --rounds 10 --policy auto --reach notify --json >"$OUT/cuts.notified"
 "#;
 
-/// Results of a guest.
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
+pub(super) struct ArmRun {
     pub(super) kernel: String,
-    /// Duration in s.
     pub(super) seconds: f64,
     /// Functions of threads and holders of locks.
     pub(super) known: Known,
@@ -62,7 +60,6 @@ pub(super) struct Run {
     pub(super) cuts: [Cuts; 2],
     /// Complaints of the kernel, without those of power cuts.
     pub(super) complaints: Vec<String>,
-    /// Counters that take turns.
     pub(super) counted: Vec<Counted>,
 }
 
@@ -78,7 +75,7 @@ pub(super) fn once(
     harness: &Harness,
     tools: &Tools,
     kernel: &Kernel,
-) -> Result<Run, EvaluateError> {
+) -> Result<ArmRun, EvaluateError> {
     let outcome = succeeded(kernel, tools.vm(kernel).script(SCRIPT).run()?)?;
     let folder = harness.path("guest");
     unpack(&outcome, &folder)?;
@@ -91,7 +88,7 @@ pub(super) fn once(
     // A file system says so when its disk's power is cut.
     let all = outcome.complaints().into_iter();
     let complaints = all.filter(|line| !CUT_MESSAGES.iter().any(|cut| line.contains(cut)));
-    let run = Run {
+    let run = ArmRun {
         kernel: kernel.release().to_owned(),
         seconds: outcome.wall.as_secs_f64(),
         known: Known::of(&old, &new, &folder.join("names"))?,

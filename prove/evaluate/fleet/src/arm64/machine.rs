@@ -20,12 +20,10 @@ const LIBRARY: &str = "libluc_gate_preload.so";
 const TALK: &str = include_str!("../../../../../crates/luc/tests/programs/talk.c");
 /// Program that counts its own work.
 const PHASES: &str = include_str!("../../subjects/phases.c");
-/// Timeout of a guest.
 const RUN_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Memory of a guest, which has two processors.
 const MEMORY_MIB: u32 = 2048;
 
-/// The programs for the guests.
 #[derive(Debug)]
 pub(super) struct Tools {
     luc: PathBuf,

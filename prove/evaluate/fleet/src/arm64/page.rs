@@ -4,14 +4,14 @@ use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number};
 
 use super::counted::{Counted, SEEDS, WORK_MS};
-use super::inside::{Cuts, Run};
+use super::inside::{ArmRun, Cuts};
 use crate::counters::page::{covers, is_accurate, percent, quantile_of};
-use crate::known::names::Counts;
+use crate::known::names::NameCounts;
 
 /// Finding of `luc explain` on callers that wait for each other's commits.
 const FINDING: &str = "synchronization_bound";
 
-pub(super) fn page(runs: &[Run]) -> Page {
+pub(super) fn page(runs: &[ArmRun]) -> Page {
     Page {
         title: "64-bit Arm".to_owned(),
         about: format!(
@@ -37,7 +37,7 @@ pub(super) fn page(runs: &[Run]) -> Page {
 }
 
 /// Returns the counts of each kind of knowledge.
-fn kinds(run: &Run) -> [(&'static str, &Counts); 3] {
+fn kinds(run: &ArmRun) -> [(&'static str, &NameCounts); 3] {
     [
         ("functions of threads older than the trace", &run.known.old),
         ("functions of threads that begin in it", &run.known.new),
@@ -45,7 +45,7 @@ fn kinds(run: &Run) -> [(&'static str, &Counts); 3] {
     ]
 }
 
-fn targets(run: &Run) -> Vec<Target> {
+fn targets(run: &ArmRun) -> Vec<Target> {
     let kernel = &run.kernel;
     let mut targets: Vec<Target> = kinds(run)
         .into_iter()
@@ -93,11 +93,11 @@ fn targets(run: &Run) -> Vec<Target> {
     targets
 }
 
-fn tabulate_names(runs: &[Run]) -> Table {
+fn tabulate_names(runs: &[ArmRun]) -> Table {
     let mut table = Table::new(&["kernel", "what", "all", "right", "wrong", "not known"]);
     for run in runs {
         for (what, counts) in kinds(run) {
-            let Counts { all, right, wrong } = *counts;
+            let NameCounts { all, right, wrong } = *counts;
             let figures = [all, right, wrong, all - right - wrong];
             let mut row = vec![run.kernel.clone(), what.to_owned()];
             row.extend(figures.map(|count| count.to_string()));
@@ -107,7 +107,7 @@ fn tabulate_names(runs: &[Run]) -> Table {
     table
 }
 
-fn tabulate_cuts(runs: &[Run]) -> Table {
+fn tabulate_cuts(runs: &[ArmRun]) -> Table {
     let mut table = Table::new(&["kernel", "by", "cuts", "acknowledged", "lost", "torn"]);
     for run in runs {
         for (by, cuts) in ["library", "notifications"].iter().zip(&run.cuts) {
@@ -120,7 +120,7 @@ fn tabulate_cuts(runs: &[Run]) -> Table {
 }
 
 /// Makes the table by event, over all seeds.
-fn tabulate_counters(runs: &[Run]) -> Table {
+fn tabulate_counters(runs: &[ArmRun]) -> Table {
     let mut table = Table::new(&[
         "kernel",
         "event",

@@ -5,12 +5,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{line, missing};
 use luc_host::processors::spent_by_s;
 use luc_host::usage::Usage;
 use serde::{Deserialize, Serialize};
-
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{line, missing};
 
 /// Time for a server to end its processes for a client: only ended processes are counted.
 const SETTLE_TIME: Duration = Duration::from_millis(200);
@@ -23,21 +22,18 @@ pub struct Orders {
     pub recorder: Option<u32>,
     /// Time to wait before.
     pub warmup: Duration,
-    /// The client and its arguments.
     pub command: Vec<OsString>,
 }
 
 /// Measurements from the client's start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
-    /// Duration.
     pub seconds: f64,
     /// Processor time of the client.
     pub client_s: f64,
     pub server_s: f64,
     /// Processor time of the recorder; 0 without one.
     pub recorder_s: f64,
-    /// Output of the client.
     pub said: String,
 }
 

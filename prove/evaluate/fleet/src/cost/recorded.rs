@@ -5,10 +5,9 @@ use std::path::Path;
 
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{BriefWait, Connection, ExchangeSum, Lost, Message, Packet, Wait};
-use serde::{Deserialize, Serialize};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::directory_bytes;
+use serde::{Deserialize, Serialize};
 
 /// Numbers of rows in a trace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -7,10 +7,9 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, USER, answers, bound, free_port, started};
 use crate::solr::node::Solr;

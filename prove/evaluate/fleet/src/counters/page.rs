@@ -4,8 +4,8 @@ use luc_harness::cells;
 use luc_harness::report::{Table, Target};
 use luc_stats::quantile;
 
-use super::scaled::{Row, Run};
-use super::stacks::{Kind, Stacked};
+use super::scaled::{ScaledRun, ScaledScenario};
+use super::stacks::{StackKind, Stacked};
 
 /// Maximum error of an event's total at the 95th percentile.
 const MAX_ERROR: f64 = 0.03;
@@ -16,12 +16,12 @@ const MIN_COVERED_SHARE: f64 = 0.95;
 const CONFIDENCE_QUANTILE: f64 = 1.645;
 
 /// A scenario with the runs of all seeds.
-pub(super) struct Measured {
-    pub(super) row: Row,
-    pub(super) runs: Vec<Run>,
+pub(super) struct MeasuredCounters {
+    pub(super) row: ScaledScenario,
+    pub(super) runs: Vec<ScaledRun>,
 }
 
-impl Measured {
+impl MeasuredCounters {
     fn error(&self, share: f64) -> f64 {
         quantile_of(self.runs.iter().flat_map(|run| &run.errors), share)
     }
@@ -51,8 +51,8 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// Makes all tables that have a row.
 pub(super) fn tables(
-    measured: &[Measured],
-    stacked: &[(Kind, Vec<Stacked>)],
+    measured: &[MeasuredCounters],
+    stacked: &[(StackKind, Vec<Stacked>)],
 ) -> Vec<(String, Table)> {
     let tables = vec![
         (
@@ -69,7 +69,7 @@ pub(super) fn tables(
     tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
-fn tabulate_totals(measured: &[Measured]) -> Table {
+fn tabulate_totals(measured: &[MeasuredCounters]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "error p50 / p95 / max",
@@ -97,7 +97,7 @@ fn tabulate_totals(measured: &[Measured]) -> Table {
     table
 }
 
-fn tabulate_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
+fn tabulate_stacks(stacked: &[(StackKind, Vec<Stacked>)]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "stacks",
@@ -144,7 +144,10 @@ fn covered(stacks: &[Stacked]) -> f64 {
 }
 
 /// Makes the targets of all scenarios that were run.
-pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -> Vec<Target> {
+pub(super) fn targets(
+    measured: &[MeasuredCounters],
+    stacked: &[(StackKind, Vec<Stacked>)],
+) -> Vec<Target> {
     let mut targets = Vec::new();
     for one in measured.iter().filter(|one| one.row.is_claimed) {
         let name = one.row.name;
@@ -153,7 +156,7 @@ pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -
     }
     for (kind, stacks) in stacked {
         let name = kind.name();
-        if *kind == Kind::Planted {
+        if *kind == StackKind::Planted {
             let misses = stacks.iter().filter(|one| one.misses).count();
             targets.push(Target::new(
                 format!("{name}: each stack says that something is missing"),

@@ -18,7 +18,7 @@ const RATE_SIGMA: f64 = 0.7;
 const STEPS_OF_1: f64 = 1e5;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct ScaledScenario {
     pub(super) name: &'static str,
     pub(super) phases: Phases,
     pub(super) noise: Noise,
@@ -33,7 +33,7 @@ pub(super) struct Row {
 
 /// Figures of the events of one seed.
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
+pub(super) struct ScaledRun {
     /// Relative errors, in ascending order.
     pub(super) errors: Vec<f64>,
     /// Relative errors of values that are scaled at once.
@@ -46,11 +46,11 @@ pub(super) struct Run {
     pub(super) covered: usize,
 }
 
-pub(super) fn run(row: Row, seed: u64) -> Run {
+pub(super) fn run(row: ScaledScenario, seed: u64) -> ScaledRun {
     let load = load(row, seed);
     let pmu = Pmu { order: row.order, ..Pmu::new(COUNTERS, &load, row.group) };
     let recording = pmu.record(&load, row.steps_per_reading, &mut random::stream(seed, 2));
-    let mut run = Run {
+    let mut run = ScaledRun {
         errors: Vec::new(),
         errors_at_once: Vec::new(),
         half_widths: Vec::new(),
@@ -82,7 +82,7 @@ pub(super) fn run(row: Row, seed: u64) -> Run {
     run
 }
 
-fn load(row: Row, seed: u64) -> Load {
+fn load(row: ScaledScenario, seed: u64) -> Load {
     let mut random = random::stream(seed, 0);
     let means: Vec<f64> = (0..EVENTS).map(|_| 10_f64.powf(random.random_range(3.0..6.5))).collect();
     let mut kinds = vec![vec![0.0; EVENTS]; KINDS];

@@ -71,7 +71,7 @@ const ZEN_4_EVENTS: [&str; 10] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StackKind {
     Nine,
     /// Nine sources, with counters for most of the time.
     Most,
@@ -81,7 +81,7 @@ pub(super) enum Kind {
     Planted,
 }
 
-impl Kind {
+impl StackKind {
     pub(super) const ALL: [Self; 4] = [Self::Nine, Self::Most, Self::Zen4, Self::Planted];
 
     pub(super) fn name(self) -> &'static str {
@@ -114,18 +114,18 @@ pub(super) struct Stacked {
     pub(super) covered: usize,
 }
 
-pub(super) fn run(kind: Kind, seed: u64) -> Result<Vec<Stacked>, String> {
+pub(super) fn run(kind: StackKind, seed: u64) -> Result<Vec<Stacked>, String> {
     let mut random = random::stream(seed, 10);
     let (processor, load) = match kind {
-        Kind::Nine | Kind::Most => (&NINE, nine(&mut random)),
-        Kind::Zen4 | Kind::Planted => {
+        StackKind::Nine | StackKind::Most => (&NINE, nine(&mut random)),
+        StackKind::Zen4 | StackKind::Planted => {
             let processor = Processor::named("amd-zen4").ok_or("no such processor")?;
-            (processor, zen_4(&mut random, kind == Kind::Planted))
+            (processor, zen_4(&mut random, kind == StackKind::Planted))
         }
     };
-    let is_file = matches!(kind, Kind::Zen4 | Kind::Planted);
+    let is_file = matches!(kind, StackKind::Zen4 | StackKind::Planted);
     let steps_per_reading = if is_file { 100 } else { 4 };
-    let pmu = if kind == Kind::Most {
+    let pmu = if kind == StackKind::Most {
         Pmu::new(MANY_COUNTERS, &load, 1)
     } else {
         Pmu::new(COUNTERS, &load, COUNTERS)

@@ -20,7 +20,6 @@ use crate::program::{USER, bound};
 use crate::recorder::Recorder;
 use crate::running::Running;
 
-/// Time that is compared.
 pub(super) const COMPARED_TIME: Duration = Duration::from_secs(8);
 /// Time between the begin of the load and the comparison.
 const LOAD_LEAD_TIME: Duration = Duration::from_secs(1);
@@ -38,7 +37,6 @@ pub(super) struct Difference {
     pub(super) runnable: f64,
 }
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Closed {
     commands: Vec<String>,

@@ -22,13 +22,13 @@ pub(super) const LOCKS: usize = 200;
 
 /// Numbers of things of a kind: all, and those that the trace has right and wrong.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct Counts {
+pub(crate) struct NameCounts {
     pub(crate) all: usize,
     pub(crate) right: usize,
     pub(crate) wrong: usize,
 }
 
-impl Counts {
+impl NameCounts {
     fn count(&mut self, found: Option<bool>) {
         self.all += 1;
         match found {
@@ -45,16 +45,15 @@ impl Counts {
     }
 }
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Known {
     pub(super) commands: Vec<String>,
     /// Functions of threads that began before the trace.
-    pub(crate) old: Counts,
+    pub(crate) old: NameCounts,
     /// Functions of threads that began in the trace.
-    pub(crate) new: Counts,
+    pub(crate) new: NameCounts,
     /// Holders of locks, as the waiters' rows at the trace's begin name them.
-    pub(crate) holders: Counts,
+    pub(crate) holders: NameCounts,
 }
 
 impl Known {
@@ -70,14 +69,14 @@ impl Known {
             holders.entry(row.thread.0).or_insert(row.holder.0);
         }
         let of_functions = |said: &Said| {
-            let mut counts = Counts::default();
+            let mut counts = NameCounts::default();
             for (thread, function) in &said.functions {
                 let found = functions.get(thread).filter(|found| !found.is_empty());
                 counts.count(found.map(|found| found == function));
             }
             counts
         };
-        let mut of_holders = Counts::default();
+        let mut of_holders = NameCounts::default();
         for (waiter, holder) in &old.holders {
             let found = holders.get(waiter).filter(|found| **found != 0);
             of_holders.count(found.map(|found| found == holder));
@@ -91,7 +90,7 @@ impl Known {
     }
 
     pub(crate) fn brief(&self) -> String {
-        let share = |counts: &Counts| format!("{} of {}", counts.right, counts.all);
+        let share = |counts: &NameCounts| format!("{} of {}", counts.right, counts.all);
         format!(
             "start routines {} before the trace, {} in it; holders {}",
             share(&self.old),

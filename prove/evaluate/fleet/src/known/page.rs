@@ -4,7 +4,7 @@ use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target};
 
 use super::accounts::{CLIENTS, COMPARED_TIME, Closed, Difference};
-use super::names::{Counts, Known, LOCKS, THREADS};
+use super::names::{Known, LOCKS, NameCounts, THREADS};
 
 /// Maximum difference of a thread's times, and of the machine's.
 const MAX_DIFFERENCE: f64 = 0.01;
@@ -50,9 +50,9 @@ fn about(repeats: usize) -> String {
 }
 
 /// Returns the counts of each kind, in all runs.
-fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
-    let sum = |of: fn(&Known) -> &Counts| {
-        let mut counts = Counts::default();
+fn kinds(known: &[Known]) -> [(&'static str, NameCounts); 3] {
+    let sum = |of: fn(&Known) -> &NameCounts| {
+        let mut counts = NameCounts::default();
         known.iter().for_each(|run| counts.add(of(run)));
         counts
     };
@@ -66,7 +66,7 @@ fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
 fn tabulate_names(known: &[Known]) -> Table {
     let mut table = Table::new(&["what", "all", "right", "wrong", "not known"]);
     for (what, counts) in kinds(known) {
-        let Counts { all, right, wrong } = counts;
+        let NameCounts { all, right, wrong } = counts;
         if all > 0 {
             let figures = [all, right, wrong, all - right - wrong];
             let figures = figures.map(|count| count.to_string());
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn one_that_is_not_known_misses_the_target() {
-        let counts = |right| Counts { all: 2, right, wrong: 0 };
+        let counts = |right| NameCounts { all: 2, right, wrong: 0 };
         let known = |right| Known {
             commands: Vec::new(),
             old: counts(2),

@@ -8,11 +8,10 @@ use std::thread;
 use std::time::Duration;
 use std::{io, mem};
 
+use luc_harness::error::EvaluateError;
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
-
-use luc_harness::error::EvaluateError;
 
 use crate::named::{Named, text};
 use crate::wire::{Connection, wire_error};
@@ -24,7 +23,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Options of `luc-evaluate back-end`.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    /// Port to listen on.
     pub port: u16,
     /// Seed of the calls' durations.
     pub seed: u64,

@@ -5,37 +5,38 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
-
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::stop_if_interrupted;
 
 use crate::named::Named;
 use crate::wire::{Connection, body_bytes, wire_error};
 
 /// Range of a client's wait between an answer and its next request, µs; drawn evenly.
 const THINK_US: std::ops::Range<u64> = 0..2000;
-/// Maximum time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Asks a server on this port, `requests` by each client. With `has_tokens` each has a traceparent.
+/// Work of the clients.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) clients: u64,
+    /// Number of requests of each client.
+    pub(super) requests: u64,
+    /// Whether each request has a traceparent.
+    pub(super) has_tokens: bool,
+    pub(super) seed: u64,
+}
+
+/// Asks a server on this port.
 ///
 /// # Errors
 /// A server that does not answer, or says what it was not asked for.
-pub(super) fn ask(
-    port: u16,
-    (clients, requests): (u64, u64),
-    has_tokens: bool,
-    seed: u64,
-) -> Result<Vec<Named>, EvaluateError> {
+pub(super) fn ask(port: u16, load: Load) -> Result<Vec<Named>, EvaluateError> {
     let of_each: Vec<io::Result<Vec<Named>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..clients)
-            .map(|client| {
-                scope.spawn(move || run_client(port, client * requests, requests, has_tokens, seed))
-            })
-            .collect();
+        let spawn = |client| scope.spawn(move || run_client(port, client * load.requests, load));
+        let threads: Vec<_> = (0..load.clients).map(spawn).collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined
             .map(|asked| asked.unwrap_or_else(|_| Err(wire_error("a client has panicked"))))
@@ -50,13 +51,8 @@ pub(super) fn ask(
 }
 
 /// Asks as one client. Its requests' names begin with `first`.
-fn run_client(
-    port: u16,
-    first: u64,
-    requests: u64,
-    has_tokens: bool,
-    seed: u64,
-) -> io::Result<Vec<Named>> {
+fn run_client(port: u16, first: u64, load: Load) -> io::Result<Vec<Named>> {
+    let Load { requests, has_tokens, seed, .. } = load;
     let mut random = random::stream(seed, first);
     let mut connection = Connection::new(TcpStream::connect(("127.0.0.1", port))?)?;
     connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;

@@ -17,13 +17,13 @@ use crate::named::Named;
 
 /// Numbers of spans, and of those assigned right and wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Counts {
+struct SpanCounts {
     spans: u64,
     right: u64,
     wrong: u64,
 }
 
-impl Counts {
+impl SpanCounts {
     fn add(&mut self, other: Self) {
         self.spans += other.spans;
         self.right += other.right;
@@ -34,9 +34,9 @@ impl Counts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Spans {
     /// Spans of requests that the server received.
-    received: Counts,
+    received: SpanCounts,
     /// Spans of calls that it sent. One is right if it is assigned to a call for its request.
-    sent: Counts,
+    sent: SpanCounts,
 }
 
 impl Spans {
@@ -93,7 +93,7 @@ impl Spans {
         counted
     }
 
-    fn of_side(&mut self, is_sent: bool) -> &mut Counts {
+    fn of_side(&mut self, is_sent: bool) -> &mut SpanCounts {
         if is_sent { &mut self.sent } else { &mut self.received }
     }
 }
@@ -216,7 +216,7 @@ mod tests {
         let names = [("a", name(7, false)), ("b", name(8, true)), ("c", name(9, true))];
         let names = names.map(|(id, name)| (id.to_owned(), name)).into();
         let spans = Spans::of(&names, &asked, &calls, &rows);
-        let counts = |spans, right, wrong| Counts { spans, right, wrong };
+        let counts = |spans, right, wrong| SpanCounts { spans, right, wrong };
         assert_eq!(spans.received, counts(1, 1, 1));
         assert_eq!(spans.sent, counts(2, 1, 0));
     }

@@ -27,7 +27,6 @@ pub(super) struct Subject {
     pub(super) is_target: bool,
 }
 
-/// Language of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     Java,

@@ -17,7 +17,6 @@ const SUBTREES: u32 = 100_000;
 /// Number of nodes in a request's tree.
 const NODES_PER_REQUEST: u32 = 10;
 
-/// Shape of the trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Shape {
     Requests,

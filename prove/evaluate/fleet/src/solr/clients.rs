@@ -5,20 +5,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::stop_if_interrupted;
-
 use super::settings::VOCABULARY;
 use crate::named::text;
 use crate::wire::{Connection, body_bytes, wire_error};
 
-/// Maximum time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of bytes of an error that are shown.
 const MAX_ERROR_BYTES: usize = 400;

@@ -50,14 +50,12 @@ pub(crate) struct Node {
     log: PathBuf,
 }
 
-/// Options of a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'s> {
     /// Folder of its files.
     pub(super) home: &'s Path,
     /// Whether it has documents.
     pub(super) is_shard: bool,
-    /// Nodes that it may ask.
     pub(super) shards: &'s str,
     /// Seed of its documents.
     pub(super) seed: u64,

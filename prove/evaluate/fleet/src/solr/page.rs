@@ -4,7 +4,7 @@ use luc_harness::report::{Page, Table, Target};
 
 use super::plants::{self, ASKED_TIME, QUERIES_BEFORE};
 use super::trouble::Trouble;
-use super::{CLIENTS, QUERIES, Run};
+use super::{CLIENTS, QUERIES, QueryRun};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::cause::{self, Judgement};
 use crate::recorder::WARMUP;
@@ -20,12 +20,12 @@ pub(super) fn name(clients: u64) -> String {
 }
 
 /// Describes a run in a few words.
-pub(super) fn brief(run: &Run) -> String {
+pub(super) fn brief(run: &QueryRun) -> String {
     format!("{}: {}", name(run.clients), run.counts.brief())
 }
 
 /// Describes a run with a trouble in a few words.
-pub(super) fn brief_of_plant(run: &plants::Run) -> String {
+pub(super) fn brief_of_plant(run: &plants::PlantRun) -> String {
     let views = VIEWS.map(|(name, view)| {
         let judged = view(run);
         if judged.is_right() {
@@ -38,12 +38,12 @@ pub(super) fn brief_of_plant(run: &plants::Run) -> String {
 }
 
 /// A view of a run with a trouble.
-type View = fn(&plants::Run) -> &Judgement;
+type View = fn(&plants::PlantRun) -> &Judgement;
 
 const VIEWS: [(&str, View); 2] =
     [("as one host", |run| &run.one_host), ("as four hosts", |run| &run.hosts)];
 
-pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page {
+pub(super) fn page(runs: &[QueryRun], planted: &[plants::PlantRun], version: &str) -> Page {
     let of_clients =
         CLIENTS.into_iter().filter_map(|clients| Some((name(clients), row(clients, runs)?)));
     let (names, rows): (Vec<String>, Vec<Row>) = of_clients.unzip();
@@ -81,9 +81,9 @@ pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page
 }
 
 /// Sums the runs of `clients` clients.
-fn row(clients: u64, runs: &[Run]) -> Option<Row> {
+fn row(clients: u64, runs: &[QueryRun]) -> Option<Row> {
     let of_clients = runs.iter().filter(|run| run.clients == clients);
-    let of_clients: Vec<&Run> = of_clients.collect();
+    let of_clients: Vec<&QueryRun> = of_clients.collect();
     let queries: u64 = of_clients.iter().map(|run| run.queries).sum();
     let cells = [clients.to_string(), queries.to_string()];
     let counts = of_clients.iter().map(|run| (&run.counts, run.lost_rows));
@@ -123,7 +123,7 @@ fn about_troubles() -> String {
     )
 }
 
-fn tabulate_causes(planted: &[plants::Run]) -> Table {
+fn tabulate_causes(planted: &[plants::PlantRun]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
         "what it is",
@@ -135,7 +135,7 @@ fn tabulate_causes(planted: &[plants::Run]) -> Table {
     ]);
     for trouble in Trouble::ALL {
         let runs = planted.iter().filter(|run| run.trouble == trouble.name());
-        let runs: Vec<&plants::Run> = runs.collect();
+        let runs: Vec<&plants::PlantRun> = runs.collect();
         let Some(last) = runs.last() else { continue };
         let mut row = vec![trouble.name().to_owned(), trouble.about().to_owned()];
         for (_, view) in VIEWS {
@@ -153,7 +153,7 @@ fn tabulate_causes(planted: &[plants::Run]) -> Table {
     table
 }
 
-fn tabulate_wrong(planted: &[plants::Run]) -> Table {
+fn tabulate_wrong(planted: &[plants::PlantRun]) -> Table {
     let views = planted.iter().flat_map(|run| {
         VIEWS.map(|(name, view)| cause::Viewed {
             trouble: run.trouble,
@@ -165,7 +165,7 @@ fn tabulate_wrong(planted: &[plants::Run]) -> Table {
     cause::of_wrong(views)
 }
 
-fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
+fn targets_of_plants(planted: &[plants::PlantRun]) -> Vec<Target> {
     if planted.is_empty() {
         return Vec::new();
     }

@@ -33,9 +33,8 @@ const OTHER_QUERIES: u64 = 1 << 32;
 /// The shard's processor, and the others'.
 const PROCESSORS: [usize; 2] = [1, 0];
 
-/// Results of a run.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Run {
+pub(super) struct PlantRun {
     pub(super) trouble: &'static str,
     pub(super) seed: u64,
     pub(super) shard: usize,
@@ -56,7 +55,7 @@ pub(super) fn once(
     solr: &Solr,
     trouble: Trouble,
     seed: u64,
-) -> Result<Run, EvaluateError> {
+) -> Result<PlantRun, EvaluateError> {
     let trace = harness.path("trace");
     let disk = (trouble == Trouble::Disk).then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
@@ -117,7 +116,7 @@ pub(super) fn once(
     expected.host = Some(name);
     let hosts = judged(&answer, &expected);
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let run = Run {
+    let run = PlantRun {
         trouble: trouble.name(),
         seed,
         shard: planted.shard,

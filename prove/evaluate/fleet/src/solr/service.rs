@@ -99,13 +99,11 @@ impl Service {
         Ok(Self { front_end, shards, shard_list, network })
     }
 
-    /// Processes of the nodes.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let nodes = self.shards.iter().chain([&self.front_end]);
         nodes.map(|node| node.server.process()).collect()
     }
 
-    /// Command lines of the nodes.
     pub(super) fn commands(&self) -> Vec<String> {
         let nodes = self.shards.iter().chain([&self.front_end]);
         nodes.map(|node| node.server.command.clone()).collect()
@@ -131,7 +129,6 @@ impl Service {
         parts
     }
 
-    /// Begins to tap the bridge.
     pub(super) fn tap(&self, harness: &Harness) -> Result<Tap, EvaluateError> {
         let to = harness.path("tapped.json");
         let mut command = self.network.first.command();

@@ -12,7 +12,6 @@ const DIGITS: usize = 8;
 const TCP: u8 = 6;
 const SYN: u8 = 2;
 
-/// A segment of a connection.
 #[derive(Debug, PartialEq, Eq)]
 struct Segment<'p> {
     from: SocketAddrV4,

@@ -5,14 +5,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::missing;
 use luc_host::interrupt;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use serde::{Deserialize, Serialize};
-
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
 
 use super::streams::Streams;
 use crate::named::Named;
@@ -23,7 +22,6 @@ const MAX_PACKET_BYTES: usize = 1 << 16;
 const BUFFER_BYTES: usize = 64 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Output of `luc-evaluate tap`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tapped {
     pub(super) named: Vec<Named>,
@@ -62,7 +60,6 @@ fn write(to: &Path, streams: &Streams) -> Result<(), EvaluateError> {
 }
 
 impl Tapped {
-    /// Whether the tap has begun.
     pub(super) fn has_begun(from: &Path) -> Result<bool, EvaluateError> {
         match fs::metadata(from) {
             Ok(about) => Ok(about.len() > 0),

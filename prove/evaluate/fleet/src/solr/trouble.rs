@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{missing, stop_if_interrupted};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process};
-
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{missing, stop_if_interrupted};
 
 use super::node::Node;
 use crate::network;
@@ -47,7 +46,6 @@ pub(super) enum Trouble {
     Stop,
 }
 
-/// A trouble of a seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planted {
     pub(super) trouble: Trouble,
@@ -92,7 +90,6 @@ impl Trouble {
         }
     }
 
-    /// Description for the page.
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Hog => {

@@ -11,7 +11,7 @@ use crate::hosts::Clock;
 
 /// Counts of messages by judgement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
+pub(super) struct EdgeCounts {
     pub(super) planted: u64,
     /// Messages with all bytes on edges from the sending thread to the receiving one.
     pub(super) found: u64,
@@ -24,7 +24,7 @@ pub(super) struct Counts {
 type Stream = (String, String);
 
 /// Counts all messages. `clocks` are those of the processes' hosts; `None` if they have one.
-pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> Counts {
+pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> EdgeCounts {
     // Another twin may run at the same time, with the same addresses.
     let processes: BTreeSet<u32> =
         folder.processes.iter().map(|process| process.header.process).collect();
@@ -43,7 +43,7 @@ pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> C
             received.insert(place, message);
         }
     }
-    let mut counts = Counts::default();
+    let mut counts = EdgeCounts::default();
     let sent = messages.iter();
     for sent in sent.filter(|one| one.direction == Direction::Sent) {
         counts.planted += 1;

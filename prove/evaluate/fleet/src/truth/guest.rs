@@ -5,11 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::guests;
 use luc_harness::harness::Harness;
+use luc_vm::{Kernel, Vm};
 
 /// Series of Debian's kernel that has the controller for processors in cgroups v2.
 pub(super) const KERNEL: &str = "6.12";

@@ -6,12 +6,12 @@ use luc_harness::report::Table;
 use super::idle::Waits;
 use super::plants::{PLANTS, options_of};
 use super::view::{VIEWS, View};
-use super::{Judged, Run};
+use super::{Judged, TwinRun};
 use crate::calls::{Calls, words};
 use crate::cause::{self, Judgement};
 
 /// Makes the table of the first finding on each trouble.
-pub(super) fn of_causes(runs: &[Run]) -> Table {
+pub(super) fn of_causes(runs: &[TwinRun]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
         "options of the twin",
@@ -58,7 +58,7 @@ fn shares(causes: &[&Judgement]) -> String {
 }
 
 /// Makes the table of messages and requests, by trouble.
-pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
+pub(super) fn of_edges(done: &[&TwinRun], view: View) -> Table {
     let mut table = Table::new(&[
         "run",
         "messages",
@@ -74,7 +74,7 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
     ]);
     for plant in &PLANTS {
         let runs = done.iter().filter(|run| run.plant == plant.name);
-        let runs: Vec<&Run> = runs.copied().collect();
+        let runs: Vec<&TwinRun> = runs.copied().collect();
         if runs.is_empty() {
             continue;
         }
@@ -106,7 +106,7 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
 }
 
 /// Makes the table of waits for input, locks or other threads, by trouble.
-pub(super) fn of_waits(done: &[&Run]) -> Table {
+pub(super) fn of_waits(done: &[&TwinRun]) -> Table {
     let mut table = Table::new(&[
         "run",
         "waits, as one host",
@@ -147,7 +147,7 @@ pub(super) fn of_waits(done: &[&Run]) -> Table {
 }
 
 /// Makes the table of runs whose first cause is wrong.
-pub(super) fn of_wrong(done: &[&Run]) -> Table {
+pub(super) fn of_wrong(done: &[&TwinRun]) -> Table {
     let views = done.iter().flat_map(|run| {
         VIEWS.iter().filter_map(|&(view, judged)| {
             Some(cause::Viewed {

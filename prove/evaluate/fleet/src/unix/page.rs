@@ -2,7 +2,7 @@
 
 use luc_harness::report::{Page, Target};
 
-use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
+use super::{CLIENTS, REQUESTS, SETTINGS, SocketSetting, UnixRun};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 
 /// Targets where a thread makes the calls of what it has read.
@@ -12,10 +12,10 @@ const MAX_WRONG_PERCENT: f64 = 0.5;
 /// Maximum loss of right calls relative to TCP, in % of all.
 const MAX_LOSS_PERCENT: f64 = 2.0;
 
-pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
+pub(super) fn page(runs: &[UnixRun], seeds: u64) -> Page {
     let settings = SETTINGS.iter().filter_map(|setting| Some((setting, row(setting, runs)?)));
-    let (settings, rows): (Vec<&Setting>, Vec<Row>) = settings.unzip();
-    let of: Vec<(&Setting, &Row)> = settings.into_iter().zip(&rows).collect();
+    let (settings, rows): (Vec<&SocketSetting>, Vec<Row>) = settings.unzip();
+    let of: Vec<(&SocketSetting, &Row)> = settings.into_iter().zip(&rows).collect();
     let targets = of.iter().filter(|(setting, _)| !setting.is_tcp);
     let targets = targets.flat_map(|(setting, row)| {
         if setting.workers == 0 {
@@ -56,7 +56,7 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
 }
 
 /// Makes the targets of a pool, which must be nearly as good as over TCP.
-fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Target> {
+fn as_over_tcp(setting: &SocketSetting, row: &Row, over_tcp: Option<&Row>) -> Vec<Target> {
     let percent = |part: u64, row: &Row| part as f64 * 100.0 / row.counts.calls.max(1) as f64;
     let right = |row: &Row| percent(row.counts.all_right(), row);
     let wrong = percent(row.counts.all_wrong(), row);
@@ -79,8 +79,8 @@ fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Targ
 }
 
 /// Makes the target that each request is one in the answer, and nothing else is.
-fn all_found(runs: &[Run]) -> Target {
-    let sum = |of: fn(&Run) -> u64| runs.iter().map(of).sum::<u64>();
+fn all_found(runs: &[UnixRun]) -> Target {
+    let sum = |of: fn(&UnixRun) -> u64| runs.iter().map(of).sum::<u64>();
     let [requests, found, others] =
         [sum(|run| run.requests), sum(|run| run.found), sum(|run| run.others)];
     Target::new(
@@ -90,10 +90,11 @@ fn all_found(runs: &[Run]) -> Target {
     )
 }
 
-fn row(setting: &Setting, runs: &[Run]) -> Option<Row> {
+fn row(setting: &SocketSetting, runs: &[UnixRun]) -> Option<Row> {
     let of_setting = runs.iter().filter(|run| run.setting == setting.name);
-    let of_setting: Vec<&Run> = of_setting.collect();
-    let sum = |of: fn(&Run) -> u64| of_setting.iter().map(|run| of(run)).sum::<u64>().to_string();
+    let of_setting: Vec<&UnixRun> = of_setting.collect();
+    let sum =
+        |of: fn(&UnixRun) -> u64| of_setting.iter().map(|run| of(run)).sum::<u64>().to_string();
     let cells = [
         setting.name.to_owned(),
         sum(|run| run.requests),

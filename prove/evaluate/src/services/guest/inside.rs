@@ -5,7 +5,6 @@ use super::super::runs::Way;
 use crate::error::EvaluateError;
 use crate::harness::missing;
 
-/// A service in a guest.
 pub(super) struct Inside {
     pub(super) name: &'static str,
     /// Packages that it needs beside its own.
@@ -21,7 +20,6 @@ impl Inside {
         Self { name, more: &[], work: None, times: 1 }
     }
 
-    /// Name on the page.
     pub(super) fn title(&self) -> String {
         if self.times == 1 {
             self.name.to_owned()
@@ -51,9 +49,8 @@ impl Inside {
     }
 }
 
-/// Setting of a service's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setting {
+pub(super) enum GuestSetting {
     Stock,
     Kernel,
     /// Under `luc run`, which chooses the library or notifications.
@@ -62,8 +59,7 @@ pub(super) enum Setting {
     Notified,
 }
 
-impl Setting {
-    /// Name on the page.
+impl GuestSetting {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Stock => "stock",
@@ -95,17 +91,17 @@ impl Setting {
 pub(super) struct Comparison {
     pub(super) services: &'static [Inside],
     /// Settings of each service beside stock.
-    pub(super) others: &'static [Setting],
+    pub(super) others: &'static [GuestSetting],
     /// Packages that luc needs in the system.
     pub(super) more: &'static [&'static str],
 }
 
 impl Comparison {
     /// Returns the settings of this service. A program that no library can be loaded into has one way less.
-    pub(super) fn settings(&self, inside: &Inside) -> Result<Vec<Setting>, EvaluateError> {
+    pub(super) fn settings(&self, inside: &Inside) -> Result<Vec<GuestSetting>, EvaluateError> {
         let ways = Way::of(inside.service()?);
-        let is_one = |setting: &Setting| setting.way().is_none_or(|way| ways.contains(&way));
+        let is_one = |setting: &GuestSetting| setting.way().is_none_or(|way| ways.contains(&way));
         let others = self.others.iter().copied().filter(is_one);
-        Ok(std::iter::once(Setting::Stock).chain(others).collect())
+        Ok(std::iter::once(GuestSetting::Stock).chain(others).collect())
     }
 }

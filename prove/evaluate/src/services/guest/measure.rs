@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_harness::guests;
 use luc_harness::report::{Table, Target, number, ratio};
 use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::super::catalogue::CLIENTS;
 use super::super::runs::{Way, summary};
-use super::inside::{Comparison, Inside, Setting};
+use super::inside::{Comparison, GuestSetting, Inside};
 use super::system::System;
 use crate::error::EvaluateError;
-use crate::guests::succeed;
+use crate::guests::{self, succeed};
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
@@ -34,8 +33,7 @@ const LUC_FILES: [&str; 2] = ["luc", "libluc_gate_preload.so"];
 /// Minimum upper end of a gain's interval. A service below it is slower.
 const MIN_GAIN_UPPER_END: f64 = 0.98;
 
-/// Results of a part's runs.
-pub(super) struct Measured {
+pub(super) struct MeasuredServices {
     pub(super) repeats: usize,
     pub(super) table: Table,
     pub(super) targets: Vec<Target>,
@@ -46,7 +44,7 @@ pub(super) fn measure(
     harness: &Harness,
     guests: &Guests,
     comparison: &Comparison,
-) -> Result<Measured, EvaluateError> {
+) -> Result<MeasuredServices, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(5);
     let kept = Runs::open(harness);
     let wanted = comparison
@@ -76,11 +74,11 @@ pub(super) fn measure(
         let requests = inside.work()? * CLIENTS;
         let middle = |runs: &[Value], key: &str| median(&figures(runs, key));
         let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-        let of = |wanted: Setting| -> &[Value] {
+        let of = |wanted: GuestSetting| -> &[Value] {
             let found = settings.iter().position(|setting| *setting == wanted);
             found.map_or(&[], |index| &of_settings[index])
         };
-        let stock = of(Setting::Stock);
+        let stock = of(GuestSetting::Stock);
         let mut row = vec![inside.title(), shown(middle(stock, "seconds"))];
         for other in comparison.others {
             let gain = gain(stock, of(*other), harness.options.seed);
@@ -98,12 +96,12 @@ pub(super) fn measure(
                 ));
             }
         }
-        for setting in std::iter::once(&Setting::Stock).chain(comparison.others) {
+        for setting in std::iter::once(&GuestSetting::Stock).chain(comparison.others) {
             row.push(shown(middle(of(*setting), "flushes").map(|all| all / requests)));
         }
         table.row(row);
     }
-    Ok(Measured { repeats, table, targets })
+    Ok(MeasuredServices { repeats, table, targets })
 }
 
 /// Makes the runs of a service that needs these packages, with each of these settings.
@@ -111,7 +109,7 @@ fn compare(
     harness: &Harness,
     guests: &Guests,
     kept: &Runs<'_>,
-    (inside, settings, packages): (&Inside, &[Setting], &[&str]),
+    (inside, settings, packages): (&Inside, &[GuestSetting], &[&str]),
     repeats: usize,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Value>>, EvaluateError> {
@@ -122,10 +120,7 @@ fn compare(
         let mut image = None;
         for (setting, made) in settings.iter().zip(&mut of_settings) {
             let key = json!({
-                "service": inside.title(),
-                "setting": setting.name(),
-                "repeat": repeat,
-                "work": inside.work()?,
+                "service": inside.title(), "setting": setting.name(), "repeat": repeat, "work": inside.work()?,
             });
             let result = kept.get(&key, || {
                 let system = match &mut system {
@@ -156,7 +151,7 @@ fn boot(
     guests: &Guests,
     system: &Path,
     inside: &Inside,
-    setting: Setting,
+    setting: GuestSetting,
     repeat: usize,
 ) -> Result<Value, EvaluateError> {
     let service = inside.service()?;
@@ -203,13 +198,11 @@ fn boot(
         .map(|(name, bytes)| serde_json::from_slice(bytes).map_err(|_| missing(name)))
         .collect::<Result<Vec<Value>, _>>()?;
     Ok(json!({
-        "seconds": figure("phase")? / 1e6,
-        "flushes": figure("flushes")?,
+        "seconds": figure("phase")? / 1e6, "flushes": figure("flushes")?,
         "journal": guests::file(&outcome, "journal")?.lines().next(),
-        "holds": if setting == Setting::Kernel { Some(figure("holds")?) } else { None },
+        "holds": if setting == GuestSetting::Kernel { Some(figure("holds")?) } else { None },
         "state": outcome.file("state").map(|state| state.trim().to_owned()),
-        "luc": setting.way().map(|_| summary(&reports, DEVICE)),
-        "release": guests.release(),
+        "luc": setting.way().map(|_| summary(&reports, DEVICE)), "release": guests.release(),
         "wall_s": outcome.wall.as_secs(),
     }))
 }

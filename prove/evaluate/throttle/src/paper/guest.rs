@@ -1,15 +1,15 @@
 //! Runs a stage in a guest: each task alone, then each service under each policy.
 
+use luc_harness::error::EvaluateError;
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, elements, missing};
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
 
 use super::super::guest::{beginning, machine, times};
 use super::super::mixes::Model;
 use super::programs::{OF_HOST, preparation};
-use super::services::{Kind, Stage};
-use luc_harness::error::EvaluateError;
-use luc_harness::guests::{self, succeed};
-use luc_harness::harness::{Harness, elements, missing};
+use super::services::{ServiceKind, Stage};
 
 /// Bytes of a sector in the disk's counters.
 const SECTOR_BYTES: u64 = 512;
@@ -76,7 +76,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
     }
     for (number, service) in stage.services.iter().enumerate() {
         let words = match service.kind {
-            Kind::Threads => "THROTTLE_OPTIONS=--threads ",
+            ServiceKind::Threads => "THROTTLE_OPTIONS=--threads ",
             _ => "",
         };
         for (policy, under) in policies.iter().enumerate() {
@@ -106,7 +106,7 @@ fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, E
             let report: Value =
                 report.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
             let tasks = times(&file(format!("{name}.tasks"))?)?;
-            let disk = Disk::between(&file(format!("{name}.disk"))?)?;
+            let disk = DiskWork::between(&file(format!("{name}.disk"))?)?;
             cells.push(json!({
                 "service": service.name, "kind": service.kind.name(),
                 "at_a_time": service.at_a_time, "under": under.name, "policy": under.policy,
@@ -134,13 +134,13 @@ fn largest(report: &Value, name: &str) -> f64 {
 
 /// Work of the disk during a cell, by its counters in sysfs.
 #[derive(Debug, PartialEq)]
-struct Disk {
+struct DiskWork {
     requests: u64,
     bytes: u64,
     busy_s: f64,
 }
 
-impl Disk {
+impl DiskWork {
     fn between(text: &str) -> Result<Self, EvaluateError> {
         let line = |line: &str| -> Option<Vec<u64>> {
             let words = line.split_whitespace();
@@ -188,9 +188,9 @@ mod tests {
     #[test]
     fn a_disks_figures_are_what_came_between() {
         let text = "10 0 800 5 1 0 8 1 0 100 6 0\n30 0 2400 9 2 0 16 1 0 1100 8 0\n";
-        let disk = Disk::between(text).expect("figures");
-        assert_eq!(disk, Disk { requests: 21, bytes: 1608 * 512, busy_s: 1.0 });
-        assert!(Disk::between("1 2\n").is_err());
+        let disk = DiskWork::between(text).expect("figures");
+        assert_eq!(disk, DiskWork { requests: 21, bytes: 1608 * 512, busy_s: 1.0 });
+        assert!(DiskWork::between("1 2\n").is_err());
         assert!((stalled_s("1000000\n500000\n").expect("waits") - 1.5).abs() < 1e-9);
     }
 }

@@ -5,7 +5,7 @@ use luc_harness::report::{Page, Table, Target, change, number};
 
 use super::points::Curves;
 use super::results::{NONE, Results, ServiceRun};
-use super::services::Kind;
+use super::services::ServiceKind;
 
 /// The paper's rules with its one printed Vector Point.
 pub(super) const PRINTED: &str = "wise, as printed";
@@ -44,7 +44,7 @@ fn ms(seconds: Option<f64>) -> String {
 }
 
 /// Makes the table of a kind's services, with a row for each policy.
-fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
+fn improvements(results: &Results, kind: ServiceKind, title: &str) -> (String, Table) {
     let mut table = Table::new(&[
         "service",
         "under",
@@ -126,7 +126,7 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
 const GAPS: [&str; 2] = ["KM-4, same data", "BFS-8, different data"];
 
 /// Mean over services of the improvement of WS, %.
-fn mean_gain(results: &Results, kind: Kind, under: &str) -> Option<f64> {
+fn mean_gain(results: &Results, kind: ServiceKind, under: &str) -> Option<f64> {
     let gains: Option<Vec<f64>> = results
         .of_kind(kind)
         .into_iter()
@@ -136,7 +136,7 @@ fn mean_gain(results: &Results, kind: Kind, under: &str) -> Option<f64> {
 }
 
 /// Minimum over services of a figure.
-fn least(results: &Results, kind: Kind, of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+fn least(results: &Results, kind: ServiceKind, of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let all: Option<Vec<f64>> = results.of_kind(kind).into_iter().map(of).collect();
     all?.into_iter().reduce(f64::min)
 }
@@ -144,7 +144,7 @@ fn least(results: &Results, kind: Kind, of: impl Fn(&str) -> Option<f64>) -> Opt
 /// Targets that ours reaches what the paper claims.
 fn targets_of_ours(results: &Results) -> Vec<Target> {
     let mut all = Vec::new();
-    for (kind, papers) in [(Kind::Same, 37.9), (Kind::Different, 29.0)] {
+    for (kind, papers) in [(ServiceKind::Same, 37.9), (ServiceKind::Different, 29.0)] {
         all.push(Target::at_least(
             format!(
                 "auto, similar services, {} data: mean improvement of WS over none, %",
@@ -156,7 +156,7 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     }
     all.push(Target::at_least(
         "auto, compounded services: least improvement of WS over none, %",
-        least(results, Kind::Compounded, |service| results.speedup_gain(service, AUTO)),
+        least(results, ServiceKind::Compounded, |service| results.speedup_gain(service, AUTO)),
         11.2,
     ));
     for (service, papers) in [("batch of 16", 24.9), ("batch of 32", 26.7)] {
@@ -194,18 +194,18 @@ fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
     for under in [PRINTED, WISE] {
         all.push(Target::at_least(
             format!("{under}, similar services, different data: mean improvement of WS over none, % (paper: 29.0)"),
-            mean_gain(results, Kind::Different, under),
+            mean_gain(results, ServiceKind::Different, under),
             29.0,
         ));
         all.push(Target::at_least(
             format!(
                 "{under}, compounded services: least improvement of WS over none, % (paper: 11.2)"
             ),
-            least(results, Kind::Compounded, |service| results.speedup_gain(service, under)),
+            least(results, ServiceKind::Compounded, |service| results.speedup_gain(service, under)),
             11.2,
         ));
     }
-    let services = results.of_kind(Kind::Different);
+    let services = results.of_kind(ServiceKind::Different);
     let acts = |under: &str| {
         let frozen = |service: &&&str| {
             let freezes = results.figure(service, under, |run| run.freezes);
@@ -236,15 +236,18 @@ fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
 pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, about: String) -> Page {
     let mut tables = vec![curves.table(), curves.points_table()];
     for (kind, title) in [
-        (Kind::Same, "**Similar services, same data** (Fig. 21). Mean in the paper +37.9 %."),
         (
-            Kind::Different,
+            ServiceKind::Same,
+            "**Similar services, same data** (Fig. 21). Mean in the paper +37.9 %.",
+        ),
+        (
+            ServiceKind::Different,
             "**Similar services, different data** (Fig. 21). Mean in the paper +29.0 %.",
         ),
-        (Kind::Compounded, "**Compounded services** (Fig. 22)."),
-        (Kind::Batch, "**Batch services** (Fig. 23), 8 tasks at a time."),
+        (ServiceKind::Compounded, "**Compounded services** (Fig. 22)."),
+        (ServiceKind::Batch, "**Batch services** (Fig. 23), 8 tasks at a time."),
         (
-            Kind::Threads,
+            ServiceKind::Threads,
             "**Threads of one task** (Fig. 20); with `--threads` each thread takes turns as a task.",
         ),
     ] {
@@ -253,7 +256,7 @@ pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, abou
     tables.push(gaps(results, curves.peak));
     tables.push(improvements(
         ablations,
-        Kind::Compounded,
+        ServiceKind::Compounded,
         "**Ablations**, one thing changed at a time, of the paper's rules (self-tuning, order, RESUME_GROUP, \
          CHECK_INTERVAL) and of ours (order and turns).",
     ));
@@ -288,7 +291,7 @@ mod tests {
         assert!(rows.contains(&none), "{rows}");
         let ours = format!("| {service} | {AUTO} | 0.400 | 0.400 | 0.000 | 0.500 | 0.400 | - |");
         assert!(rows.contains(&ours), "{rows}");
-        let rows = improvements(&results, Kind::Same, "").1.to_string();
+        let rows = improvements(&results, ServiceKind::Same, "").1.to_string();
         assert!(rows.contains("| 0.0 % | 0.0 % | 0.0 to 0.0 % |"), "{rows}");
         let targets: Vec<String> =
             targets_of_ours(&results).iter().map(ToString::to_string).collect();

@@ -1,34 +1,31 @@
 //! Degradation curves of the emulated disk and its Vector Points (the paper's Fig. 4 and 10).
 
 use luc_harness::cells;
+use luc_harness::error::EvaluateError;
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, array, missing, parse};
 use luc_harness::report::{Table, number};
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
 
 use super::super::guest::{beginning, machine};
 use super::super::mixes::Model;
-use luc_harness::error::EvaluateError;
-use luc_harness::guests::{self, succeed};
-use luc_harness::harness::{Harness, array, missing, parse};
 
 /// Demands of one probe alone, of the paper's peak of 90 MB/s.
 const DEMANDS_MB: [f64; 7] = [1.5, 3.0, 5.1, 9.0, 15.0, 24.3, 26.4];
 const PAPER_PEAK_MB: f64 = 90.0;
 /// Numbers of probes that run together.
 const PROBE_COUNTS: [usize; 6] = [1, 2, 3, 4, 6, 8];
-/// Bytes of a probe's block.
 const BLOCK_BYTES: f64 = 32.0 * 1024.0;
 /// Peak of the emulated disk for which pauses are chosen, bytes per second. The real demand is measured.
 const NOMINAL_PEAK: f64 = 105e6;
 const FILE_MIB: usize = 32;
-/// Duration of a cell, s.
 const CELL_S: u32 = 2;
 /// Loss that is allowed, and difference of demands that count as equal, as in `luc throttle learn`.
 const ALLOWED_LOSS: f64 = 0.1;
 const MERGE_DISTANCE: f64 = 0.15;
 const LEARN_TIME: &str = "13s";
 
-/// Measurements of the disk.
 #[derive(Debug, Clone)]
 pub(super) struct Curves {
     /// Peak, bytes per second.

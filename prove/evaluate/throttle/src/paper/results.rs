@@ -1,20 +1,19 @@
 //! Results of a service under each policy, in the paper's figures: improvements over none.
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{array, missing};
 use luc_stats::{TaskTimes, Together, median, together};
 use serde_json::Value;
 
-use super::services::Kind;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{array, missing};
+use super::services::ServiceKind;
 
 /// Name of the rows without a throttle, which others are compared with.
 pub(super) const NONE: &str = "none";
 
-/// One run of a service.
 #[derive(Debug, Clone)]
 pub(super) struct ServiceRun {
     pub(super) together: Together,
-    kind: Kind,
+    kind: ServiceKind,
     tasks: Vec<TaskTimes>,
     stalled_s: f64,
     busy_s: f64,
@@ -45,7 +44,7 @@ impl ServiceRun {
             .collect();
         Ok(Self {
             together: together(&tasks).map_err(|_| missing(name))?,
-            kind: Kind::named(cell["kind"].as_str().unwrap_or_default())
+            kind: ServiceKind::named(cell["kind"].as_str().unwrap_or_default())
                 .ok_or_else(|| missing("a kind of service"))?,
             tasks,
             stalled_s: figure("stalled_s")?,
@@ -104,7 +103,7 @@ struct Labelled {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Results {
     all: Vec<Labelled>,
-    services: Vec<(String, Kind)>,
+    services: Vec<(String, ServiceKind)>,
 }
 
 impl Results {
@@ -122,8 +121,7 @@ impl Results {
         Ok(())
     }
 
-    /// The services of a kind.
-    pub(super) fn of_kind(&self, kind: Kind) -> Vec<&str> {
+    pub(super) fn of_kind(&self, kind: ServiceKind) -> Vec<&str> {
         let all = self.services.iter().filter(|(_, of)| *of == kind);
         all.map(|(name, _)| name.as_str()).collect()
     }
@@ -222,6 +220,6 @@ mod tests {
         assert!(close(results.throughput_gain("KM-2", "ours"), 100.0));
         assert_eq!(results.task_gains("KM-2", "ours"), Some((100.0, 300.0)));
         assert!(close(results.figure("KM-2", "ours", ServiceRun::soft_s), 0.004));
-        assert_eq!(results.of_kind(Kind::Different), ["KM-2"]);
+        assert_eq!(results.of_kind(ServiceKind::Different), ["KM-2"]);
     }
 }

@@ -7,12 +7,11 @@ use super::programs::{Program, SEVEN, Task};
 
 /// Kind of a service of the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServiceKind {
     /// Copies of a program on the same data.
     Same,
     /// Copies of a program, each on data of its own.
     Different,
-    /// Programs drawn at random.
     Compounded,
     /// Programs drawn at random, 8 at a time.
     Batch,
@@ -20,8 +19,7 @@ pub(super) enum Kind {
     Threads,
 }
 
-impl Kind {
-    /// Name in the raw data.
+impl ServiceKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -38,11 +36,10 @@ impl Kind {
     }
 }
 
-/// Tasks that run together.
 #[derive(Debug, Clone)]
 pub(super) struct Service {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ServiceKind,
     /// Numbers of its tasks among those of its guest, from 1.
     pub(super) tasks: Vec<usize>,
     /// Number of tasks at work at a time, if that is not all.
@@ -72,25 +69,25 @@ impl Stage {
             name: format!("similar {}", program.name()),
             tasks: (1..=8).map(task).chain((1..8).map(|_| task(1))).collect(),
             services: vec![
-                service(8, Kind::Different, "different", (1..=8).collect()),
-                service(4, Kind::Different, "different", (1..=4).collect()),
-                service(8, Kind::Same, "same", same(8)),
-                service(4, Kind::Same, "same", same(4)),
+                service(8, ServiceKind::Different, "different", (1..=8).collect()),
+                service(4, ServiceKind::Different, "different", (1..=4).collect()),
+                service(8, ServiceKind::Same, "same", same(8)),
+                service(4, ServiceKind::Same, "same", same(4)),
             ],
         }
     }
 
     /// Makes the mix `number` of 8 programs drawn at random, each on data of its own.
     pub(super) fn compounded(number: u64) -> Self {
-        Self::draw(format!("C{number}"), Kind::Compounded, 8, number)
+        Self::draw(format!("C{number}"), ServiceKind::Compounded, 8, number)
     }
 
     /// Makes a batch of programs drawn at random, 8 of them at work at a time.
     pub(super) fn batch(count: usize) -> Self {
-        Self::draw(format!("batch of {count}"), Kind::Batch, count, count as u64)
+        Self::draw(format!("batch of {count}"), ServiceKind::Batch, count, count as u64)
     }
 
-    fn draw(name: String, kind: Kind, count: usize, stream: u64) -> Self {
+    fn draw(name: String, kind: ServiceKind, count: usize, stream: u64) -> Self {
         let mut random = random::stream(23, stream);
         let draw = |data| Task { program: SEVEN[random.random_range(0..SEVEN.len())], data };
         Self {
@@ -99,7 +96,7 @@ impl Stage {
                 name: name.clone(),
                 kind,
                 tasks: (1..=count).collect(),
-                at_a_time: (kind == Kind::Batch).then_some(8),
+                at_a_time: (kind == ServiceKind::Batch).then_some(8),
             }],
             name,
         }
@@ -112,7 +109,7 @@ impl Stage {
             tasks: vec![Task { program: Program::Mappers(count), data: 1 }],
             services: vec![Service {
                 name: name.clone(),
-                kind: Kind::Threads,
+                kind: ServiceKind::Threads,
                 tasks: vec![1],
                 at_a_time: None,
             }],
@@ -160,7 +157,7 @@ mod tests {
         assert_eq!(stage.tasks.len(), 15);
         assert_eq!(stage.different(), (1..=8).collect::<Vec<usize>>());
         let same = &stage.services[2];
-        assert_eq!((same.kind, same.tasks.len()), (Kind::Same, 8));
+        assert_eq!((same.kind, same.tasks.len()), (ServiceKind::Same, 8));
         assert!(same.tasks.iter().all(|number| stage.alone_of(*number) == 1));
     }
 

@@ -1,15 +1,15 @@
 //! From a client's latencies and the batch's bytes to a page.
 
 use luc_harness::cells;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{elements, missing};
 use luc_harness::report::{Page, Table, Target, number};
 use serde_json::Value;
 
 use super::scenario::{Latency, Scenario};
-use super::settings::{STRICT, Setting};
+use super::settings::{ClientSetting, STRICT};
 use crate::rows::{self, Rows};
 use crate::settings::PEAK_BYTES_PER_SECOND;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{elements, missing};
 
 /// Name of a figure, and its function of a run.
 type Figure = (&'static str, fn(&ClientRun) -> f64);
@@ -40,7 +40,6 @@ impl ClientRun {
     }
 }
 
-/// All runs under one setting.
 type Row = rows::Row<ClientRun>;
 
 fn p99_ms(row: &Row) -> f64 {
@@ -51,15 +50,14 @@ fn median_of(row: &Row, of: impl Fn(&ClientRun) -> f64) -> f64 {
     row.median(of).unwrap_or(f64::NAN)
 }
 
-/// All runs of a scenario.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct ScenarioGroup {
     scenario: Scenario,
     alone: Vec<Latency>,
     rows: Rows<ClientRun>,
 }
 
-impl Group {
+impl ScenarioGroup {
     pub(super) fn new(scenario: Scenario) -> Self {
         Self { scenario, alone: Vec::new(), rows: Rows::new() }
     }
@@ -71,7 +69,7 @@ impl Group {
     /// Adds the result of a guest.
     pub(super) fn add(
         &mut self,
-        settings: &[Setting],
+        settings: &[ClientSetting],
         result: &Value,
     ) -> Result<(), EvaluateError> {
         let latency = |cell: &Value| {
@@ -232,12 +230,12 @@ impl Group {
     }
 }
 
-pub(super) fn page(groups: &[Group], release: &str) -> Page {
+pub(super) fn page(groups: &[ScenarioGroup], release: &str) -> Page {
     Page {
         title: "A client that must be answered soon, beside batch".to_owned(),
         about: about(release),
-        tables: groups.iter().map(Group::table).collect(),
-        targets: groups.iter().flat_map(Group::targets).collect(),
+        tables: groups.iter().map(ScenarioGroup::table).collect(),
+        targets: groups.iter().flat_map(ScenarioGroup::targets).collect(),
     }
 }
 
@@ -275,8 +273,9 @@ mod tests {
 
     #[test]
     fn the_batch_is_compared_at_a_percentile_that_is_no_higher() {
-        let mut group = Group::new(Scenario::Reads);
-        let settings: Vec<Setting> = [plain()].into_iter().chain(ours(Scenario::Reads)).collect();
+        let mut group = ScenarioGroup::new(Scenario::Reads);
+        let settings: Vec<ClientSetting> =
+            [plain()].into_iter().chain(ours(Scenario::Reads)).collect();
         let [default, strict] = [&settings[1].name, &settings[2].name];
         let result = json!({
             "alone": cell("", 10.0, 0.0),

@@ -89,7 +89,6 @@ impl Scenario {
     }
 }
 
-/// Latencies of a client.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Latency {
     pub(super) requests: f64,
@@ -97,7 +96,6 @@ pub(super) struct Latency {
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
-    /// Duration of the measurement.
     pub(super) seconds: f64,
 }
 

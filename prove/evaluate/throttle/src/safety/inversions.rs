@@ -5,13 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use luc_harness::cells;
-use luc_harness::report::{Page, Table, Target, number, spread};
-use serde_json::json;
-
 use luc_harness::disks::{Disk, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing, read_json};
 use luc_harness::progress::Progress;
+use luc_harness::report::{Page, Table, Target, number, spread};
+use serde_json::json;
 
 /// Program with the holder, the waiter and the writer, which the tests use, too.
 const PROGRAM: &str = include_str!(concat!(
@@ -21,7 +20,6 @@ const PROGRAM: &str = include_str!(concat!(
 /// Number of runs of each kind, and of waits in each run.
 const RUNS: usize = 5;
 const WAITS_PER_RUN: usize = 20;
-/// Maximum wait, ms.
 const MAX_WAIT_MS: f64 = 50.0;
 /// Kinds of the program, with their descriptions.
 const KINDS: [(&str, &str); 7] = [
@@ -38,7 +36,6 @@ const PAUSE_S: f64 = 0.1;
 const DATABASE: &str = "a database of SQLite (sqlite3)";
 const DATABASE_ALONE: &str = "the same without a throttle";
 
-/// Waits of one kind.
 struct Waits {
     what: &'static str,
     ms: Vec<f64>,

@@ -6,12 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::run_dir;
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::groups::Group;
 use luc_harness::harness::Harness;
+use luc_host::run_dir;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Maximum time for a daemon to freeze the first task, and for a cgroup to become empty.
 pub(super) const FREEZE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -89,7 +88,6 @@ impl Daemon {
         text.split_whitespace().next()?.parse().ok()
     }
 
-    /// Ends the daemon in order.
     pub(super) fn end(mut self) {
         kill(self.id(), Signal::TERM);
         let _ = self.0.wait();

@@ -10,27 +10,24 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_harness::cells;
+use luc_harness::disks::{Disk, DiskSpec};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
+use luc_harness::progress::Progress;
 use luc_harness::report::{Page, Table, Target};
+use luc_harness::{cells, groups};
 use luc_stats::random;
 use serde_json::json;
 
-use events::{Count, FILES, Site};
+use events::{Count, FILES, SoakSite};
 use growth::Growth;
-use luc_harness::disks::{Disk, DiskSpec};
-use luc_harness::error::EvaluateError;
-use luc_harness::groups;
-use luc_harness::harness::{Harness, missing, stop_if_interrupted};
-use luc_harness::progress::Progress;
 use watch::Watch;
 
 /// Maximum time for which the daemon may freeze a service, s.
 const MAX_FROZEN_S: f64 = 2.0;
 /// Tolerance of that time, s.
 const FREEZE_TOLERANCE_S: f64 = 0.1;
-/// Duration in seconds.
 const DEFAULT_SECONDS: f64 = 7200.0;
-/// Time between two events.
 const EVENT_INTERVAL: Duration = Duration::from_millis(700);
 /// Time for services that run at the end to finish.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(120);
@@ -69,7 +66,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, 20);
     let records_before = records();
     let watch = Watch::start(&root);
-    let mut site = Site::open(harness, &root, &disk, config)?;
+    let mut site = SoakSite::open(harness, &root, &disk, config)?;
     let mut random = random::stream(harness.options.seed, 0);
     let mut growth = Growth::default();
     let begun = Instant::now();

@@ -16,7 +16,6 @@ use crate::simulated::pair::inverted;
 const MIN_CURVATURE_NS_PER_S2: f64 = 1.0;
 const WHOLE_RUN_WINDOW_S: f64 = 3_600.0;
 
-/// Judgement of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Judged {
     pub(super) ways: Vec<Way>,

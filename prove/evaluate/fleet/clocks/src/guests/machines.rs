@@ -27,12 +27,10 @@ const MEMORY_BYTES: u64 = 1 << 16;
 const LINE_BYTES: u64 = 64;
 const READY_OFFSET: u64 = 8;
 
-/// A recorded run of guests.
 pub(super) struct Recorded {
     pub(super) traces: Vec<PathBuf>,
     pub(super) clocks: Vec<Clocks>,
     pub(super) pause: Option<Pause>,
-    /// Complaints of the guests' kernels.
     pub(super) complaints: Vec<String>,
     /// Clock source of each guest's kernel.
     pub(super) clock_source: Vec<String>,

@@ -4,7 +4,7 @@ use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number, or_dash};
 
 use super::judge::{Events, Judged, Pair, Way};
-use super::run::Run;
+use super::run::GuestsRun;
 use super::scenario::{SCENARIOS, Scenario};
 
 /// Minimum number of events, and of runs.
@@ -15,7 +15,7 @@ const MAX_WIDTH_RATIO: f64 = 1.05;
 const PER_MILLION: f64 = 1e-3;
 
 /// Describes a run in a few words.
-pub(super) fn brief(run: &Run) -> String {
+pub(super) fn brief(run: &GuestsRun) -> String {
     let Some(judged) = &run.judged else {
         return format!("not made: {}", run.unable.as_deref().unwrap_or("no reason"));
     };
@@ -41,7 +41,6 @@ fn sum(all: impl Iterator<Item = Events>) -> Events {
     })
 }
 
-/// The runs of a scenario.
 struct ScenarioRuns<'r> {
     scenario: &'static Scenario,
     judged: Vec<&'r Judged>,
@@ -95,7 +94,7 @@ impl ScenarioRuns<'_> {
     }
 }
 
-pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
+pub(super) fn page(runs: &[GuestsRun], seeds: u64, seconds: f64) -> Page {
     let of = |scenario: &'static Scenario| ScenarioRuns {
         scenario,
         judged: runs
@@ -118,7 +117,7 @@ pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
         ),
         ("What was said of jumps:".to_owned(), jumps(runs)),
     ];
-    let not_made: Vec<&Run> = runs.iter().filter(|run| run.judged.is_none()).collect();
+    let not_made: Vec<&GuestsRun> = runs.iter().filter(|run| run.judged.is_none()).collect();
     if !not_made.is_empty() {
         let mut table = Table::of_words(&["run", "why it was not made"]);
         for run in not_made {
@@ -135,7 +134,7 @@ pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
     }
 }
 
-fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
+fn about(runs: &[GuestsRun], seeds: u64, seconds: f64) -> String {
     let mut kernels: Vec<&str> = runs.iter().map(|run| run.kernel.as_str()).collect();
     kernels.sort_unstable();
     kernels.dedup();
@@ -181,7 +180,7 @@ fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
     )
 }
 
-fn targets(runs: &[Run], all: &[ScenarioRuns<'_>]) -> Vec<Target> {
+fn targets(runs: &[GuestsRun], all: &[ScenarioRuns<'_>]) -> Vec<Target> {
     let events = sum(all.iter().map(ScenarioRuns::events));
     let made = runs.iter().filter(|run| run.judged.is_some()).count();
     let is_enough = events.all >= MIN_EVENTS && made >= MIN_RUNS;
@@ -358,7 +357,7 @@ fn widths(all: &[ScenarioRuns<'_>]) -> Table {
     table
 }
 
-fn jumps(runs: &[Run]) -> Table {
+fn jumps(runs: &[GuestsRun]) -> Table {
     let mut table = Table::of_words(&["run", "guests", "the truth", "what was said"]);
     for run in runs {
         let judged = run.judged.iter();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::judge::Judged;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
+pub(super) struct GuestsRun {
     pub(super) scenario: &'static str,
     pub(super) seed: u64,
     /// Reason why it was not made.

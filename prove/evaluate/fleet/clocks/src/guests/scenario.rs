@@ -1,6 +1,5 @@
 //! Scenarios of the guests.
 
-/// Parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scenario {
     pub(super) name: &'static str,

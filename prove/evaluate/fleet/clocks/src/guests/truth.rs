@@ -192,12 +192,12 @@ pub(super) struct Pause {
 /// Lead of one guest's counter, home's, over another's: a constant, or one before a pause and one after it.
 #[derive(Debug, Clone)]
 pub(super) struct Ahead {
-    parts: Vec<Part>,
+    parts: Vec<TruthPart>,
     stopped: Option<Stopped>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct TruthPart {
     /// Counters of the other host for which the part holds.
     from: u64,
     to: u64,
@@ -245,9 +245,9 @@ impl Ahead {
                 (high, low) = (low.checked_add(gap)?, high.checked_sub(gap)?);
             }
             let (low, high) = (low.checked_sub(early)?, high.checked_add(early)?);
-            (low <= high).then_some(Part { from: from[other], to: to[other], low, high })
+            (low <= high).then_some(TruthPart { from: from[other], to: to[other], low, high })
         });
-        let parts: Option<Vec<Part>> = parts.collect();
+        let parts: Option<Vec<TruthPart>> = parts.collect();
         let parts =
             parts.ok_or_else(|| missing("a constant difference of two guests' counters"))?;
         let stopped = pause.filter(|pause| [home, other].contains(&pause.host));

@@ -17,9 +17,8 @@ const LEAST: std::ops::Range<f64> = 10_000.0..16_860.0;
 /// Number of moments looked at in each run.
 const MOMENTS: usize = 400;
 
-/// Results of one run.
 #[derive(Serialize)]
-pub(super) struct Run {
+pub(super) struct MeshRun {
     /// The rms error of a pair's own fit, over all pairs and moments, ns.
     pub(super) pair_rms_ns: f64,
     /// The rms error of the difference of two hosts placed in the mesh, ns.
@@ -31,7 +30,7 @@ pub(super) struct Run {
     pub(super) events: usize,
 }
 
-pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
+pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
     let mut random = random::stream(seed, 1);
     let mut clocks = Vec::with_capacity(HOSTS);
     for _ in 0..HOSTS {
@@ -93,7 +92,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
         }
     }
     let widths = (MOMENTS * (HOSTS - 1)) as f64;
-    Ok(Run {
+    Ok(MeshRun {
         pair_rms_ns: of_pairs.root_mean(),
         mesh_rms_ns: of_mesh.root_mean(),
         pair_half_width_ns: pair_width / widths,
@@ -104,8 +103,8 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
 }
 
 /// Returns the ratio of the rms error in the mesh to that of a pair, over all runs.
-pub(super) fn ratio(runs: &[Run]) -> f64 {
-    let sum = |of: fn(&Run) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
+pub(super) fn ratio(runs: &[MeshRun]) -> f64 {
+    let sum = |of: fn(&MeshRun) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
     (sum(|run| run.mesh_rms_ns) / sum(|run| run.pair_rms_ns)).sqrt()
 }
 

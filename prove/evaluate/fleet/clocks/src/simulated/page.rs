@@ -5,39 +5,38 @@ use luc_harness::report::{Table, Target, number};
 use luc_stats::quantile;
 
 use super::mesh::{self, NAME as MESH};
-use super::pair::{Row, Run};
+use super::pair::{PairRun, PairScenario};
 
 /// Minimum number of events over all scenarios.
 const MIN_EVENTS: usize = 1_000_000;
 
 /// A scenario with the runs of all seeds.
-pub(super) struct Measured {
-    pub(super) row: Row,
-    pub(super) runs: Vec<Run>,
+pub(super) struct MeasuredPairs {
+    pub(super) row: PairScenario,
+    pub(super) runs: Vec<PairRun>,
 }
 
-impl Measured {
+impl MeasuredPairs {
     /// Figures of all runs, in ascending order.
-    fn all(&self, of: impl Fn(&Run) -> &Vec<f64>) -> Vec<f64> {
+    fn all(&self, of: impl Fn(&PairRun) -> &Vec<f64>) -> Vec<f64> {
         let each = self.runs.iter().flat_map(of);
         let mut all: Vec<f64> = each.copied().collect();
         all.sort_unstable_by(f64::total_cmp);
         all
     }
 
-    fn sum(&self, of: impl Fn(&Run) -> usize) -> usize {
+    fn sum(&self, of: impl Fn(&PairRun) -> usize) -> usize {
         self.runs.iter().map(of).sum()
     }
 
-    fn mean(&self, of: impl Fn(&Run) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&PairRun) -> f64) -> f64 {
         self.runs.iter().map(of).sum::<f64>() / self.runs.len() as f64
     }
 
-    fn worst(&self, of: impl Fn(&Run) -> f64) -> f64 {
+    fn worst(&self, of: impl Fn(&PairRun) -> f64) -> f64 {
         self.runs.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// The mean half-width, ns.
     fn half_width(&self) -> f64 {
         let widths = self.all(|run| &run.half_widths);
         widths.iter().sum::<f64>() / widths.len() as f64
@@ -67,7 +66,7 @@ fn quantile_of(figures: &[f64], share: f64) -> f64 {
 }
 
 /// Makes all tables that have a row.
-pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String, Table)> {
+pub(super) fn tables(measured: &[MeasuredPairs], meshes: &[mesh::MeshRun]) -> Vec<(String, Table)> {
     let mesh_says = format!(
         "{} hosts that all talk with each other, {} messages/s each way and pair for {} s, least delays of 10 to 16.9 µs \
          drawn for each way of each pair; errors are those of the difference of two hosts:",
@@ -87,7 +86,7 @@ pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String
     tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
-fn tabulate_fits(measured: &[Measured]) -> Table {
+fn tabulate_fits(measured: &[MeasuredPairs]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "extra error p50 / p99 / max, ns",
@@ -114,7 +113,7 @@ fn tabulate_fits(measured: &[Measured]) -> Table {
     table
 }
 
-fn tabulate_lines(measured: &[Measured]) -> Table {
+fn tabulate_lines(measured: &[MeasuredPairs]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "error p50 / max, µs",
@@ -138,7 +137,7 @@ fn tabulate_lines(measured: &[Measured]) -> Table {
     table
 }
 
-fn tabulate_offsets(measured: &[Measured]) -> Table {
+fn tabulate_offsets(measured: &[MeasuredPairs]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "the first second's: error p50 / max, ms",
@@ -148,11 +147,11 @@ fn tabulate_offsets(measured: &[Measured]) -> Table {
         "the fit: error p50 / max, µs",
     ]);
     for one in measured {
-        let quantiles = |figures: fn(&Run) -> &Vec<f64>, unit_ns: f64| {
+        let quantiles = |figures: fn(&PairRun) -> &Vec<f64>, unit_ns: f64| {
             let all = one.all(figures);
             [0.5, 1.0].map(|share| number(quantile_of(&all, share) / unit_ns)).join(" / ")
         };
-        let share = |figure: fn(&Run) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
+        let share = |figure: fn(&PairRun) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
         table.row(cells![
             one.row.name,
             quantiles(|run| &run.first_offset_whole, 1e6),
@@ -165,7 +164,7 @@ fn tabulate_offsets(measured: &[Measured]) -> Table {
     table
 }
 
-fn tabulate_meshes(meshes: &[mesh::Run]) -> Table {
+fn tabulate_meshes(meshes: &[mesh::MeshRun]) -> Table {
     let mut table = Table::new(&[
         "run",
         "rms of a pair, ns",
@@ -190,7 +189,7 @@ fn tabulate_meshes(meshes: &[mesh::Run]) -> Table {
 }
 
 /// Makes the targets of all scenarios that were run.
-pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target> {
+pub(super) fn targets(measured: &[MeasuredPairs], meshes: &[mesh::MeshRun]) -> Vec<Target> {
     let mut targets = vec![all_inside(measured, meshes)];
     targets.extend(measured.iter().map(|one| {
         let most = if one.row.per_s < 1000.0 { 1.05 } else { 1.01 };
@@ -247,7 +246,7 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
     targets
 }
 
-fn all_inside(measured: &[Measured], meshes: &[mesh::Run]) -> Target {
+fn all_inside(measured: &[MeasuredPairs], meshes: &[mesh::MeshRun]) -> Target {
     let mut inside: usize = measured.iter().map(|one| one.sum(|run| run.inside)).sum();
     let mut events: usize = measured.iter().map(|one| one.sum(|run| run.events)).sum();
     inside += meshes.iter().map(|run| run.inside).sum::<usize>();

@@ -16,7 +16,7 @@ const EVENTS: usize = 40_000;
 
 /// A scenario of two hosts.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct PairScenario {
     pub(super) name: &'static str,
     pub(super) seconds: f64,
     /// Messages in a second, each way.
@@ -27,7 +27,7 @@ pub(super) struct Row {
     pub(super) is_slewed: bool,
 }
 
-impl Row {
+impl PairScenario {
     pub(super) fn ways(self) -> Ways {
         let delays = |least, queue, slow_share, slow| Delays { least, queue, slow_share, slow };
         if self.is_loaded {
@@ -40,9 +40,8 @@ impl Row {
     }
 }
 
-/// Results of one run.
 #[derive(Serialize)]
-pub(super) struct Run {
+pub(super) struct PairRun {
     pub(super) messages: usize,
     pub(super) kept_messages: usize,
     /// Processor time of the fit to all messages, not only those kept, ms.
@@ -75,7 +74,7 @@ pub(super) struct Run {
     pub(super) best_offset_inverted_share: f64,
 }
 
-pub(super) fn run(row: Row, seed: u64) -> Result<Run, ClockError> {
+pub(super) fn run(row: PairScenario, seed: u64) -> Result<PairRun, ClockError> {
     let mut random = random::stream(seed, 0);
     let a = Clock::new(&mut random, row.seconds, 0.0);
     let b = Clock::new(&mut random, row.seconds, 30_000.0);
@@ -103,12 +102,12 @@ pub(super) fn run(row: Row, seed: u64) -> Result<Run, ClockError> {
 }
 
 fn judge(
-    row: Row,
+    row: PairScenario,
     (a, b): (&Clock, &Clock),
     points: &PairPoints,
     options: FitOptions,
     random: &mut ChaCha8Rng,
-) -> Result<Run, ClockError> {
+) -> Result<PairRun, ClockError> {
     let kept = thinned(points);
     let fitted = fit(&kept, &options)?;
     let before = processor_ms();
@@ -116,7 +115,7 @@ fn judge(
     let fit_ms = processor_ms() - before;
     let line = one_line(points)?;
     let (origin, hidden) = (a.origin_until(b), row.ways().half_asymmetry());
-    let mut found = Run {
+    let mut found = PairRun {
         messages: points.forward.len() + points.backward.len(),
         kept_messages: kept.forward.len() + kept.backward.len(),
         fit_ms,

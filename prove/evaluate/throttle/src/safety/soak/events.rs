@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_harness::disks::Disk;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, stop_if_interrupted};
 use rand::{Rng, RngExt as _};
 use rustix::process::Signal;
 use serde::Serialize;
 
 use super::super::services::{Daemon, Service, kill};
 use super::watch::{Watch, is_frozen};
-use luc_harness::disks::Disk;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, stop_if_interrupted};
 
 /// Number of files that services read.
 pub(super) const FILES: usize = 8;
@@ -47,7 +47,6 @@ const SERVICE_SCRIPTS: [(&str, &str); 5] = [
     ("sleeps", "sleep $((N % 7 + 1))"),
 ];
 
-/// Counts of the events.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(super) struct Count {
     arrived: u64,
@@ -85,7 +84,6 @@ impl Count {
     }
 }
 
-/// A service that exists.
 struct Present {
     service: Service,
     sleeps: bool,
@@ -94,7 +92,7 @@ struct Present {
 }
 
 /// The services and the throttle.
-pub(super) struct Site<'a> {
+pub(super) struct SoakSite<'a> {
     harness: &'a Harness,
     root: &'a Path,
     mount: PathBuf,
@@ -108,7 +106,7 @@ pub(super) struct Site<'a> {
     count: Count,
 }
 
-impl<'a> Site<'a> {
+impl<'a> SoakSite<'a> {
     pub(super) fn open(
         harness: &'a Harness,
         root: &'a Path,
@@ -138,7 +136,6 @@ impl<'a> Site<'a> {
         &self.count
     }
 
-    /// Makes one event happen.
     pub(super) fn step(
         &mut self,
         random: &mut impl Rng,
