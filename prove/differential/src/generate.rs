@@ -309,7 +309,7 @@ impl<'r, R: Rng> Generator<'r, R> {
                 self.interference(other, slot);
             }
             8 => {
-                // Who jumps out of a call stays cancelable at any instruction.
+                // A thread that jumps out of a call stays cancelable at any instruction.
                 let is_thread = self.actors.iter().any(|one| one.number == other && one.is_thread);
                 if is_thread && !self.spoils_cancel[process] {
                     self.push(Op::Cancel, &[target]);

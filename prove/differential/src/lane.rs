@@ -253,7 +253,7 @@ impl Lane {
         let begun = Instant::now();
         loop {
             match output(Command::new("umount").arg(self.mount_point())) {
-                // Who looks at a process in /proc keeps its files for a moment.
+                // A reader of the process in /proc keeps its files for a moment.
                 Err(_) if begun.elapsed() < RELEASE_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(5));
                 }

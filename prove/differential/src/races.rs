@@ -37,7 +37,7 @@ impl Races {
                     races.is_open |= !has_begun;
                 }
                 Op::Open | Op::Special | Op::Dup => races.may_open |= !has_begun,
-                // Of a process with several actors any may be named.
+                // Any actor of a process with several may be named.
                 Op::KillProcess | Op::Exec | Op::Exit => races.may_end = true,
                 Op::Cancel => races.may_end |= is_about,
                 _ => {}

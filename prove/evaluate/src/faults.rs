@@ -120,37 +120,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             ]);
         }
         progress.step(&format!("{name}: {} differences", sum.differences));
-        if cell.place == CellPlace::Defect {
-            targets.push(Target::new(
-                format!("{name}: differences are found"),
-                sum.differences > 0,
-                format!("{} in {} trials", sum.differences, sum.trials),
-            ));
-            continue;
+        targets.extend(judge(cell, &report, &sum));
+        if cell.place != CellPlace::Defect {
+            all.failed += sum.failed;
         }
-        targets.push(Target::new(
-            format!("{name}: 0 differences"),
-            sum.differences == 0,
-            format!("{} in {} trials", sum.differences, sum.trials),
-        ));
-        targets.push(Target::new(
-            format!("{name}: calls were held under every policy but off"),
-            sum.idle.is_empty(),
-            if sum.idle.is_empty() {
-                "it did".to_owned()
-            } else {
-                format!("not under {}", sum.idle.join(", "))
-            },
-        ));
-        if let Some(warnings) = report["warnings"].as_array() {
-            let first = warnings.first().and_then(Value::as_str);
-            targets.push(Target::new(
-                format!("{name}: no warning of the kernel but of the disk and its file system"),
-                warnings.is_empty(),
-                first.unwrap_or("none").to_owned(),
-            ));
-        }
-        all.failed += sum.failed;
     }
     targets.push(Target::new(
         format!("at least {MIN_FAILED_REQUESTS} failed requests"),
@@ -179,6 +152,36 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ],
         targets,
     })
+}
+
+/// Returns the targets of a cell. A gate with a known defect must show differences.
+fn judge(cell: &FaultCell, report: &Value, sum: &FaultSum) -> Vec<Target> {
+    let name = &cell.name;
+    let differences = format!("{} in {} trials", sum.differences, sum.trials);
+    if cell.place == CellPlace::Defect {
+        let what = format!("{name}: differences are found");
+        return vec![Target::new(what, sum.differences > 0, differences)];
+    }
+    let held = match sum.idle.is_empty() {
+        true => "it did".to_owned(),
+        false => format!("not under {}", sum.idle.join(", ")),
+    };
+    let mut targets = vec![
+        Target::new(format!("{name}: 0 differences"), sum.differences == 0, differences),
+        Target::new(
+            format!("{name}: calls were held under every policy but off"),
+            sum.idle.is_empty(),
+            held,
+        ),
+    ];
+    if let Some(warnings) = report["warnings"].as_array() {
+        targets.push(Target::new(
+            format!("{name}: no warning of the kernel but of the disk and its file system"),
+            warnings.is_empty(),
+            warnings.first().and_then(Value::as_str).unwrap_or("none"),
+        ));
+    }
+    targets
 }
 
 /// Runs the whole matrix on this machine.

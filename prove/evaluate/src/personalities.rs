@@ -164,6 +164,7 @@ impl Bench {
         stock: &'static Stock,
         job: usize,
     ) -> Result<PersonalityRun, EvaluateError> {
+        // 1. Choose the values for this run: small ones, or more names.
         let broken = |error: luc_filebench::FilebenchError| EvaluateError::Missing {
             what: format!("the personality {} ({error})", stock.name),
         };
@@ -176,11 +177,11 @@ impl Bench {
             more.map_or(&[][..], |(_, set)| set)
         };
         let workload = stock.load(set).map_err(broken)?;
+        // 2. Run it in a directory of its own, since several run at the same time.
         let mut command = Command::new(&self.luc);
         command.args(["bench", "filebench", stock.name, "--compat", "--json"]);
         command.args(["--seconds", &self.seconds.to_string()]);
         command.args(["--seed", &self.seed.to_string()]);
-        // Its own: several run at the same time.
         let directory = self.directory.join(job.to_string());
         fs::create_dir_all(&directory).map_err(EvaluateError::file("make", &directory))?;
         command.arg("--dir").arg(&directory);
@@ -203,6 +204,7 @@ impl Bench {
             }
             said => (said?, None),
         };
+        // 3. Judge the counts.
         let counted = Counted {
             operations: said
                 .operations

@@ -4,6 +4,7 @@
 pub(super) mod notified;
 pub(super) mod rivals;
 
+use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
@@ -35,21 +36,19 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Sum of the counts that should be 0.
-    pub(super) fn bad(&self) -> u64 {
+    fn bad(&self) -> u64 {
         self.lost + self.torn + self.not_mountable + self.fsck_unclean
     }
 
+    /// Claims that nothing is lost, torn, not mountable or unclean.
+    pub(super) fn claim_clean(&self, setting: &str) -> Target {
+        let what = format!("{setting}: nothing lost, torn, not mountable or unclean");
+        Target::new(what, self.bad() == 0, self.text())
+    }
+
     pub(super) fn cells(&self) -> Vec<String> {
-        [
-            self.rounds,
-            self.acknowledged,
-            self.lost,
-            self.torn,
-            self.not_mountable,
-            self.fsck_unclean,
-        ]
-        .map(|count| count.to_string())
-        .into()
+        let Self { rounds, acknowledged, lost, torn, not_mountable, fsck_unclean } = self;
+        cells![rounds, acknowledged, lost, torn, not_mountable, fsck_unclean]
     }
 
     pub(super) fn text(&self) -> String {
@@ -145,8 +144,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         } else {
             all.acknowledged += tally.acknowledged;
             all.rounds += tally.rounds;
-            let what = format!("{cell}: nothing lost, torn, not mountable or unclean");
-            targets.push(Target::new(what, tally.bad() == 0, tally.text()));
+            targets.push(tally.claim_clean(cell));
         }
     }
     targets.push(Target::new(

@@ -118,7 +118,7 @@ fn run_job(
     repeat: usize,
     may_repeat: bool,
 ) -> Result<BenchRun, EvaluateError> {
-    // What `luc run` or `luc record` writes.
+    // Output of `luc run` or `luc record`.
     let file = harness.path("written");
     let mut words = job.under.words(&file);
     if job.under != Under::Bare {

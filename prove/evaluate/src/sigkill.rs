@@ -122,6 +122,7 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    // 1. Kill workers that run under luc.
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let source = include_str!("../../../crates/luc/tests/programs/caller.c");
     let caller = harness.compile("sigkill-caller", source, &["-D_GNU_SOURCE"])?;
@@ -135,6 +136,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, 1);
     let output = harness.execute(&mut command, &[0])?.stdout;
     progress.step(&format!("{kills} kills"));
+    // 2. Keep what the workers and the gate counted.
     let counted: Value = parse(&output, "the counts")?;
     let report = read_json(&gate_file)?;
     let of_disk = of_disk(&report, disk.device()).clone();
@@ -143,6 +145,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     harness.keep(json!({ "command": line(&command), "counted": counted, "gate": of_disk,
                      "left": left }));
 
+    // 3. Make the page.
     let longest_ms = figure(gate, "longest_wait_us")? / 1e3;
     let (calls, slow) = (figure(&counted, "calls")?, figure(&counted, "slow")?);
     let gated = figure(gate, "gated")?;

@@ -281,7 +281,7 @@ impl File {
         }
         for (at, cell) in bytes.chunks(CELL_BYTES).enumerate() {
             let oldest = self.cells.get(&at).copied().max(self.whole);
-            // What nobody promised may be anything that it ever was.
+            // Bytes that nobody promised may be anything that they ever were.
             let versions = &self.versions[oldest.unwrap_or(0)..];
             let cell = read(cell, disk);
             let may = versions.iter().any(|one| DiskCell::Step(one.cell(at)) == cell);

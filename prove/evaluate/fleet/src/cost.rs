@@ -132,7 +132,7 @@ impl ServerCell {
             }
             Self::Select | Self::Update => {
                 let requests = after("number of transactions actually processed: ")?;
-                // Of none pgbench tells no rate.
+                // Without a transaction pgbench prints no rate.
                 let rate = if requests > 0.0 { after("tps = ")? } else { 0.0 };
                 Some((requests, rate))
             }

@@ -153,7 +153,7 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut TwinRun) -> Result<(), Eval
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let wrong = |error: String| missing(&format!("the twin's truth ({error})"));
     let folder = Folder::read(&truth).map_err(|error| wrong(error.to_string()))?;
-    // What is compared with must be whole.
+    // The truth must be whole.
     streams(&folder).map_err(|error| wrong(error.to_string()))?;
     run.queries = trees(&folder).map_err(|error| wrong(error.to_string()))?.len();
     let answer = Answer::of(harness, &[trace.as_path()])?;

@@ -288,7 +288,7 @@ impl KillSite {
                 processes::send(pid, Signal::KILL);
             }
             for words in [&["sweep", "restore"][..], &["disk", "remove", "--all"]] {
-                // What fails shows in the next kill.
+                // A failure shows in the next kill.
                 let _ = self.luc(words).output();
             }
             self.look().force(&self.before);

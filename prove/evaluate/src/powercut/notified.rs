@@ -32,8 +32,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let tally = trial(harness, setting, &words, cuts, &mut progress)?;
         table.row([vec![setting.to_owned()], tally.cells()].concat());
         rounds += tally.rounds;
-        let what = format!("{setting}: nothing lost, torn, not mountable or unclean");
-        targets.push(Target::new(what, tally.bad() == 0, tally.text()));
+        targets.push(tally.claim_clean(setting));
     }
     targets.push(Target::new(
         format!("at least {MIN_CUTS} cuts"),

@@ -1,6 +1,6 @@
 //! Part `rival-powercut`: power cuts of ext4, its fast commits and XFS, with and without the gate.
 
-use luc_harness::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table};
 
 use super::super::error::EvaluateError;
 use super::super::harness::Harness;
@@ -30,8 +30,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let tally = trial(harness, setting, &words, cuts, &mut progress)?;
         table.row([vec![setting.to_owned()], tally.cells()].concat());
         if is_safe {
-            let what = format!("{setting}: nothing lost, torn, not mountable or unclean");
-            targets.push(Target::new(what, tally.bad() == 0, tally.text()));
+            targets.push(tally.claim_clean(setting));
         }
     }
     Ok(Page {

@@ -77,6 +77,7 @@ struct Sums {
 }
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    // 1. Choose the boots.
     let each = harness.options.cuts.map_or(CHUNK, |cuts| cuts.min(CHUNK));
     let wanted: Vec<_> = BOOTS
         .iter()
@@ -97,6 +98,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         "caches that grew",
         "warnings",
     ]);
+    // 2. Boot, and add each boot's row.
     let mut sums = Sums::default();
     for (module, version, boots) in wanted {
         let guests = Guests::prepare(harness, version)?;
@@ -113,6 +115,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             table.row(row);
         }
     }
+    // 3. Compare the growth of memory with the noise.
     let noise_kib = MAX_NOISE_KIB_PER_CYCLE * each as i64;
     let targets = vec![
         Target::new("at least 1000 cycles", sums.cycles >= 1000, sums.cycles.to_string()),

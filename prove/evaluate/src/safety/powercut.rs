@@ -158,10 +158,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         table.row([vec![cell.name.clone()], sum.cells()].concat());
         warned += sum.warnings;
         match cell.expect {
-            Expect::Clean => {
-                let what = format!("{}: nothing lost, torn, not mountable or unclean", cell.name);
-                targets.push(Target::new(what, sum.tally.bad() == 0, sum.tally.text()));
-            }
+            Expect::Clean => targets.push(sum.tally.claim_clean(&cell.name)),
             Expect::Losses => {
                 let found = sum.tally.lost + sum.tally.torn > 0;
                 let what = format!("{}: the trial finds the losses", cell.name);

@@ -84,6 +84,7 @@ pub(super) fn start(harness: &Harness) -> Result<Servers, EvaluateError> {
 
 /// Records servers under load, and compares.
 pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, EvaluateError> {
+    // 1. Record servers under load, and read the scheduler's counts meanwhile.
     let trace = harness.path("trace");
     let recorder = Recorder::of_fleet(harness, &trace)?;
     let clients =
@@ -101,6 +102,7 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
         commands.push(client.command.clone());
         client.end()?;
     }
+    // 2. Read the trace.
     let recorded = Rows {
         waits: group_by_thread(rows::<Wait>(&trace)?, |row| row.thread.0),
         brief: group_by_thread(rows::<BriefWait>(&trace)?, |row| row.thread.0),
@@ -108,6 +110,7 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
     };
     let lost_rows = rows::<Lost>(&trace)?.iter().map(|row| row.count).sum();
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    // 3. Compare the trace's times with the counts.
     let mut furthest: Option<Difference> = None;
     let mut threads = Vec::new();
     let mut all_ns = 0.0;
@@ -204,7 +207,7 @@ fn read_counts(process: u32, path: &str) -> Option<Counted> {
     let mut figures = text.split_whitespace().map(str::parse::<u64>);
     let (ran_ns, waited_ns) = (figures.next()?.ok()?, figures.next()?.ok()?);
     let stat = read("stat")?;
-    // What follows the name in parentheses is the state, and then the parent.
+    // The name in parentheses is followed by the state, and then the parent.
     let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
     Some(Counted {
         process,

@@ -44,7 +44,7 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
         for socket in listener.incoming().flatten() {
             let calls = Arc::clone(&of_all);
             thread::spawn(move || {
-                // Who only looks whether somebody listens asks nothing.
+                // A peer that only looks whether somebody listens asks nothing.
                 if let Err(error) = serve(socket, seed, &calls) {
                     eprintln!("back-end: {error}");
                 }

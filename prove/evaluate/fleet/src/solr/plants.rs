@@ -56,6 +56,7 @@ pub(super) fn once(
     trouble: Trouble,
     seed: u64,
 ) -> Result<PlantRun, EvaluateError> {
+    // 1. Start the service, and warm it up.
     let trace = harness.path("trace");
     let disk = (trouble == Trouble::Disk).then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
@@ -74,6 +75,7 @@ pub(super) fn once(
         seed: seed + OTHER_QUERIES,
     };
     service.ask(harness, load)?;
+    // 2. Record it while it has the trouble.
     let recorder = Recorder::of_fleet(harness, &trace)?;
     let load = Load { queries: None, longest: ASKED_TIME, seed, ..load };
     let node = &service.shards[planted.shard];
@@ -97,6 +99,7 @@ pub(super) fn once(
     let (name, address) = (node.host.name.clone(), service.front_end.address().to_string());
     drop(service);
     drop(disk);
+    // 3. Judge the explanation of one host, and of several.
     let mut expected = Expected {
         kind: trouble.finding(),
         process: Some(culprit.process),

@@ -158,7 +158,7 @@ mod tests {
         packet.extend(sequence.to_be_bytes());
         packet.extend([0, 0, 0, 0, 5 << 4, flags, 0, 0, 0, 0, 0, 0]);
         packet.extend(text.as_bytes());
-        // What a link adds to short packets.
+        // Padding that a link adds to short packets.
         packet.extend([0, 0]);
         packet
     }

@@ -96,7 +96,7 @@ fn with_work(process: &Truth) -> BTreeMap<u32, Vec<(u64, u64)>> {
         let Some((thread, from_ns)) = open.remove(&(message.request, asks)) else {
             continue;
         };
-        // Who has read a question and leaves it to a worker has nothing more to do with it.
+        // A thread that has read a question and leaves it to a worker has nothing more to do with it.
         if asks || thread == message.thread {
             threads.entry(thread).or_default().push((from_ns, message.at_ns));
         }

@@ -110,7 +110,7 @@ impl<'a> System<'a> {
 
 impl Drop for System<'_> {
     fn drop(&mut self) {
-        // What is left goes with the harness's folder.
+        // The rest goes with the harness's folder.
         let _ = fs::remove_dir_all(&self.root);
     }
 }

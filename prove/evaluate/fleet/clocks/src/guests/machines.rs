@@ -21,8 +21,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const RESUME_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Time for which a guest is stopped.
 const PAUSE_TIME: Duration = Duration::from_millis(1500);
-/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at offset `READY_OFFSET`
-/// whether it is ready.
+/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at `READY_OFFSET` whether
+/// it is ready.
 const MEMORY_BYTES: u64 = 1 << 16;
 const LINE_BYTES: u64 = 64;
 const READY_OFFSET: u64 = 8;
@@ -194,7 +194,7 @@ fn stop(
     wait_until(&|| word(memory, host, 0) != stopped)?;
     let went_on = word(memory, host, 0);
     let mut after = counters();
-    // What is written the second time from now on was read after the guest went on.
+    // A value that is written the second time from now on was read after the guest went on.
     for _ in 0..2 {
         let last = after;
         wait_until(&|| counters().iter().zip(&last).all(|(now, last)| now != last))?;

@@ -236,7 +236,7 @@ impl Ahead {
             };
             let (there, back) = (leasts(home, other), leasts(other, home));
             let (mut high, mut low) = (*there.iter().min()?, back.iter().min()?.checked_neg()?);
-            // What is read was written before.
+            // A value that is read was written before.
             let early = clocks[home].early_ticks();
             let gap = low.checked_sub(high)?.checked_sub(early.checked_mul(2)?)?;
             if gap > 0 && clocks[home].ns(gap as f64) <= MAX_DRIFT_NS {

@@ -31,6 +31,7 @@ pub(super) struct MeshRun {
 }
 
 pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
+    // 1. Relate each two hosts' clocks by messages between them.
     let mut random = random::stream(seed, 1);
     let mut clocks = Vec::with_capacity(HOSTS);
     for _ in 0..HOSTS {
@@ -58,6 +59,7 @@ pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
             pairs.push(Pair { a: id(a), b: id(b), fit });
         }
     }
+    // 2. Compare the mesh, and each pair alone, with the truth.
     let fleet = Fleet::new(id(0), pairs.clone())?;
     let (mut of_pairs, mut of_mesh) = (Squares::default(), Squares::default());
     let (mut pair_width, mut mesh_width) = (0.0, 0.0);

@@ -140,7 +140,7 @@ fn judge(
         let at = random.random_range(0.0..row.seconds * 1e9);
         let (on_a, truth) = (a.read(at), a.until(b, at));
         let known = fitted.at(on_a);
-        // What A shows is whole ns, and the truth is between two.
+        // A shows whole ns, and the truth is between two.
         let ends = [truth.floor(), truth.ceil()].map(|truth| origin + truth as i64);
         found.inside += usize::from(ends.into_iter().any(|truth| known.bounds.contains(truth)));
         let wrong =
