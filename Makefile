@@ -46,9 +46,9 @@ setup-kernels: ## Fetch headers of newer kernels, and a compiler for them; insta
 qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 minutes of processor time)
 	@scripts/qemu.sh
 
-# Without the search twin and luc-fleet-store, which take long to compile; tests build them.
+# Without luc-fleet-store, which takes long to compile; tests build it.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
-	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-store --locked
+	$(CARGO) build --release --workspace --exclude luc-fleet-store --locked
 	scripts/preload.sh $(BUILD)
 
 product: ## Build what users run, without what proves it

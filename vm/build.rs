@@ -1,4 +1,4 @@
-//! Compiles what is preloaded into an unmodified QEMU to a shared library, which `machine.rs` has as bytes.
+//! Compiles the library that is preloaded into an unmodified QEMU. `guest.rs` includes it as bytes.
 
 use std::env;
 use std::path::PathBuf;

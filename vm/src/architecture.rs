@@ -1,6 +1,6 @@
-//! What differs between guests by the processors that they have.
+//! Differences between guests of different processor architectures.
 
-/// Where Debian's packages for 64-bit Arm have libraries.
+/// Folders of libraries in Debian's packages for 64-bit Arm.
 pub(crate) const ARM64_LIBRARIES: [&str; 2] =
     ["lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"];
 
@@ -8,12 +8,11 @@ pub(crate) const ARM64_LIBRARIES: [&str; 2] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Architecture {
     X86_64,
-    /// 64-bit Arm.
     Aarch64,
 }
 
 impl Architecture {
-    /// The emulator's program.
+    /// Name of the emulator's program.
     pub(crate) fn qemu(self) -> &'static str {
         match self {
             Self::X86_64 => "qemu-system-x86_64",
@@ -21,7 +20,7 @@ impl Architecture {
         }
     }
 
-    /// The emulator's name of the machine.
+    /// Name of the machine for the emulator.
     pub(crate) fn machine(self) -> &'static str {
         match self {
             Self::X86_64 => "q35",
@@ -29,7 +28,7 @@ impl Architecture {
         }
     }
 
-    /// The emulator's name of the processor in real time.
+    /// Name of the processor for the emulator in real time.
     pub(crate) fn processor(self) -> &'static str {
         match self {
             Self::X86_64 => "max",
@@ -38,7 +37,7 @@ impl Architecture {
         }
     }
 
-    /// The same in virtual time, where nothing may be random.
+    /// Name of the processor for the emulator in virtual time, where nothing may be random.
     pub(crate) fn repeatable_processor(self) -> &'static str {
         match self {
             // A repeated string instruction counts once for each byte without erms and fsrm off: then the kernel
@@ -48,7 +47,7 @@ impl Architecture {
         }
     }
 
-    /// What the kernel is told of the console and of what only this architecture has.
+    /// Kernel arguments for the console and for features of this architecture alone.
     pub(crate) fn kernel_arguments(self) -> &'static str {
         match self {
             Self::X86_64 => "console=ttyS0 nokaslr mitigations=off tsc=reliable no_timer_check",

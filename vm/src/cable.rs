@@ -1,4 +1,4 @@
-//! Networks between guests: a cable has two ends, each of which is a guest's network card.
+//! Networks between guests. Each of a cable's two ends is a guest's network card.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
@@ -10,15 +10,14 @@ use crate::error::Error;
 
 /// One end of a cable, for [`Vm::cable`](crate::Vm::cable).
 ///
-/// A cable is a pair of connected sockets, which both emulators inherit: it has no name, and nothing of it is left when
-/// they end.
+/// A cable is a pair of connected sockets, which both emulators inherit. It has no name, and disappears when they end.
 #[derive(Debug, Clone)]
 pub struct CableEnd {
     socket: Arc<OwnedFd>,
     side: u8,
 }
 
-/// Both ends of a new cable.
+/// Makes a cable and returns both ends.
 ///
 /// # Errors
 /// [`Error::System`] if there are no sockets.
@@ -33,12 +32,12 @@ pub fn cable() -> Result<[CableEnd; 2], Error> {
 }
 
 impl CableEnd {
-    /// What the emulator inherits.
+    /// The socket that the emulator inherits.
     pub(crate) fn inherited(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.socket)
     }
 
-    /// Has an emulator plug this end in, as the guest's network card of this number.
+    /// Plugs this end into an emulator, as the guest's network card of this number.
     pub(crate) fn plug(&self, number: usize, qemu: &mut Command) {
         let socket = self.socket.as_raw_fd();
         // Both ends of a cable have different sides, so their addresses differ.

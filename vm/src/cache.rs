@@ -1,4 +1,4 @@
-//! What is fetched or built once: a folder of this user's.
+//! This user's folder of files that are fetched or built once.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(base.join("luc"))
 }
 
-/// The folder `name` in it, made if it is not there.
+/// Returns the folder `name` in the cache, and makes it if it is not there.
 ///
 /// # Errors
 ///

@@ -16,22 +16,19 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A directory.
     pub(crate) fn folder(&mut self, name: &str) {
         self.entry(name, 0o040_755, &[]);
     }
 
-    /// A file with its permission bits.
+    /// Adds a file with its permission bits.
     pub(crate) fn file(&mut self, name: &str, mode: u32, content: &[u8]) {
         self.entry(name, 0o100_000 | (mode & 0o7777), content);
     }
 
-    /// A symbolic link.
     pub(crate) fn link(&mut self, name: &str, target: &str) {
         self.entry(name, 0o120_777, target.as_bytes());
     }
 
-    /// The archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry(TRAILER, 0, &[]);
         self.bytes
@@ -60,7 +57,7 @@ impl Writer {
     }
 }
 
-/// The regular files of an archive, by name without a leading `./`.
+/// Returns the regular files of an archive, by name without a leading `./`.
 ///
 /// # Errors
 ///
@@ -96,7 +93,7 @@ pub(crate) fn read_files(bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, Erro
     }
 }
 
-/// The `index`th number of a header: eight hexadecimal digits.
+/// Returns the `index`th number of a header: eight hexadecimal digits.
 fn field(header: &[u8], index: usize) -> Result<usize, Error> {
     let start = MAGIC.len() + 8 * index;
     std::str::from_utf8(&header[start..start + 8])

@@ -1,11 +1,11 @@
-//! What can go wrong, each with the input, the reason and the next step.
+//! Errors of this crate, each with the input, the reason and the next step.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// An error of this crate. The text is one line and ends with what to do next, except for those of a
-/// guest, which end with the last lines of its log.
+/// An error of this crate. Its text is one line that ends with the next step. Errors of a guest end with the last lines
+/// of its log instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program of the host is not installed.
@@ -13,9 +13,8 @@ pub enum Error {
         "program '{name}' is not installed: install the package {package}, or run `make setup`"
     )]
     MissingTool {
-        /// The program.
         name: &'static str,
-        /// The Debian package that has it.
+        /// Debian package of the program.
         package: &'static str,
     },
     /// This QEMU hangs with several processors in virtual time.
@@ -24,17 +23,12 @@ pub enum Error {
          or take one processor"
     )]
     OldQemu {
-        /// What it calls itself.
+        /// Version that QEMU prints.
         qemu: String,
     },
     /// No kernel of this version can be had.
     #[error("kernel '{version}': {reason}")]
-    NoKernel {
-        /// The version asked for.
-        version: String,
-        /// Why, and what to do.
-        reason: String,
-    },
+    NoKernel { version: String, reason: String },
     /// A kernel's headers are not installed.
     #[error(
         "kernel {0}: its headers are not installed: install linux-headers-{0}, or run `make setup`"
@@ -42,42 +36,22 @@ pub enum Error {
     NoHeaders(String),
     /// A program for the guest cannot be found or has a library that cannot.
     #[error("program '{name}' for the guest: {reason}")]
-    Program {
-        /// The program.
-        name: String,
-        /// Why, and what to do.
-        reason: String,
-    },
+    Program { name: String, reason: String },
     /// A file of the host cannot be read or written.
     #[error("'{}': {source}: check that it exists and that you may use it", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A program of the host failed.
     #[error("`{command}` failed: {reason}")]
-    Command {
-        /// The command line.
-        command: String,
-        /// What it said.
-        reason: String,
-    },
+    Command { command: String, reason: String },
     /// The system refused something that a run needs.
     #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// The system's error.
-        source: io::Error,
-    },
+    System { what: &'static str, source: io::Error },
     /// The guest's kernel panicked, or hit a bug that is made a panic.
     #[error("the guest's kernel panicked: {reason}; the end of its log:\n{log}")]
     Panic {
-        /// The panic's own line.
+        /// The log's line on the panic.
         reason: String,
-        /// The last lines of the console.
+        /// Last lines of the console.
         log: String,
     },
     /// The guest did not end in time.
@@ -85,9 +59,8 @@ pub enum Error {
         "the guest did not end within {limit:?}: give it more time, or see what it waits for; the end of its log:\n{log}"
     )]
     Timeout {
-        /// The limit.
         limit: Duration,
-        /// The last lines of output and console.
+        /// Last lines of output and console.
         log: String,
     },
     /// QEMU ended, but no complete result came out of it.
@@ -95,21 +68,21 @@ pub enum Error {
     NoResult {
         /// QEMU's exit status and message.
         status: String,
-        /// The last lines of the console.
+        /// Last lines of the console.
         log: String,
     },
-    /// What came back is not an archive.
+    /// The results are no archive.
     #[error("the guest's results are damaged: {0}")]
     Damaged(&'static str),
 }
 
 impl Error {
-    /// There is no kernel of this version, for this reason.
+    /// Makes the error for a version that has no kernel.
     pub(crate) fn no_kernel(version: &str, reason: &str) -> Self {
         Self::NoKernel { version: version.to_owned(), reason: reason.to_owned() }
     }
 
-    /// Whether this machine lacks something that a virtual machine needs: tests then skip.
+    /// Whether this machine lacks something that a virtual machine needs, so that tests skip.
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! A guest that runs: waiting for it, reading what it said so far, ending it.
+//! A running guest: waiting for it, reading its output so far, and ending it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -18,15 +18,15 @@ use crate::error::Error;
 use crate::monitor::Monitor;
 use crate::outcome::Outcome;
 
-/// How often a running guest is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How much of a log an error shows.
+/// Interval at which a running guest is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of lines of a log that an error shows.
 const TAIL_LINES: usize = 60;
 
-/// What makes processors that take turns exact (turns.c).
+/// Library that makes turns of several processors exact (turns.c).
 const TURNS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/turns.so"));
 
-/// A file in memory that QEMU opens through this process: nothing to remove, however either ends.
+/// A file in memory that QEMU opens through this process. Nothing is left of it when either ends.
 #[derive(Debug)]
 pub(crate) struct MemoryFile(File);
 
@@ -40,12 +40,12 @@ impl MemoryFile {
         Ok(Self(file.into()))
     }
 
-    /// Its path for a child.
+    /// Returns the path by which a child opens the file.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
-    /// A new one with this content.
+    /// Makes a memory file with this content.
     pub(crate) fn of(name: &str, content: &[u8]) -> Result<Self, Error> {
         let mut this = Self::new(name)?;
         this.file()
@@ -62,7 +62,7 @@ impl MemoryFile {
         &self.0
     }
 
-    /// What is in it now.
+    /// Returns its content so far.
     fn content(&self) -> Result<Vec<u8>, Error> {
         let read = || {
             let mut file = &self.0;
@@ -100,13 +100,12 @@ impl Channels {
     }
 }
 
-/// A running guest. It is ended when this goes out of use, and by the system when the thread that
-/// started it ends.
+/// A running guest. Dropping it ends it, and so does the system when the thread that started it ends.
 #[derive(Debug)]
 pub struct Guest {
     qemu: Child,
     channels: Channels,
-    /// Where the guest can be paused.
+    /// Monitor by which the guest can be paused.
     monitor: Option<Monitor>,
     started: Instant,
     limit: Duration,
@@ -139,7 +138,7 @@ impl Guest {
         Ok(Self { qemu, channels, monitor, started: Instant::now(), limit })
     }
 
-    /// What the script has printed so far. In virtual time that is nothing before the end.
+    /// Returns the script's output so far. In virtual time it is empty before the end.
     ///
     /// # Errors
     ///
@@ -148,7 +147,7 @@ impl Guest {
         self.channels.output.content()
     }
 
-    /// What the kernel has printed on its console so far.
+    /// Returns the kernel's console output so far.
     ///
     /// # Errors
     ///
@@ -157,7 +156,7 @@ impl Guest {
         Ok(String::from_utf8_lossy(&self.channels.console.content()?).replace('\r', ""))
     }
 
-    /// Whether it still runs.
+    /// Whether the guest still runs.
     ///
     /// # Errors
     ///
@@ -166,7 +165,7 @@ impl Guest {
         Ok(self.poll()?.is_none())
     }
 
-    /// Stops the guest's processors and its clocks, as for a migration, until [`Guest::resume`].
+    /// Stops the guest's processors and clocks, as for a migration, until [`Guest::resume`].
     ///
     /// # Errors
     ///
@@ -176,7 +175,7 @@ impl Guest {
         self.tell("stop")
     }
 
-    /// Lets the guest go on from where it was stopped: its clocks have not seen the pause.
+    /// Lets the guest continue. Its clocks have not seen the pause.
     ///
     /// # Errors
     ///
@@ -196,7 +195,7 @@ impl Guest {
         }
     }
 
-    /// Pulls the plug: what the guest had not written to its disks is lost.
+    /// Cuts the power: data that the guest had not written to its disks is lost.
     pub fn cut(mut self) {
         self.end();
     }
@@ -211,12 +210,12 @@ impl Guest {
             if let Some(status) = self.poll()? {
                 break status;
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(POLL_INTERVAL);
         };
         self.collect(status)
     }
 
-    /// Whether it has ended.
+    /// Returns the exit status if the guest has ended.
     ///
     /// # Errors
     ///
@@ -282,7 +281,7 @@ impl Drop for Guest {
     }
 }
 
-/// The last lines of a log.
+/// Returns the last lines of a log.
 fn tail(log: &str) -> String {
     let lines: Vec<&str> = log.trim_end().lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")

@@ -1,4 +1,4 @@
-//! The guest's file system in memory: an archive per run.
+//! A guest's file system in memory, as an archive for one run.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::programs::Root;
 use crate::tools;
 
-/// The first process: loads modules, runs the script, sends the results.
+/// The first process. It loads modules, runs the script and sends the results.
 const INIT: &[u8] = include_bytes!("init.sh");
 
-/// Folders in every guest; `bin`, `lib` and the like are links into `usr`, as on today's distributions.
+/// Folders in every guest. `bin`, `lib` and the like are links into `usr`, as on today's distributions.
 const FOLDERS: [&str; 14] = [
     "dev", "proc", "sys", "run", "tmp", "mnt", "root", "etc", "var", "luc", "usr", "usr/bin",
     "usr/sbin", "usr/lib",
@@ -25,7 +25,6 @@ const LINKS: [(&str, &str); 5] = [
     ("var/run", "../run"),
 ];
 
-/// An initramfs being put together.
 #[derive(Debug)]
 pub(crate) struct Initramfs<'a> {
     root: Root<'a>,
@@ -35,7 +34,7 @@ pub(crate) struct Initramfs<'a> {
 }
 
 impl<'a> Initramfs<'a> {
-    /// Busybox, its init, and the folders that programs expect.
+    /// Makes an archive with busybox, its init, and the folders that programs expect.
     pub(crate) fn new(root: Root<'a>) -> Result<Self, Error> {
         let mut this = Self {
             root,
@@ -67,7 +66,7 @@ impl<'a> Initramfs<'a> {
         Ok(this)
     }
 
-    /// A file with this content. One that is there already stays as it is.
+    /// Adds a file with this content. An existing file stays unchanged.
     pub(crate) fn content(&mut self, path: &Path, mode: u32, content: &[u8]) {
         let name = name(path);
         if !self.files.insert(name.clone()) {
@@ -79,7 +78,7 @@ impl<'a> Initramfs<'a> {
         self.archive.file(&name, mode, content);
     }
 
-    /// A file of the host at `path`, with its permission bits.
+    /// Adds a file of the host at `path`, with its permission bits.
     pub(crate) fn file_of_host(&mut self, path: &Path, source: &Path) -> Result<(), Error> {
         let file = |error| Error::File { path: source.to_owned(), source: error };
         let mode = std::fs::metadata(source).map_err(file)?.permissions().mode();
@@ -87,8 +86,8 @@ impl<'a> Initramfs<'a> {
         Ok(())
     }
 
-    /// A program of the host as `/luc/bin/NAME`, which comes before busybox's tools in `PATH`, and its
-    /// libraries where the loader looks for them.
+    /// Adds a program of the host as `/luc/bin/NAME`, which comes before busybox's tools in `PATH`. Its libraries go
+    /// where the loader looks for them.
     pub(crate) fn program(&mut self, program: &Path) -> Result<(), Error> {
         let found = self.root.locate(program)?;
         let name = found.file_name().unwrap_or_default();
@@ -96,7 +95,7 @@ impl<'a> Initramfs<'a> {
         self.libraries(&found)
     }
 
-    /// The shared libraries of a file of the host.
+    /// Adds the shared libraries of a file of the host.
     pub(crate) fn libraries(&mut self, of: &Path) -> Result<(), Error> {
         for (guest, library) in self.root.libraries(of)? {
             self.file_of_host(&guest, &library)?;
@@ -104,12 +103,11 @@ impl<'a> Initramfs<'a> {
         Ok(())
     }
 
-    /// The archive.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.archive.finish()
     }
 
-    /// A folder and those above it.
+    /// Adds a folder and those above it.
     fn folder(&mut self, name: &str) {
         if name.is_empty() || self.folders.contains(name) {
             return;
@@ -122,7 +120,7 @@ impl<'a> Initramfs<'a> {
     }
 }
 
-/// A path in the archive: relative, without `.` and `..`, and below `usr` where `/bin` and the like are links.
+/// Returns a path in the archive: relative, without `.` and `..`, and below `usr` where `/bin` and the like are links.
 fn name(path: &Path) -> String {
     let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
     let path: PathBuf = parts.collect();

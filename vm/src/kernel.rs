@@ -14,31 +14,32 @@ use crate::error::Error;
 use crate::programs::Root;
 use crate::tools;
 
-/// Where kernels are in the cache. The number is raised when more of a package is unpacked, so that nobody takes what an
-/// earlier version has left.
-const FOLDER: &str = "vm/4";
-/// What `scripts/setup-arm64.sh` has fetched, in the cache.
-const ARM64: &str = "arm64";
+/// Folder of kernels in the cache. Raise its number when more of a package is unpacked, so that nothing of an earlier
+/// version is taken.
+const KERNELS_FOLDER: &str = "vm/4";
+/// Folder in the cache into which `scripts/setup-arm64.sh` fetches.
+const ARM64_FOLDER: &str = "arm64";
 
 /// The kernel of a `linux-image` package in the cache: the uncompressed image and its modules.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     release: String,
     folder: PathBuf,
-    /// Where the programs and libraries of another architecture are.
+    /// Folder of another architecture's programs and libraries.
     root: Option<PathBuf>,
 }
 
 impl Kernel {
-    /// The kernel of `version`: a whole release (`6.1.0-56-amd64`) or its beginning (`6.1`). For a
-    /// beginning the release whose headers are installed comes first, then what the machine's archive offers, then what
-    /// those of `scripts/setup-kernels.sh` do. It is fetched by `apt-get download` if the cache does not have it.
+    /// Finds the kernel of `version`: a whole release (`6.1.0-56-amd64`) or its beginning (`6.1`).
+    ///
+    /// For a beginning, the release whose headers are installed comes first, then those of the machine's archive, then
+    /// those of `scripts/setup-kernels.sh`. It is fetched by `apt-get download` if the cache does not have it.
     ///
     /// # Errors
     ///
     /// [`Error::NoKernel`] if the distribution has none, [`Error::MissingTool`], or what unpacking meets.
     pub fn find(version: &str) -> Result<Self, Error> {
-        let cache = cache::make(FOLDER)?;
+        let cache = cache::make(KERNELS_FOLDER)?;
         let release = package::release(version, &cache)?;
         let folder = cache.join(&release);
         if !folder.join("vmlinux").is_file() {
@@ -47,17 +48,17 @@ impl Kernel {
         Ok(Self { release, folder, root: None })
     }
 
-    /// The kernels for 64-bit Arm that `scripts/setup-arm64.sh` has fetched, the oldest first.
+    /// Finds the kernels for 64-bit Arm that `scripts/setup-arm64.sh` has fetched, the oldest first.
     ///
     /// # Errors
     ///
     /// [`Error::NoKernel`] if it has not.
     pub fn arm64() -> Result<Vec<Self>, Error> {
         let missing = || Error::NoKernel {
-            version: ARM64.to_owned(),
+            version: ARM64_FOLDER.to_owned(),
             reason: "none is in the cache: run scripts/setup-arm64.sh".to_owned(),
         };
-        let cache = cache::folder().ok_or_else(missing)?.join(ARM64);
+        let cache = cache::folder().ok_or_else(missing)?.join(ARM64_FOLDER);
         let kernels = cache.join("kernel");
         let mut releases = package::folders(&kernels).collect::<Vec<_>>();
         releases.sort_by_key(|release| package::numbers(release));
@@ -72,7 +73,7 @@ impl Kernel {
         Ok(found.collect())
     }
 
-    /// As [`Kernel::find`], where this machine has all that a guest needs.
+    /// As [`Kernel::find`], if this machine has all that a guest needs.
     ///
     /// # Errors
     ///
@@ -81,12 +82,12 @@ impl Kernel {
         tools::missing().map_or_else(|| Self::find(version), Err)
     }
 
-    /// Its release, as `uname -r` prints it.
+    /// Returns the release that `uname -r` prints.
     pub fn release(&self) -> &str {
         &self.release
     }
 
-    /// The folder to build modules in, if the matching `linux-headers` package is installed, or
+    /// Returns the folder to build modules in. It exists if the matching `linux-headers` package is installed, or
     /// `scripts/setup-kernels.sh` has fetched it.
     pub fn headers(&self) -> Option<PathBuf> {
         headers(&self.release).or_else(|| {
@@ -95,7 +96,6 @@ impl Kernel {
         })
     }
 
-    /// What its processors are.
     pub(crate) fn architecture(&self) -> Architecture {
         match self.root {
             Some(_) => Architecture::Aarch64,
@@ -103,22 +103,21 @@ impl Kernel {
         }
     }
 
-    /// Where its guests' programs and libraries are.
+    /// Root of its guests' programs and libraries.
     pub(crate) fn root(&self) -> Root<'_> {
         self.root.as_deref().map_or(Root::Host, Root::Folder)
     }
 
-    /// The image that QEMU starts.
     pub(crate) fn image(&self) -> PathBuf {
         self.folder.join("vmlinux")
     }
 
-    /// Its folder in the cache, in which `lib/modules` is.
+    /// Folder in the cache that contains `lib/modules`.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The files of a module and of all that it needs, in the order of loading. Empty if it is built in.
+    /// Returns the files of a module and of all its dependencies, in the order of loading. Empty if it is built in.
     ///
     /// # Errors
     ///
@@ -132,17 +131,17 @@ impl Kernel {
     }
 }
 
-/// The root of a distribution with a compiler, where headers of other distributions' kernels are.
+/// Root of a distribution with a compiler, which has headers of other distributions' kernels.
 fn build_root() -> Option<PathBuf> {
     Some(cache::folder()?.join("archives/root"))
 }
 
-/// Where headers are in it.
+/// Folder of headers in the build root.
 fn headers_in_root(release: &str) -> String {
     format!("usr/src/linux-headers-{release}")
 }
 
-/// The headers that this machine has installed.
+/// Returns the headers that are installed on this machine.
 fn headers(release: &str) -> Option<PathBuf> {
     let folder = Path::new("/lib/modules").join(release).join("build");
     folder.join("Makefile").is_file().then_some(folder)

@@ -10,7 +10,6 @@ use crate::mode::Mode;
 use crate::qemu::Qemu;
 use crate::shared::SharedMemory;
 
-/// What a machine is made of.
 #[derive(Debug)]
 pub(crate) struct Machine<'a> {
     pub(crate) qemu: &'a Qemu,
@@ -29,23 +28,25 @@ pub(crate) struct Machine<'a> {
     pub(crate) arguments: &'a [String],
 }
 
-/// What every kernel is told. A bug or a hung task is a panic, and a panic ends the machine:
-/// the caller hears of it at once. A busy host may leave a processor without time for long: the limits
-/// for lock-ups allow for that.
-const ARGUMENTS: &str = "quiet panic=-1 oops=panic log_buf_len=4M hung_task_panic=1 watchdog_thresh=60 \
+/// Arguments for every kernel. A bug or a hung task is a panic, and a panic ends the machine, so the caller hears of it
+/// at once.
+///
+/// A busy host may leave a processor without time for long, and the limits for lock-ups allow for that.
+const KERNEL_ARGUMENTS: &str = "quiet panic=-1 oops=panic log_buf_len=4M hung_task_panic=1 watchdog_thresh=60 \
     rcupdate.rcu_cpu_stall_timeout=120 rdinit=/init";
 
-/// What makes two boots the same: nothing random, no watchdog.
-const REPEATABLE: &str = "norandmaps random.trust_bootloader=off random.trust_cpu=off nowatchdog";
+/// Arguments that make two boots the same: nothing random, no watchdog.
+const REPEATABLE_ARGUMENTS: &str =
+    "norandmaps random.trust_bootloader=off random.trust_cpu=off nowatchdog";
 
-/// How long one of several processors runs before the next has its turn, µs of virtual time. By default that is up to
-/// 1 ms: a whole open and fsync.
+/// Time that one of several processors runs before the next has its turn, µs of virtual time. The default is up to 1
+/// ms: a whole open and fsync.
 const TURN_US: u32 = 10;
-/// How far processors in parallel run before they wait for each other, ns of virtual time.
+/// Time that processors in parallel run before they wait for each other, ns of virtual time.
 const QUANTUM_NS: u32 = 5000;
 
 impl Machine<'_> {
-    /// The command that starts it.
+    /// Returns the command that starts the machine.
     pub(crate) fn command(&self) -> Result<Command, Error> {
         let mut qemu = self.qemu.command();
         qemu.args([
@@ -104,7 +105,7 @@ impl Machine<'_> {
         Ok(qemu)
     }
 
-    /// Processors in virtual time.
+    /// Adds the processors in virtual time.
     fn processors(&self, qemu: &mut Command, processors: u32) -> Result<(), Error> {
         qemu.args(["-accel", "tcg,thread=single", "-smp", &processors.to_string()]);
         if processors == 1 {
@@ -130,9 +131,9 @@ impl Machine<'_> {
     }
 
     fn kernel_arguments(&self) -> String {
-        let mut arguments = format!("{} {ARGUMENTS}", self.architecture.kernel_arguments());
+        let mut arguments = format!("{} {KERNEL_ARGUMENTS}", self.architecture.kernel_arguments());
         if matches!(self.mode, Mode::VirtualTime { .. }) {
-            arguments = format!("{arguments} {REPEATABLE}");
+            arguments = format!("{arguments} {REPEATABLE_ARGUMENTS}");
         }
         for argument in self.arguments {
             arguments = format!("{arguments} {argument}");

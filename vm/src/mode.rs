@@ -1,21 +1,18 @@
-//! How time passes in a guest.
+//! Passing of time in a guest.
 
-/// How a guest's processors and its clock run.
+/// Mode of a guest's processors and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Several processors that run freely: for function and faults. Time is the host's.
-    Function {
-        /// How many processors.
-        processors: u32,
-    },
-    /// Processors on which each instruction takes 2^`shift` ns. Idle time is skipped, nothing
-    /// depends on the host, and a run gives the same bytes each time.
+    /// Several processors that run freely, for tests of function and faults. Time is the host's.
+    Function { processors: u32 },
+    /// Processors on which each instruction takes 2^`shift` ns. Idle time is skipped, nothing depends on the host, and
+    /// a run gives the same bytes each time.
     VirtualTime {
         /// Binary logarithm of an instruction's time in nanoseconds: 0 is 1 GHz at one instruction
         /// per cycle, 1 half of that.
         shift: u32,
-        /// How many processors. Whether several are parallel, or take turns and share the speed of one, depends on
-        /// [`Qemu::is_parallel`](crate::Qemu::is_parallel).
+        /// Number of processors. [`Qemu::is_parallel`](crate::Qemu::is_parallel) says whether several are parallel, or
+        /// take turns and share the speed of one.
         processors: u32,
     },
 }

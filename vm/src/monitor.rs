@@ -1,4 +1,4 @@
-//! QEMU's monitor (QMP), by which a guest is stopped and goes on.
+//! QEMU's monitor (QMP), by which a guest is paused and resumed.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,27 +9,26 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// The longest that QEMU may take to answer. On a busy host it is slow.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time for an answer of QEMU's, which is slow on a busy host.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Our end of the monitor.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     stream: BufReader<UnixStream>,
-    /// Whether QEMU knows that commands will come.
+    /// Whether capabilities have been negotiated, so that QEMU accepts commands.
     is_open: bool,
 }
 
-/// Both ends: ours, and the one that QEMU inherits.
+/// Makes both ends: ours, and the one that QEMU inherits.
 pub(crate) fn pair() -> Result<(Monitor, Arc<OwnedFd>), Error> {
     let system = |source| Error::System { what: "making a socket for QEMU's monitor", source };
     let (ours, theirs) = UnixStream::pair().map_err(system)?;
-    ours.set_read_timeout(Some(PATIENCE)).map_err(system)?;
+    ours.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(system)?;
     let monitor = Monitor { stream: BufReader::new(ours), is_open: false };
     Ok((monitor, Arc::new(theirs.into())))
 }
 
-/// Has QEMU listen to its end.
+/// Connects QEMU to its end.
 pub(crate) fn attach(theirs: &OwnedFd, qemu: &mut Command) {
     let socket = theirs.as_raw_fd();
     qemu.args(["-chardev", &format!("socket,id=monitor,fd={socket}")]);
@@ -37,7 +36,7 @@ pub(crate) fn attach(theirs: &OwnedFd, qemu: &mut Command) {
 }
 
 impl Monitor {
-    /// Has QEMU carry out a command without arguments, and waits until it has.
+    /// Executes a command without arguments, and waits until it is done.
     pub(crate) fn execute(&mut self, command: &'static str) -> Result<(), Error> {
         if !self.is_open {
             self.ask("qmp_capabilities")?;

@@ -1,24 +1,22 @@
-//! What comes back from a guest.
+//! Results of a guest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a script did in a guest.
+/// Results of a script in a guest.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The script's exit status.
     pub status: i32,
-    /// What it printed, standard output and error together.
+    /// Output of the script, standard output and error together.
     pub output: Vec<u8>,
-    /// The kernel's log.
     pub kernel_log: String,
-    /// The files that it left in `$OUT`, by path.
+    /// Files that the script left in `$OUT`, by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// How long the run took on the host's clock, boot included.
+    /// Duration of the run on the host's clock, boot included.
     pub wall: Duration,
 }
 
-/// What the kernel says when something is wrong with it but it can go on.
+/// Texts in the kernel's log that tell of a fault it survived.
 const COMPLAINTS: [&str; 9] = [
     "WARNING:",
     "BUG:",
@@ -32,17 +30,16 @@ const COMPLAINTS: [&str; 9] = [
 ];
 
 impl Outcome {
-    /// The output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.output).into_owned()
     }
 
-    /// A file of `$OUT` as text, if it is there.
+    /// A file of `$OUT` as text, if it exists.
     pub fn file(&self, name: &str) -> Option<String> {
         self.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The lines of the kernel's log that tell of a fault: warnings, lock-ups, errors of ext4 and jbd2.
+    /// Lines of the kernel's log that tell of a fault: warnings, lock-ups, errors of ext4 and jbd2.
     pub fn complaints(&self) -> Vec<&str> {
         self.kernel_log
             .lines()

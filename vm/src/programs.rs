@@ -1,4 +1,4 @@
-//! Programs for the guest and the shared libraries that they need there.
+//! Programs for the guest, and the shared libraries that they need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,20 +8,19 @@ use crate::architecture::ARM64_LIBRARIES;
 use crate::error::Error;
 use crate::tools;
 
-/// Where programs given by name and libraries are.
+/// Root of the programs given by name, and of libraries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Root<'a> {
-    /// On this machine.
     Host,
-    /// In a folder with unpacked packages of Debian for the guest's architecture.
+    /// A folder with unpacked Debian packages for the guest's architecture.
     Folder(&'a Path),
 }
 
-/// Folders of programs in such a folder.
+/// Folders of programs in a [`Root::Folder`].
 const PROGRAMS: [&str; 4] = ["usr/bin", "bin", "usr/sbin", "sbin"];
 
 impl Root<'_> {
-    /// The file of a program given by path or by name.
+    /// Finds the file of a program given by path or by name.
     ///
     /// # Errors
     ///
@@ -41,7 +40,7 @@ impl Root<'_> {
         found.ok_or_else(|| failed(program, "there is no such file: install or build it"))
     }
 
-    /// The shared libraries and the loader that `program` needs, as the guest names them, and the files: none if it is
+    /// Returns the shared libraries and the loader that `program` needs, by their paths in the guest. Empty if it is
     /// static.
     ///
     /// # Errors
@@ -58,7 +57,7 @@ impl Root<'_> {
     }
 }
 
-/// What the loader of this machine would load.
+/// Returns the files that this machine's loader would load.
 fn loaded(program: &Path) -> Result<BTreeSet<PathBuf>, Error> {
     let output = Command::new("ldd")
         .arg(program)
@@ -88,7 +87,7 @@ fn loaded(program: &Path) -> Result<BTreeSet<PathBuf>, Error> {
     Ok(libraries)
 }
 
-/// What a program of another architecture says that it needs, and what that needs.
+/// Returns the libraries that a program of another architecture names, and theirs.
 fn needed(root: &Path, program: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Error> {
     let mut all = BTreeMap::new();
     let mut open = vec![program.to_owned()];
@@ -122,7 +121,7 @@ fn needed(root: &Path, program: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Err
     Ok(all)
 }
 
-/// The libraries and the loader in what readelf prints.
+/// Returns the libraries and the loader in the output of readelf.
 fn names(text: &str) -> Vec<String> {
     let one = |line: &str| {
         // " 0x0000000000000001 (NEEDED)  Shared library: [libc.so.6]",
@@ -140,7 +139,7 @@ fn failed(program: &Path, reason: &str) -> Error {
     Error::Program { name: program.display().to_string(), reason: reason.to_owned() }
 }
 
-/// Whether a file is a program or a library, and so may need libraries.
+/// Whether a file is a program or a library, which may need libraries.
 pub(crate) fn is_elf(file: &Path) -> Result<bool, Error> {
     Ok(tools::read(file)?.starts_with(b"\x7fELF"))
 }

@@ -1,4 +1,4 @@
-//! Which QEMU runs a guest: the system's, one that is unpacked beside it, or one built with processors in parallel.
+//! The QEMU that runs a guest: the system's, one that is unpacked beside it, or one built with processors in parallel.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,32 +9,30 @@ use crate::cache;
 use crate::error::Error;
 use crate::tools;
 
-/// Where `make qemu` puts the one with processors in parallel, in the cache.
-const BUILT: &str = "qemu/parallel";
-/// Where `make setup-vm` unpacks the distribution's newer one, in the cache.
-const UNPACKED: &str = "qemu/unpacked/usr";
-/// Firmware of Debian's packages, which a QEMU that is not installed does not look for by itself.
+/// Folder in the cache of the QEMU that `make qemu` builds, with processors in parallel.
+const BUILT_FOLDER: &str = "qemu/parallel";
+/// Folder in the cache of the distribution's newer QEMU, which `make setup-vm` unpacks.
+const UNPACKED_FOLDER: &str = "qemu/unpacked/usr";
+/// Firmware of Debian's packages, which a QEMU that is not installed does not find by itself.
 const FIRMWARE: [&str; 2] = ["/usr/share/qemu", "/usr/share/seabios"];
-/// What the version of a QEMU with processors in parallel says (`--with-pkgversion` in `scripts/qemu.sh`).
-const MARK: &str = "(luc-parallel";
-/// The first version that divides the time to the next timer among the processors (`icount_percpu_budget`). One before
-/// it gives all of that time to each of several, and the guest hangs.
-const SEVERAL: (u32, u32) = (8, 1);
+/// Mark in the version of a QEMU with processors in parallel (`--with-pkgversion` in `scripts/qemu.sh`).
+const PARALLEL_MARK: &str = "(luc-parallel";
+/// First version that divides the time to the next timer among the processors (`icount_percpu_budget`). Earlier ones
+/// give all of that time to each of several processors, and the guest hangs.
+const MIN_MULTIPROCESSOR_VERSION: (u32, u32) = (8, 1);
 
-/// A QEMU of this machine.
 #[derive(Clone, Debug)]
 pub struct Qemu {
     program: PathBuf,
-    /// Where its firmware is; empty if it finds that by itself.
+    /// Folders of its firmware; empty if it finds that by itself.
     firmware: Vec<PathBuf>,
-    /// As it prints it: `10.0.2 (Debian ...)`.
+    /// Version as it is printed: `10.0.2 (Debian ...)`.
     version: String,
-    /// Major and minor number of it.
     number: (u32, u32),
 }
 
 impl Qemu {
-    /// The one in `PATH`.
+    /// Finds the QEMU in `PATH`.
     ///
     /// # Errors
     ///
@@ -43,12 +41,12 @@ impl Qemu {
         Self::system_for(Architecture::X86_64)
     }
 
-    /// The same for guests of an architecture.
+    /// Finds the QEMU in `PATH` for guests of an architecture.
     pub(crate) fn system_for(architecture: Architecture) -> Result<Self, Error> {
         Self::open(tools::find(architecture.qemu())?, Vec::new())
     }
 
-    /// The best one for several processors in virtual time.
+    /// Finds the best QEMU for several processors in virtual time.
     ///
     /// # Errors
     ///
@@ -59,7 +57,8 @@ impl Qemu {
         found.ok_or(Error::OldQemu { qemu: system.to_string() })
     }
 
-    /// Every one that can run several processors in virtual time, the best first: in parallel; unpacked; the system's.
+    /// Finds every QEMU that can run several processors in virtual time, the best first: in parallel; unpacked; the
+    /// system's.
     ///
     /// # Errors
     ///
@@ -67,7 +66,7 @@ impl Qemu {
     pub fn all_for_several() -> Result<Vec<Self>, Error> {
         let mut all = Vec::new();
         if let Some(cache) = cache::folder() {
-            for root in [BUILT, UNPACKED].map(|name| cache.join(name)) {
+            for root in [BUILT_FOLDER, UNPACKED_FOLDER].map(|name| cache.join(name)) {
                 let program = root.join("bin").join(Architecture::X86_64.qemu());
                 if program.is_file() {
                     let firmware = [root.join("share/qemu")].into_iter();
@@ -83,13 +82,13 @@ impl Qemu {
         Ok(all)
     }
 
-    /// Whether several processors execute at the same moments of virtual time. If not, they take turns: each runs at
-    /// its share of the speed.
+    /// Whether several processors execute at the same moments of virtual time. If not, they take turns, each at its
+    /// share of the speed.
     pub fn is_parallel(&self) -> bool {
-        self.version.contains(MARK)
+        self.version.contains(PARALLEL_MARK)
     }
 
-    /// What it calls itself, and how it runs this many processors in virtual time.
+    /// Describes itself, and how it runs this many processors in virtual time.
     pub fn with_processors(&self, processors: u32) -> String {
         let how = match processors {
             1 => return format!("{self}, one processor"),
@@ -101,19 +100,20 @@ impl Qemu {
 
     /// Whether it runs several processors in virtual time.
     pub(crate) fn runs_several(&self) -> bool {
-        self.number >= SEVERAL
+        self.number >= MIN_MULTIPROCESSOR_VERSION
     }
 
-    /// Whether processors may run on threads of their own. QEMU before 8.1 can go on executing an instruction
-    /// that another processor replaced while it was being translated; it locks pages before translation since
-    /// then. The kernel replaces instructions when tracing is switched on, as `luc.ko` does when it is loaded,
-    /// and a processor that keeps hitting the breakpoint of a replacement that is long over never goes on. On
-    /// one thread processors take turns, and never in the middle of a translation.
+    /// Whether processors may run on threads of their own.
+    ///
+    /// QEMU before 8.1 can go on executing an instruction that another processor replaced while it was being
+    /// translated. Since then it locks pages before translation. The kernel replaces instructions when tracing is
+    /// switched on, as `luc.ko` does when it is loaded. A processor that keeps hitting the breakpoint of a replacement
+    /// that is long over never goes on. On one thread processors take turns, and never in the middle of a translation.
     pub(crate) fn patches_code_safely(&self) -> bool {
         self.number >= (8, 1)
     }
 
-    /// The command that starts it, with where its firmware is.
+    /// Returns the command that starts it, with the folders of its firmware.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         for folder in &self.firmware {
@@ -141,7 +141,7 @@ impl fmt::Display for Qemu {
     }
 }
 
-/// What is after `version ` in `QEMU emulator version 7.2.22 (Debian ...)`, and its major and minor number.
+/// Returns the text after `version ` in `QEMU emulator version 7.2.22 (Debian ...)`, and the major and minor version.
 fn version_of(text: &str) -> Option<(&str, (u32, u32))> {
     let (_, version) = text.lines().next()?.split_once("version ")?;
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(str::parse);

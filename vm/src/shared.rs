@@ -16,7 +16,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// So much of it, all zeros.
+    /// Makes `bytes` bytes of it, all zeros.
     ///
     /// # Errors
     /// [`Error::System`] if there is no memory.
@@ -32,13 +32,13 @@ impl SharedMemory {
         Ok(Self { file: Arc::new(file), bytes })
     }
 
-    /// The file in memory that it is.
+    /// The memory file behind it.
     #[must_use]
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// Has an emulator give it to its guest.
+    /// Attaches the memory to an emulator's guest.
     pub(crate) fn attach(&self, qemu: &mut Command) {
         let (path, bytes) = (self.file.path(), self.bytes);
         qemu.args([

@@ -1,4 +1,4 @@
-//! The host's programs that this crate uses.
+//! Programs of the host that this crate uses.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const TOOLS: [(&str, &str); 10] = [
     ("zstd", "zstd"),
 ];
 
-/// What this machine lacks for running virtual machines at all; `None` if nothing.
+/// Returns what this machine lacks to run virtual machines at all; `None` if it lacks nothing.
 pub fn missing() -> Option<Error> {
     if !cfg!(target_arch = "x86_64") {
         return Some(Error::NoKernel {
@@ -34,7 +34,7 @@ pub fn missing() -> Option<Error> {
     TOOLS.iter().find_map(|(name, _)| find(name).err())
 }
 
-/// The path of a program of [`TOOLS`] or [`FOREIGN`].
+/// Finds a program of [`TOOLS`] or [`FOREIGN`].
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub(crate) fn find(name: &'static str) -> Result<PathBuf, Error> {
     })
 }
 
-/// A program by name: in `PATH`, or where only root's `PATH` leads.
+/// Finds a program by name in `PATH`, or in folders that only root's `PATH` has.
 pub(crate) fn which(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
@@ -59,7 +59,7 @@ pub(crate) fn which(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to its end and returns its output.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Reads a file, naming it in the error.
+/// Reads a file, and names it in the error.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }

@@ -1,4 +1,4 @@
-//! What is to run in a guest, and how.
+//! Description of a virtual machine: its contents and its script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -17,18 +17,18 @@ use crate::qemu::Qemu;
 use crate::shared::SharedMemory;
 use crate::{monitor, programs, tools};
 
-/// Modules in every guest: what the run itself needs, the file systems under test, loop devices.
+/// Modules in every guest: for the run itself, the file systems under test, and loop devices.
 const MODULES: [&str; 6] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4", "xfs", "loop"];
-/// Taken along where the kernel has it: ext4 and xfs ask for this one by name, until Linux 6.14.
-const CHECKSUM: &str = "crc32c_generic";
+/// Module that ext4 and xfs request by name until Linux 6.14. It is added if the kernel has it.
+const CHECKSUM_MODULE: &str = "crc32c_generic";
 
-/// What drives a network card.
-const CARD: &str = "virtio_net";
+/// Module that drives a network card.
+const CARD_MODULE: &str = "virtio_net";
 
-/// What runs the script. Busybox's own shell would take its own tools instead of those of the host.
+/// Shell that runs the script. Busybox's own would prefer its own tools to those of the host.
 const SHELL: &str = "bash";
 
-/// A virtual machine to be: what is in it and what it runs.
+/// A virtual machine that has not started yet.
 #[derive(Debug)]
 pub struct Vm<'a> {
     kernel: &'a Kernel,
@@ -50,7 +50,7 @@ pub struct Vm<'a> {
 }
 
 impl<'a> Vm<'a> {
-    /// A machine with two processors, 1 GiB of memory, 2 minutes to live and an empty script.
+    /// Describes a machine with two processors, 1 GiB of memory, a timeout of 2 minutes and an empty script.
     pub fn new(kernel: &'a Kernel) -> Self {
         Self {
             kernel,
@@ -72,75 +72,73 @@ impl<'a> Vm<'a> {
         }
     }
 
-    /// How its time passes.
+    /// Sets how its time passes.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// What runs it. Without this it is the system's QEMU, or for several processors in virtual time
+    /// Sets the emulator. The default is the system's QEMU, or for several processors in virtual time
     /// [`Qemu::for_several`].
     pub fn qemu(mut self, qemu: Qemu) -> Self {
         self.qemu = Some(qemu);
         self
     }
 
-    /// Its memory in MiB.
     pub fn memory_mib(mut self, memory_mib: u32) -> Self {
         self.memory_mib = memory_mib;
         self
     }
 
-    /// How long it may take on the host's clock.
+    /// Sets the maximum duration on the host's clock.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// A module of the distribution's kernel, with what it needs. The script loads it by `modprobe`.
+    /// Adds a module of the distribution's kernel, with its dependencies. The script loads it by `modprobe`.
     pub fn module(mut self, name: &str) -> Self {
         self.modules.insert(name.to_owned());
         self
     }
 
-    /// A program of the host by path or name, with its shared libraries, found by its name
-    /// before busybox's tools.
+    /// Adds a program of the host by path or name, with its shared libraries. It is found before busybox's tools.
     pub fn program(mut self, program: impl AsRef<Path>) -> Self {
         self.programs.push(program.as_ref().to_owned());
         self
     }
 
-    /// The host's file `source` as `guest`.
+    /// Adds the host's file `source` as `guest`.
     pub fn file(mut self, guest: impl AsRef<Path>, source: impl AsRef<Path>) -> Self {
         self.files.push((guest.as_ref().to_owned(), source.as_ref().to_owned()));
         self
     }
 
-    /// A file `guest` with this content.
+    /// Adds a file `guest` with this content.
     pub fn content(mut self, guest: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
         self.contents.push((guest.as_ref().to_owned(), content.into()));
         self
     }
 
-    /// A variable in the script's environment.
+    /// Sets a variable in the script's environment.
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    /// A file of the host as a disk, `/dev/vda` and on: what is written there outlives the guest.
+    /// Adds a file of the host as a disk, `/dev/vda` and on. Data written there outlives the guest.
     pub fn disk(mut self, file: impl AsRef<Path>) -> Self {
         self.disks.push(file.as_ref().to_owned());
         self
     }
 
-    /// A network card with this end of a cable in it: `eth0` and on, once the script has loaded `virtio_net`.
+    /// Adds a network card with this end of a cable: `eth0` and on, once the script has loaded `virtio_net`.
     pub fn cable(mut self, end: CableEnd) -> Self {
         self.cables.push(end);
-        self.module(CARD)
+        self.module(CARD_MODULE)
     }
 
-    /// Memory that it shares with the host and other guests.
+    /// Adds memory that it shares with the host and other guests.
     pub fn shared_memory(mut self, memory: SharedMemory) -> Self {
         self.shared_memory = Some(memory);
         self
@@ -152,19 +150,19 @@ impl<'a> Vm<'a> {
         self
     }
 
-    /// A further argument on the kernel's command line.
+    /// Adds an argument to the kernel's command line.
     pub fn kernel_argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
         self
     }
 
-    /// What it runs: a script for bash, with busybox's tools. Files that it leaves in `$OUT` come back.
+    /// Sets the script, for bash with busybox's tools. Files that it leaves in `$OUT` come back.
     pub fn script(mut self, script: impl Into<Vec<u8>>) -> Self {
         self.script = script.into();
         self
     }
 
-    /// Boots, runs the script, and brings its results back.
+    /// Boots, runs the script, and returns its results.
     ///
     /// # Errors
     ///
@@ -242,7 +240,7 @@ impl<'a> Vm<'a> {
             files.extend(self.kernel.modules(name)?);
         }
         // A kernel without it computes checksums by itself.
-        files.extend(self.kernel.modules(CHECKSUM).unwrap_or_default());
+        files.extend(self.kernel.modules(CHECKSUM_MODULE).unwrap_or_default());
         let folder = self.kernel.folder();
         let lists = folder.join("lib/modules").join(self.kernel.release());
         for list in [

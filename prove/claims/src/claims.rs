@@ -1,4 +1,4 @@
-//! What is claimed of a plan's figures: a TOML file beside it.
+//! Claims about a plan's figures: a TOML file beside the plan.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use super::ClaimsError;
 use super::expression::{self, Expression};
 use super::series::Selection;
 
-/// The claims, the tables and the words of a page.
+/// Claims, tables and words of a page.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claims {
     pub(super) title: String,
-    /// What was done, in Markdown; a template.
+    /// Description of the measurement, in Markdown; a template.
     pub(super) about: String,
-    /// The axis of series, as `mips`.
+    /// Axis of series, as `mips`.
     pub(super) along: Option<String>,
-    /// Heads of the columns of series; a template in which `along` is the value.
+    /// Head of each column of series; a template in which `along` is the value.
     #[serde(default = "along_head")]
     pub(super) along_head: String,
-    /// A workload's figure, in place of the plan's.
+    /// Figures of workloads that differ from the plan's figure, by workload.
     #[serde(default)]
     pub(super) value: BTreeMap<String, String>,
-    /// Names for what a repeat's counters come to.
+    /// Expressions of a repeat's counters, by name.
     #[serde(default)]
     pub(super) figure: BTreeMap<String, String>,
-    /// Names for values of axes.
+    /// Values of axes, by the setting's name.
     #[serde(default)]
     pub(super) setting: BTreeMap<String, Selection>,
-    /// What a setting is called in tables, where that is not its name.
+    /// Label of a setting in tables, where that is not its name.
     #[serde(default)]
     pub(super) label: BTreeMap<String, String>,
     #[serde(default)]
@@ -48,18 +48,18 @@ pub struct Claims {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rows {
-    /// What a row is called; a template, in which an axis is the row's value.
+    /// Name of a row; a template, in which an axis is the row's value.
     pub(super) name: String,
     pub(super) each: Vec<String>,
-    /// Only points with these values.
+    /// Values that a point must have to be in these rows.
     #[serde(default, rename = "where")]
     pub(super) only: BTreeMap<String, OneOrMany>,
-    /// Names for expressions in these rows.
+    /// Expressions in these rows, by name.
     #[serde(default)]
     pub(super) define: BTreeMap<String, String>,
 }
 
-/// A value or several.
+/// One value or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum OneOrMany {
@@ -76,37 +76,36 @@ impl OneOrMany {
     }
 }
 
-/// What is to be reached. Of several rows there is a target for each, or with `worst` one for all.
+/// A target. Of several rows there is a target for each, or with `worst` one for all.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Claim {
-    /// What it says; a template, in which `row` is the row's name.
+    /// Text of the claim; a template, in which `row` is the row's name.
     pub(super) text: String,
     pub(super) figure: String,
     pub(super) at_least: Option<f64>,
     pub(super) below: Option<f64>,
-    /// What is shown beside the verdict; a template. Without it the figure.
+    /// Text beside the verdict; a template. Default: the figure.
     pub(super) found: Option<String>,
-    /// A set of rows.
+    /// Name of a set of rows.
     pub(super) rows: Option<String>,
-    /// Only rows with these values.
+    /// Values that a row must have.
     #[serde(default, rename = "where")]
     pub(super) only: BTreeMap<String, OneOrMany>,
-    /// One target, of the row whose figure is furthest from what is wanted.
+    /// Whether there is one target, for the row whose figure is furthest from the bound.
     #[serde(default)]
     pub(super) worst: bool,
 }
 
-/// A table of what somebody else says, and whether it is so here.
+/// A table of statements of others, each with the verdict of these figures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Findings {
-    /// What its target is called.
     pub(super) name: String,
-    /// Above the table; a template, in which `agree`, `partly`, `not` and `all` are numbers of findings.
+    /// Text above the table; a template, in which `agree`, `partly`, `not` and `all` are numbers of findings.
     pub(super) title: String,
     pub(super) heads: Vec<String>,
-    /// What it is called if it agrees, agrees in part, and does not.
+    /// Words for a finding that agrees, agrees in part, and does not agree.
     pub(super) verdicts: [String; 3],
     pub(super) finding: Vec<Finding>,
 }
@@ -115,15 +114,15 @@ pub(super) struct Findings {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Finding {
     pub(super) says: Vec<String>,
-    /// What was found; a template. Of several rows each row's.
+    /// Measured figures; a template. Of several rows each row's.
     pub(super) found: String,
-    /// A condition. Of several rows: it agrees if it holds for all, in part if for some.
+    /// Condition. Of several rows: it agrees if it holds for all, in part if for some.
     pub(super) agrees: Option<String>,
-    /// A condition: it agrees in part.
+    /// Condition of agreement in part.
     pub(super) partly: Option<String>,
-    /// A likely cause for each verdict; may be left out for all findings of a table.
+    /// Likely cause for each verdict; may be left out for all findings of a table.
     pub(super) cause: Option<[String; 3]>,
-    /// The name of a set of rows.
+    /// Name of a set of rows.
     pub(super) rows: Option<String>,
     /// Whether each row is a finding of its own; `says` are templates then.
     #[serde(default)]
@@ -133,23 +132,23 @@ pub(super) struct Finding {
     pub(super) at: Selection,
 }
 
-/// A table: of `column`s with a line for each row, or of `line`s with a column for each value of the page's axis; those
-/// are made for each row.
+/// A table of `column`s has a line for each row. A table of `line`s is made for each row, and has a column for each
+/// value of the page's axis.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct TableOf {
-    /// Above the table; a template.
+    /// Text above the table; a template.
     pub(super) title: String,
     pub(super) rows: Option<String>,
-    /// Only rows with these values.
+    /// Values that a row must have.
     #[serde(default, rename = "where")]
     pub(super) only: BTreeMap<String, OneOrMany>,
-    /// An expression: the row with the greatest is the first.
+    /// Expression by which rows are sorted, the greatest first.
     pub(super) sort: Option<String>,
     /// Whether cells are words, not figures.
     #[serde(default)]
     pub(super) words: bool,
-    /// The head of the rows' names.
+    /// Head of the rows' names.
     #[serde(default)]
     pub(super) head: String,
     #[serde(default)]
@@ -158,12 +157,11 @@ pub(super) struct TableOf {
     pub(super) line: Vec<Column>,
 }
 
-/// A column or a line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Column {
     pub(super) head: String,
-    /// A template of a column, an expression of a line.
+    /// Template of a column; expression of a line.
     pub(super) cell: String,
 }
 
@@ -172,7 +170,7 @@ fn along_head() -> String {
 }
 
 impl Claims {
-    /// Those of a text.
+    /// Parses the text of a file of claims.
     pub fn parse(part: &str, text: &str) -> Result<Self, ClaimsError> {
         toml::from_str(text).map_err(|error| ClaimsError::Claims {
             part: part.to_owned(),
@@ -180,12 +178,12 @@ impl Claims {
         })
     }
 
-    /// Something in them is wrong.
+    /// Returns the error for these claims.
     pub(super) fn wrong(&self, reason: impl ToString) -> ClaimsError {
         ClaimsError::Claims { part: self.title.clone(), reason: reason.to_string() }
     }
 
-    /// An expression in them.
+    /// Parses an expression of these claims.
     pub(super) fn expression(&self, text: &str) -> Result<Expression, ClaimsError> {
         expression::parse(text).map_err(|error| self.wrong(error))
     }

@@ -1,4 +1,4 @@
-//! A page's raw data: every repeat's figures, by the axes of its point.
+//! Raw data of a page: figures of each repeat, by the axes of its point.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,46 +14,46 @@ use super::claims::Claims;
 use super::figures;
 use super::series::{Selection, Series};
 
-/// What is kept of a sweep.
+/// Figures of a sweep that are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Data {
     pub part: String,
-    /// The target of make.
+    /// Target of `make` that makes the page.
     pub made_by: String,
-    /// The machine and the program.
+    /// Description of the machine and the program.
     pub machine: Value,
-    /// The kernels that the points ran on.
+    /// Kernels on which the points ran.
     pub kernel: Vec<String>,
-    /// The QEMUs of the guests and how they ran the processors; none where the points ran on this machine itself.
+    /// QEMUs of the guests and how they ran the processors; none where the points ran on this machine itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub qemu: Vec<String>,
     /// Names of the axes, in the order of each point's values.
     pub axes: Vec<String>,
-    /// Points that still lacked repeats.
+    /// Number of points that still lacked repeats.
     #[serde(default)]
     pub unfinished: usize,
-    /// Repeats that were made again, since the hypervisor took too much time.
+    /// Number of repeats that were made again, since the hypervisor took too much time.
     #[serde(default)]
     pub disturbed: usize,
     pub points: Vec<Point>,
-    /// What was measured besides the sweep.
+    /// Further measurements beside the sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Value>,
 }
 
-/// A point's repeats. A figure has a value for each round, or none.
+/// Repeats of a point. A figure has a value for each round, or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Its value of each axis.
+    /// Value of each axis.
     pub point: Vec<String>,
-    /// The rounds that it was repeated in.
+    /// Rounds in which it was repeated.
     pub rounds: Vec<usize>,
-    /// Each figure's values, in the order of the rounds.
+    /// Values of each figure, in the order of the rounds.
     pub figures: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Data {
-    /// Of a sweep: the plan's figure and those that `claims` define.
+    /// Takes the figures of a sweep: the plan's figure and those that `claims` define.
     pub fn of(
         part: &str,
         report: &Report,
@@ -95,13 +95,13 @@ impl Data {
         })
     }
 
-    /// Those of an earlier run.
+    /// Reads the data of an earlier run.
     pub fn read(path: &Path) -> Result<Self, ClaimsError> {
         let text = fs::read_to_string(path).map_err(ClaimsError::io("read", path))?;
         serde_json::from_str(&text).map_err(ClaimsError::io("read", path))
     }
 
-    /// Writes them, a line for each point.
+    /// Writes the data, a line for each point.
     pub fn write(&self, path: &Path) -> Result<(), ClaimsError> {
         let lines = |values: Vec<String>| format!("[\n{}\n]", values.join(",\n"));
         let points = self.points.iter().map(|point| serde_json::json!(point).to_string());
@@ -121,7 +121,7 @@ impl Data {
         fs::rename(&partial, path).map_err(ClaimsError::io("write", path))
     }
 
-    /// The repeats that there are.
+    /// Returns the maximum number of repeats of a point.
     pub fn repeats(&self) -> usize {
         self.points.iter().map(|point| point.rounds.len()).sum()
     }
@@ -134,7 +134,8 @@ impl Data {
         names.zip(point.point.iter().map(String::as_str))
     }
 
-    /// A figure of the points that have these values, by the axis `along`. `Err`: which two points are not told apart.
+    /// Returns a figure of the points that have these values, by the axis `along`. An error names two points that are
+    /// not told apart.
     pub(super) fn series(
         &self,
         selection: &Selection,
@@ -169,7 +170,7 @@ impl Data {
     }
 }
 
-/// Axes and values as a selection.
+/// Returns axes and values as a selection.
 pub(super) fn selection<A: ToString>(axes: &[(A, String)]) -> Selection {
     let pair = |(axis, value): &(A, String)| (axis.to_string(), value.clone());
     axes.iter().map(pair).collect()

@@ -1,11 +1,11 @@
-//! What can be wrong with claims and raw data.
+//! Errors of claims and raw data.
 
+use luc_harness::EvaluateError;
 use luc_units::Failed;
 
 /// An error of claims or of the raw data that they are about.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsError {
-    /// The claims about a plan.
     #[error("the claims of {part} are wrong: {reason}")]
     Claims {
         /// The part, or its page's title.
@@ -14,4 +14,10 @@ pub enum ClaimsError {
     },
     #[error(transparent)]
     File(#[from] Failed),
+}
+
+impl From<ClaimsError> for EvaluateError {
+    fn from(error: ClaimsError) -> Self {
+        Self::Claims(Box::new(error))
+    }
 }

@@ -1,4 +1,4 @@
-//! The expressions in which claims are written: `least(both / stock) >= 1.8 and count(stock) > 7`.
+//! Expressions of claims: `least(both / stock) >= 1.8 and count(stock) > 7`.
 
 use std::fmt;
 
@@ -11,7 +11,6 @@ pub(super) enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// What stands between two expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Add,
@@ -27,7 +26,7 @@ pub(super) enum Operator {
     Or,
 }
 
-/// Operators by how tightly they bind, the loosest first.
+/// Operators by precedence, the loosest first.
 const LEVELS: [&[(&str, Operator)]; 5] = [
     &[("or", Operator::Or)],
     &[("and", Operator::And)],
@@ -42,7 +41,6 @@ const LEVELS: [&[(&str, Operator)]; 5] = [
     &[("*", Operator::Multiply), ("/", Operator::Divide)],
 ];
 
-/// Where an expression is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}': {reason}")]
 pub(super) struct SyntaxError {
@@ -50,7 +48,6 @@ pub(super) struct SyntaxError {
     reason: String,
 }
 
-/// The expression of a text.
 pub(super) fn parse(text: &str) -> Result<Expression, SyntaxError> {
     let wrong = |reason: String| SyntaxError { text: text.to_owned(), reason };
     let mut parser = Parser { tokens: tokens(text).map_err(wrong)?, at: 0 };
@@ -107,7 +104,7 @@ impl Parser {
         is_there
     }
 
-    /// Operators of this level and of those that bind more tightly.
+    /// Parses operators of this level and of those that bind more tightly.
     fn level(&mut self, level: usize) -> Result<Expression, String> {
         let Some(operators) = LEVELS.get(level) else {
             return self.atom();

@@ -1,4 +1,4 @@
-//! Figures of one repeat, computed of its counters.
+//! Figures of a repeat, computed from its counters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::claims::Claims;
 use super::expression::{Expression, Operator};
 use super::series::{Selection, VALUE};
 
-/// Each figure's values, in the order of `records`; figures that no repeat has are left out.
+/// Returns the values of each figure, in the order of `records`. Figures that no repeat has are left out.
 pub(super) fn of_records(
     claims: &Claims,
     axes: &Selection,
@@ -21,7 +21,7 @@ pub(super) fn of_records(
     let mut figures = BTreeMap::new();
     for (name, text) in &all.collect::<Vec<_>>() {
         let expression = claims.expression(text)?;
-        let of = |record: &&Record| of_repeat(&expression, record.value, &record.counters, axes);
+        let of = |record: &&Record| compute(&expression, record.value, &record.counters, axes);
         let values: Result<Vec<Option<f64>>, String> = records.iter().map(of).collect();
         let values = values.map_err(|reason| claims.wrong(format!("figure {name}: {reason}")))?;
         if values.iter().any(Option::is_some) {
@@ -32,19 +32,20 @@ pub(super) fn of_records(
     Ok(figures)
 }
 
-/// Five significant digits: raw data are to be read, and kept.
+/// Rounds to five significant digits: raw data are to be read, and kept.
 fn digits(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// A figure of a repeat; `None` where a counter is missing, or a divisor is 0. `Err`: it cannot be computed of any.
-fn of_repeat(
+/// Returns a figure of a repeat; `None` if a counter is missing, or a divisor is 0. An error means that no repeat can
+/// have it.
+fn compute(
     expression: &Expression,
     value: f64,
     counters: &Counters,
     axes: &Selection,
 ) -> Result<Option<f64>, String> {
-    let of = |expression: &Expression| of_repeat(expression, value, counters, axes);
+    let of = |expression: &Expression| compute(expression, value, counters, axes);
     Ok(match expression {
         Expression::Number(number) => Some(*number),
         Expression::Name(name) if name == VALUE => Some(value),
@@ -84,7 +85,7 @@ fn of_repeat(
     })
 }
 
-/// Mean latency of these operations, weighted by their counts; without names that of all.
+/// Returns the mean latency of these operations, weighted by their counts; without names that of all.
 fn mean_us(counters: &Counters, operations: &[&str]) -> Option<f64> {
     let counts = counters.iter().filter_map(|(name, count)| {
         let operation = name.strip_prefix("operation.")?.strip_suffix(".count")?;
@@ -117,7 +118,7 @@ mod tests {
         .map(|(name, value)| (name.to_owned(), value))
         .into();
         let axes = Selection::from([("threads".to_owned(), "8".to_owned())]);
-        let of = |text: &str| of_repeat(&parse(text).expect("right"), 7.0, &counters, &axes);
+        let of = |text: &str| compute(&parse(text).expect("right"), 7.0, &counters, &axes);
         assert_eq!(of("1 + luc.fsyncs_waited_two / luc.fsyncs"), Ok(Some(1.5)));
         assert_eq!(of("luc.fsyncs / luc.commits"), Ok(None));
         assert_eq!(of("luc.copies * 2"), Ok(None));

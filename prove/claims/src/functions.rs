@@ -1,16 +1,15 @@
-//! The functions of claims.
+//! Functions that claims may call.
 
+use luc_harness::report::number;
 use luc_stats::median;
 use luc_stats::selection::{Candidate, Terms, select};
 
-use super::report::number;
 use super::series::{Fall, Series};
 use super::value::{Value, to_number};
 
-/// What a function comes to.
 pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, String> {
     if let [Value::Series(series)] = arguments.as_slice()
-        && let Some(value) = of_series(function, series)
+        && let Some(value) = call_of_series(function, series)
     {
         return Ok(value);
     }
@@ -44,11 +43,11 @@ pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, Strin
             Ok(ratios_over(series, list).last().map_or(Value::Missing, |most| Value::Number(*most)))
         }
         ("not", [Value::Bool(holds)]) => Ok(Value::Bool(!holds)),
-        ("winner", [Value::List(list)]) => Ok(ranked(list)
+        ("winner", [Value::List(list)]) => Ok(rank(list)
             .first()
             .map_or(Value::Missing, |(name, _)| Value::Text((*name).to_owned()))),
         ("min" | "max" | "falling" | "rising" | "share_holding", numbers) => {
-            of_numbers(function, numbers)
+            call_of_numbers(function, numbers)
         }
         (_, arguments) => {
             let kinds: Vec<String> = arguments.iter().map(|value| format!("{value:?}")).collect();
@@ -57,7 +56,7 @@ pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, Strin
     }
 }
 
-/// A series over each other one of a list, the least ratio first.
+/// Returns the ratios of a series to each other one of a list, the least first.
 fn ratios_over(series: &Series, list: &[(String, Series)]) -> Vec<f64> {
     let others = list.iter().filter(|(_, other)| other != series);
     let ratio =
@@ -67,7 +66,7 @@ fn ratios_over(series: &Series, list: &[(String, Series)]) -> Vec<f64> {
     ratios
 }
 
-/// The settings that are the best or not shown to be worse: by intervals of all ratios that hold all together.
+/// Returns the settings that are the best or not shown to be worse, by simultaneous intervals of all ratios.
 fn not_worse(list: &[(String, Series)]) -> Vec<(String, Series)> {
     let candidate = |(name, series): &(String, Series)| Candidate {
         file_system: name.clone(),
@@ -85,8 +84,8 @@ fn not_worse(list: &[(String, Series)]) -> Vec<(String, Series)> {
     (0..list.len()).filter(is_good).map(|at| list[at].clone()).collect()
 }
 
-/// Settings by their medians, the greatest first.
-fn ranked(list: &[(String, Series)]) -> Vec<(&str, f64)> {
+/// Sorts settings by their medians, the greatest first.
+fn rank(list: &[(String, Series)]) -> Vec<(&str, f64)> {
     let mut ranked: Vec<(&str, f64)> = list
         .iter()
         .filter_map(|(name, series)| {
@@ -97,7 +96,7 @@ fn ranked(list: &[(String, Series)]) -> Vec<(&str, f64)> {
     ranked
 }
 
-fn of_series(function: &str, series: &Series) -> Option<Value> {
+fn call_of_series(function: &str, series: &Series) -> Option<Value> {
     let number_or_missing = |value: Option<f64>| value.map_or(Value::Missing, Value::Number);
     let medians = series.medians();
     let figure = |value: Option<&(u64, f64)>| number_or_missing(value.map(|(_, median)| *median));
@@ -156,7 +155,7 @@ fn of_series(function: &str, series: &Series) -> Option<Value> {
     })
 }
 
-/// How far the last value of the axis is below the first, if that is so in every round.
+/// Returns how far the last value of the axis is below the first, if that holds in every round.
 fn sure_drop(series: &Series) -> Option<f64> {
     let over_first = series.over_first();
     let (_, last) = over_first.0.last()?;
@@ -165,7 +164,7 @@ fn sure_drop(series: &Series) -> Option<f64> {
     Some(if is_sure { 1.0 - median } else { 0.0 })
 }
 
-/// At which share of the axis' values that both have the first series' median is the lower one.
+/// Returns the share of the axis' common values at which the first series' median is the lower one.
 fn share_below(series: &Series, other: &Series) -> Value {
     let others = other.medians();
     let pair = |(place, median): (u64, f64)| {
@@ -181,8 +180,8 @@ fn mean(medians: &[(u64, f64)]) -> Option<f64> {
     (!medians.is_empty()).then(|| sum / medians.len() as f64)
 }
 
-/// Of numbers; of a series each of its medians counts. A share leaves out what was not measured.
-fn of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
+/// Evaluates a function of numbers; of a series each median counts. A share leaves out values that were not measured.
+fn call_of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
     if function == "share_holding" {
         let known: Vec<bool> = values
             .iter()

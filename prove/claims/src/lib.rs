@@ -1,9 +1,11 @@
-//! Claims about the figures of a sweep: what they are written in, whether the figures bear them out, and the page that
-//! says so.
+//! Claims about the figures of a sweep: parses them, judges them by the figures, and makes the page with the verdicts.
 //!
-//! `claims` is the file, `expression` parses what claims are written in, `figures` computes a repeat's figures of its
-//! counters, `data` has the repeats by their axes, `series` along one axis, `scope` and `functions` evaluate, `page`
-//! writes targets, findings and tables, of which every page ([`report`]) is made.
+//! - `claims`: the file of claims.
+//! - `expression`: the language of claims.
+//! - `figures`: figures of a repeat, computed from its counters.
+//! - `data` and `series`: repeats by their axes, and along one axis.
+//! - `scope` and `functions`: evaluation.
+//! - `page`: targets, findings and tables on a page ([`luc_harness::report`]).
 
 mod claims;
 mod data;
@@ -12,7 +14,6 @@ mod expression;
 mod figures;
 mod functions;
 mod page;
-pub mod report;
 mod scope;
 mod series;
 mod value;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use luc_harness::report::{Page, Table, Target, number};
+
 use super::ClaimsError;
 use super::claims::{Claim, Claims, Column, Finding, Findings, OneOrMany, TableOf};
 use super::data::Data;
-use super::report::{Page, Table, Target, number};
 use super::scope::Scope;
 use super::series::{Selection, Series};
 use super::value::Value;
 
-/// What came of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Agrees,
@@ -30,7 +30,7 @@ pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
         page.targets.extend(targets(&scope, claim)?);
     }
     for findings in &claims.findings {
-        let (verdicts, table) = found(&scope, findings)?;
+        let (verdicts, table) = judge_findings(&scope, findings)?;
         let known = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
         let shown = format!("{known} of {}", verdicts.len());
         let all = known == verdicts.len();
@@ -48,7 +48,7 @@ pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
     Ok(page)
 }
 
-/// The rows of a set that the data have, in the order of the plan; without a name one row of nothing.
+/// Returns the rows of a set that the data have, in the order of the plan; without a name one empty row.
 fn rows<'a>(
     scope: &Scope<'a>,
     name: Option<&str>,
@@ -129,8 +129,8 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError>
     measured.into_iter().map(target).collect()
 }
 
-/// The verdicts, and the table with its title.
-fn found(
+/// Returns the verdicts, and the table with its title.
+fn judge_findings(
     scope: &Scope<'_>,
     findings: &Findings,
 ) -> Result<(Vec<Verdict>, (String, Table)), ClaimsError> {
@@ -184,7 +184,7 @@ fn holds(row: &Scope<'_>, condition: Option<&String>) -> Result<Option<bool>, Cl
     }
 }
 
-/// A finding in one place.
+/// Judges a finding in one row.
 fn judge_one(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), ClaimsError> {
     let agrees = holds(scope, finding.agrees.as_ref())?;
     let verdict = match (agrees, holds(scope, finding.partly.as_ref())?) {
@@ -196,7 +196,7 @@ fn judge_one(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), 
     Ok((verdict, scope.text(&finding.found)?))
 }
 
-/// A finding in all of its rows.
+/// Judges a finding in all of its rows.
 fn judge(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), ClaimsError> {
     if finding.rows.is_none() {
         return judge_one(scope, finding);
@@ -245,7 +245,7 @@ fn tables<'a>(scope: &Scope<'a>, table: &'a TableOf) -> Result<Vec<(String, Tabl
     rows.iter().map(along).collect()
 }
 
-/// A line for each series, a column for each value of the page's axis that any has.
+/// Makes a table with a line for each series, and a column for each value of the page's axis that any series has.
 fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, ClaimsError> {
     let series = |line: &Column| match row.value(&line.cell)? {
         Value::Series(series) => Ok(series),

@@ -1,11 +1,12 @@
-//! Expressions and templates, evaluated for a row.
+//! Evaluation of expressions and templates for a row.
+
+use luc_harness::report::number;
 
 use super::ClaimsError;
 use super::claims::Claims;
 use super::data::Data;
 use super::expression::{self, Expression, Operator};
 use super::functions;
-use super::report::number;
 use super::series::{Selection, Series, VALUE};
 use super::value::{Value, to_number};
 
@@ -18,7 +19,7 @@ pub(super) struct Scope<'a> {
     pub(super) names: Vec<(&'a str, Value)>,
 }
 
-/// How deep definitions may go.
+/// Maximum depth of definitions.
 const DEEPEST: usize = 20;
 
 impl<'a> Scope<'a> {
@@ -26,34 +27,33 @@ impl<'a> Scope<'a> {
         Self { data, claims, row: Selection::new(), names: Vec::new() }
     }
 
-    /// The same in a row.
+    /// Returns the scope within a row.
     pub(super) fn with_row(&self, row: &Selection) -> Self {
         let mut scope = self.clone();
         scope.row.extend(row.clone());
         scope
     }
 
-    /// The same with one more name.
+    /// Returns the scope with one more name.
     pub(super) fn with(&self, name: &'a str, value: Value) -> Self {
         let mut scope = self.clone();
         scope.names.push((name, value));
         scope
     }
 
-    /// What a text comes to.
     pub(super) fn value(&self, text: &str) -> Result<Value, ClaimsError> {
         let expression = self.claims.expression(text)?;
         let value = self.evaluate(&expression, 0);
         value.map_err(|reason| self.claims.wrong(format!("'{text}': {reason}")))
     }
 
-    /// A number; `None` if it was not measured.
+    /// Evaluates an expression to a number; `None` if it was not measured.
     pub(super) fn number(&self, text: &str) -> Result<Option<f64>, ClaimsError> {
         let number = to_number(&self.value(text)?);
         number.map_err(|reason| self.claims.wrong(format!("'{text}': {reason}")))
     }
 
-    /// A condition; `None` if a figure of it was not measured.
+    /// Evaluates a condition; `None` if a figure of it was not measured.
     pub(super) fn holds(&self, text: &str) -> Result<Option<bool>, ClaimsError> {
         match self.value(text)? {
             Value::Bool(holds) => Ok(Some(holds)),
@@ -62,7 +62,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A template: expressions in braces are replaced. `{x:2}` has two digits, `{x:%}` is a share in percent.
+    /// Fills in a template: expressions in braces are replaced. `{x:2}` has two digits, `{x:%}` is a share in percent.
     pub(super) fn text(&self, template: &str) -> Result<String, ClaimsError> {
         let mut text = String::new();
         let mut rest = template;
@@ -72,7 +72,7 @@ impl<'a> Scope<'a> {
                 .ok_or_else(|| self.claims.wrong(format!("'{template}': a }} is missing")))?;
             let (inner, format) = inner.split_once(':').unwrap_or((inner, ""));
             text += before;
-            text += &shown(&self.value(inner)?, format);
+            text += &format_value(&self.value(inner)?, format);
             rest = after;
         }
         Ok(text + rest)
@@ -84,16 +84,16 @@ impl<'a> Scope<'a> {
         }
         match expression {
             Expression::Number(number) => Ok(Value::Number(*number)),
-            Expression::Name(name) => self.named(name, depth),
+            Expression::Name(name) => self.look_up(name, depth),
             Expression::Binary(operator, left, right) => {
                 let left = self.evaluate(left, depth)?;
-                binary(*operator, left, self.evaluate(right, depth)?)
+                apply(*operator, left, self.evaluate(right, depth)?)
             }
             Expression::Call(function, arguments) => self.call(function, arguments, depth),
         }
     }
 
-    fn named(&self, name: &str, depth: usize) -> Result<Value, String> {
+    fn look_up(&self, name: &str, depth: usize) -> Result<Value, String> {
         if let Some((_, value)) = self.names.iter().rev().find(|(known, _)| *known == name) {
             return Ok(value.clone());
         }
@@ -115,7 +115,7 @@ impl<'a> Scope<'a> {
         Err(format!("what is '{name}'?"))
     }
 
-    /// A figure of a setting in this row.
+    /// Returns a figure of a setting in this row.
     fn series(&self, setting: &str, figure: &str) -> Result<Series, String> {
         let selection = self.claims.setting.get(setting);
         let selection = selection.ok_or_else(|| format!("'{setting}' is no setting"))?;
@@ -171,7 +171,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn shown(value: &Value, format: &str) -> String {
+fn format_value(value: &Value, format: &str) -> String {
     let figure = match value {
         Value::Text(text) => return text.clone(),
         Value::Bool(holds) => return holds.to_string(),
@@ -195,7 +195,7 @@ fn shown(value: &Value, format: &str) -> String {
     }
 }
 
-fn binary(operator: Operator, left: Value, right: Value) -> Result<Value, String> {
+fn apply(operator: Operator, left: Value, right: Value) -> Result<Value, String> {
     use Operator::{
         Above, Add, And, AtLeast, AtMost, Below, Divide, Equal, Multiply, Or, Subtract,
     };

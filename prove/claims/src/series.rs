@@ -1,21 +1,20 @@
-//! A figure's repeats along an axis: what claims compute with; and how points are chosen.
+//! Repeats of a figure along an axis, with which claims compute; and the choice of points.
 
 use std::collections::BTreeMap;
 
+use luc_harness::report::number;
 use luc_stats::{MedianInterval, median, median_interval};
-
-use super::report::number;
 
 /// Values of axes, by their names.
 pub(super) type Selection = BTreeMap<String, String>;
 
-/// The figure of the plan.
 pub(super) const VALUE: &str = "value";
 
-/// A repeat's round and figure.
+/// Round and figure of a repeat.
 pub(super) type Repeat = (usize, f64);
 
-/// The repeats of a figure at each value of the page's axis, the least value first. A page without an axis has one, 0.
+/// Repeats of a figure at each value of the page's axis, the least value first. A page without an axis has one value,
+/// 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Series(pub(super) Vec<(u64, Vec<Repeat>)>);
 
@@ -24,7 +23,7 @@ pub(super) struct Series(pub(super) Vec<(u64, Vec<Repeat>)>);
 pub(super) struct Fall {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// Of the greater median; negative: it rises.
+    /// Fall as a share of the greater median; negative: a rise.
     pub(super) share: f64,
     /// Whether every repeat at `to` is below every one at `from`.
     pub(super) is_sure: bool,
@@ -39,7 +38,7 @@ impl Series {
         Self(self.0.iter().map(at).collect())
     }
 
-    /// Repeats of the same round at the same value of the axis, combined.
+    /// Combines repeats of the same round at the same value of the axis.
     pub(super) fn combine(&self, other: &Self, with: impl Fn(f64, f64) -> f64) -> Self {
         let at = |(along, repeats): &(u64, Vec<Repeat>)| {
             let others = other.at(*along)?;
@@ -53,31 +52,31 @@ impl Series {
         Self(self.0.iter().filter_map(at).collect())
     }
 
-    /// The repeats at a value of the axis.
+    /// Returns the repeats at a value of the axis.
     pub(super) fn at(&self, along: u64) -> Option<&[Repeat]> {
         let found = self.0.iter().find(|(at, _)| *at == along);
         found.map(|(_, repeats)| repeats.as_slice())
     }
 
-    /// Only this value of the axis.
+    /// Returns the series at one value of the axis.
     pub(super) fn only(&self, along: u64) -> Self {
         let is_it = |(at, _): &&(u64, Vec<Repeat>)| *at == along;
         Self(self.0.iter().filter(is_it).cloned().collect())
     }
 
-    /// The median at each value of the axis.
+    /// Returns the median at each value of the axis.
     pub(super) fn medians(&self) -> Vec<(u64, f64)> {
         let median =
             |(along, repeats): &(u64, Vec<Repeat>)| Some((*along, median(&values(repeats))?));
         self.0.iter().filter_map(median).collect()
     }
 
-    /// Every repeat at every value of the axis.
+    /// Returns every repeat at every value of the axis.
     pub(super) fn values(&self) -> Vec<f64> {
         self.0.iter().flat_map(|(_, repeats)| values(repeats)).collect()
     }
 
-    /// Each value of the axis over the first, round by round.
+    /// Divides each value of the axis by the first, round by round.
     pub(super) fn over_first(&self) -> Self {
         let Some((_, first)) = self.0.first() else {
             return Self::default();
@@ -86,7 +85,7 @@ impl Series {
         self.combine(&Self(each.collect()), |value, first| value / first)
     }
 
-    /// At each value of the axis the series with the greatest median.
+    /// Takes the series with the greatest median at each value of the axis.
     pub(super) fn best(all: &[&Self]) -> Self {
         let mut alongs: Vec<u64> =
             all.iter().flat_map(|one| one.0.iter().map(|(at, _)| *at)).collect();
@@ -101,7 +100,7 @@ impl Series {
         Self(alongs.into_iter().filter_map(best).collect())
     }
 
-    /// The greatest fall from any value of the axis to a greater one; `steps`: to the next one only.
+    /// Returns the greatest fall from any value of the axis to a greater one; with `steps` to the next one only.
     pub(super) fn greatest_fall(&self, steps: bool) -> Option<Fall> {
         let medians = self.medians();
         let pairs = medians.iter().enumerate().flat_map(|(at, from)| {
@@ -117,7 +116,7 @@ impl Series {
         pairs.map(fall).max_by(|a, b| a.share.total_cmp(&b.share))
     }
 
-    /// The least and the greatest median, with their values of the axis.
+    /// Returns the least and the greatest median, with their values of the axis.
     pub(super) fn range(&self) -> Option<((u64, f64), (u64, f64))> {
         let medians = self.medians();
         let least = medians.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -125,7 +124,7 @@ impl Series {
         Some((*least, *most))
     }
 
-    /// The median of all repeats with its 95 % interval, or with fewer than six repeats their range.
+    /// Returns the median of all repeats with its 95 % interval, or with fewer than six repeats their range.
     pub(super) fn interval(&self) -> Option<MedianInterval> {
         let values = self.values();
         median_interval(&values).or_else(|| {
@@ -137,7 +136,7 @@ impl Series {
         })
     }
 
-    /// For a table: `12.3 (11.9 to 12.8)`.
+    /// Formats the series for a table: `12.3 (11.9 to 12.8)`.
     pub(super) fn text(&self) -> String {
         let Some(MedianInterval { median, low, high }) = self.interval() else {
             return "-".to_owned();

@@ -1,10 +1,9 @@
-//! What expressions come to.
+//! Values of expressions.
 
 use luc_stats::median;
 
 use super::series::Series;
 
-/// What an expression comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Number(f64),
@@ -17,7 +16,7 @@ pub(super) enum Value {
     Missing,
 }
 
-/// A number; `None` if it was not measured.
+/// Returns a number; `None` if it was not measured.
 pub(super) fn to_number(value: &Value) -> Result<Option<f64>, String> {
     match value {
         Value::Number(number) => Ok(Some(*number)),

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::compare::Kind;
-use crate::fuzz::{Options, POLICIES};
+use crate::compare::DifferenceKind;
+use crate::fuzz::{FuzzOptions, POLICIES};
 use crate::lane::Way;
 use crate::program::Program;
 
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     pub(crate) ways: Vec<Way>,
     pub(crate) policy: Option<&'static str>,
     pub(crate) times: u32,
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<DifferenceKind>,
     pub(crate) json: Option<PathBuf>,
 }
 
@@ -69,7 +69,9 @@ impl Arguments {
                     arguments.policy = Some(known);
                 }
                 "ways" if value == "none" => arguments.ways = Vec::new(),
-                "ways" => arguments.ways = value.split(',').map(way).collect::<Result<_>>()?,
+                "ways" => {
+                    arguments.ways = value.split(',').map(parse_way).collect::<Result<_>>()?
+                }
                 "kind" => arguments.kind = Some(serde_json::from_value(value.into())?),
                 _ => bail!("there is no --{name}"),
             }
@@ -91,8 +93,8 @@ impl Arguments {
         text.parse().with_context(|| path.to_owned())
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> FuzzOptions {
+        FuzzOptions {
             seed: self.seed,
             time: Duration::from_secs(self.seconds),
             count: self.count,
@@ -106,7 +108,7 @@ impl Arguments {
     }
 }
 
-fn way(text: &str) -> Result<Way> {
+fn parse_way(text: &str) -> Result<Way> {
     match text {
         "library" => Ok(Way::Library),
         "notify" => Ok(Way::Notify),

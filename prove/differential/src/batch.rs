@@ -1,14 +1,18 @@
-//! A batch in several lanes at the same time, and how they differ.
+//! Runs a batch in several lanes at the same time, and compares what programs were told.
 
 use anyhow::{Result, anyhow};
 
-use crate::compare::{self, Difference, Kind};
-use crate::lane::{Batch, Lane, Ran, Way};
+use crate::compare::{self, Difference, DifferenceKind};
+use crate::lane::{Batch, BatchOutcome, Lane, Way};
 use crate::model;
 use crate::program::Program;
 
 /// Runs a batch in all lanes at the same time.
-pub(crate) fn run_batch(lanes: &[&Lane], batch: &Batch, programs: &[&Program]) -> Result<Vec<Ran>> {
+pub(crate) fn run_batch(
+    lanes: &[&Lane],
+    batch: &Batch,
+    programs: &[&Program],
+) -> Result<Vec<BatchOutcome>> {
     std::thread::scope(|scope| {
         let running: Vec<_> =
             lanes.iter().map(|lane| scope.spawn(|| lane.run(batch, programs))).collect();
@@ -21,19 +25,20 @@ pub(crate) fn run_batch(lanes: &[&Lane], batch: &Batch, programs: &[&Program]) -
     })
 }
 
-/// What was wrong with each program of a batch in one lane, by number.
+/// Returns the differences of each program in one lane, by the program's number.
 pub(crate) fn differences(
     batch: &Batch,
     programs: &[&Program],
-    plain: &Ran,
-    with: &Ran,
+    plain: &BatchOutcome,
+    with: &BatchOutcome,
     way: Way,
 ) -> Vec<(usize, Vec<Difference>)> {
     let each = programs.iter().enumerate().map(|(number, program)| {
         let outcome = &with.outcomes[number];
-        let lost = model::broken(program, outcome, &with.disks[number], with.end_ns);
+        let lost = model::broken_promises(program, outcome, &with.disks[number], with.end_ns);
         let lost = lost.into_iter();
-        let mut all: Vec<Difference> = lost.map(|one| Difference::new(Kind::Lost, one)).collect();
+        let mut all: Vec<Difference> =
+            lost.map(|one| Difference::new(DifferenceKind::Lost, one)).collect();
         // After a cut in its midst everybody is told errors, at another moment.
         if way != Way::Plain && batch.cut_after.is_none() {
             let plain = &plain.outcomes[number];
@@ -41,7 +46,7 @@ pub(crate) fn differences(
         }
         if way == Way::Plain && outcome.is_hung {
             let about = "without LUC, too: the program is at fault".to_owned();
-            all.push(Difference::new(Kind::Hung, about));
+            all.push(Difference::new(DifferenceKind::Hung, about));
         }
         (number, all)
     });

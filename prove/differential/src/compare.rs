@@ -1,7 +1,7 @@
-//! What a program was told with LUC and without it.
+//! Compares what a program was told with LUC and without it.
 //!
-//! Two outcomes may differ only where the program races with itself: a descriptor that is closed, or a thread that ends,
-//! while its call is under way. Which races there are follows from the steps.
+//! Two outcomes may differ only where the program races with itself: a descriptor that is closed, or a thread that
+//! ends, while its call is under way. The steps say which races there are.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,36 +11,37 @@ use crate::races::Races;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum DifferenceKind {
     /// A call returned something else.
     Result,
-    /// A synchronization was interrupted; ext4's never is.
+    /// A synchronization was interrupted, which ext4's never is.
     Interrupted,
-    /// An error from a call that had begun when its descriptor was closed. Not what the kernel says, but no lie.
+    /// A call that had begun when its descriptor was closed returned an error. The kernel would say otherwise, but it
+    /// is no lie.
     Closed,
-    /// The program ended otherwise.
+    /// The program's exit status differs.
     Status,
     Hung,
-    /// A handler's call failed.
+    /// A call of a signal handler failed.
     Handler,
-    /// A call returned 0, and the disk does not have what it promised.
+    /// A call returned 0, and the disk lacks what it promised.
     Lost,
 }
 
 /// A difference, with words for people.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Difference {
-    pub(crate) kind: Kind,
+    pub(crate) kind: DifferenceKind,
     pub(crate) about: String,
 }
 
 impl Difference {
-    pub(crate) fn new(kind: Kind, about: String) -> Self {
+    pub(crate) fn new(kind: DifferenceKind, about: String) -> Self {
         Self { kind, about }
     }
 }
 
-/// All differences, each thing that only follows from another left out.
+/// Returns all differences, but for those that only follow from another one.
 pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) -> Vec<Difference> {
     if plain.is_hung {
         return Vec::new();
@@ -49,7 +50,7 @@ pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) ->
         let at = with.results.iter().position(|one| one.progress == Progress::Begun);
         let step = at.map(|at| program.steps[at].to_string());
         let about = format!("not over after 20 s: {}", step.unwrap_or_default());
-        return vec![Difference::new(Kind::Hung, about)];
+        return vec![Difference::new(DifferenceKind::Hung, about)];
     }
     let mut all = Vec::new();
     for (at, step) in program.steps.iter().enumerate() {
@@ -58,26 +59,31 @@ pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) ->
         let Some(kind) = difference(step, told.0, told.1, races) else {
             continue;
         };
-        let about = format!("step {at}, {step}: {} without, {} with", text(told.0), text(told.1));
+        let about =
+            format!("step {at}, {step}: {} without, {} with", describe(told.0), describe(told.1));
         all.push(Difference::new(kind, about));
-        if kind == Kind::Result {
+        if kind == DifferenceKind::Result {
             return all;
         }
     }
     if plain.status != with.status {
         let about = format!("status {:#x} without, {:#x} with", plain.status, with.status);
-        all.push(Difference::new(Kind::Status, about));
+        all.push(Difference::new(DifferenceKind::Status, about));
     }
     let handler = (plain.handler_error, with.handler_error);
     if handler.0 != handler.1 && ![handler.0, handler.1].contains(&libc::EBADF) {
-        let kind = if handler.1 == libc::EINTR { Kind::Interrupted } else { Kind::Handler };
+        let kind = if handler.1 == libc::EINTR {
+            DifferenceKind::Interrupted
+        } else {
+            DifferenceKind::Handler
+        };
         let about = format!("a handler's fsync: errno {} without, {} with", handler.0, handler.1);
         all.push(Difference::new(kind, about));
     }
     all
 }
 
-fn text(result: &StepResult) -> String {
+fn describe(result: &StepResult) -> String {
     match result.progress {
         Progress::None => "not reached".to_owned(),
         Progress::Begun => "not over".to_owned(),
@@ -89,7 +95,12 @@ fn text(result: &StepResult) -> String {
     }
 }
 
-fn difference(step: &Step, plain: &StepResult, with: &StepResult, races: Races) -> Option<Kind> {
+fn difference(
+    step: &Step,
+    plain: &StepResult,
+    with: &StepResult,
+    races: Races,
+) -> Option<DifferenceKind> {
     use Progress::{Begun, Done};
     if plain.has_jumped || with.has_jumped {
         return None;
@@ -98,7 +109,7 @@ fn difference(step: &Step, plain: &StepResult, with: &StepResult, races: Races) 
         return None;
     }
     if plain.progress != with.progress {
-        return Some(Kind::Result);
+        return Some(DifferenceKind::Result);
     }
     if plain.progress != Done {
         return None;
@@ -124,7 +135,7 @@ fn difference(step: &Step, plain: &StepResult, with: &StepResult, races: Races) 
     };
     let (plain, with) = (errno(plain), errno(with));
     if syncs && with == libc::EINTR {
-        return Some(Kind::Interrupted);
+        return Some(DifferenceKind::Interrupted);
     }
     let is_closed = |errno: i32| [libc::EBADF, libc::EINVAL, libc::ENOMEM].contains(&errno);
     if races.may_open && [plain, with].contains(&libc::EBADF) && [plain, with].contains(&0) {
@@ -133,10 +144,10 @@ fn difference(step: &Step, plain: &StepResult, with: &StepResult, races: Races) 
     if races.is_open {
         // Either came first.
         let may = |errno: i32| errno == 0 || is_closed(errno);
-        return (!may(plain) || !may(with)).then_some(Kind::Result);
+        return (!may(plain) || !may(with)).then_some(DifferenceKind::Result);
     }
     if races.may_close && is_closed(with) {
-        return Some(Kind::Closed);
+        return Some(DifferenceKind::Closed);
     }
-    Some(Kind::Result)
+    Some(DifferenceKind::Result)
 }

@@ -1,4 +1,4 @@
-//! Batches of programs, each run in every way and compared with the run without LUC.
+//! Batches of random programs. Each is run in every way and compared with the run without LUC.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,38 +10,37 @@ use rand::RngExt as _;
 use serde::Serialize;
 
 use crate::batch::{differences, run_batch};
-use crate::compare::{Difference, Kind};
-use crate::lane::{Batch, Lane, Ran, Way};
+use crate::compare::{Difference, DifferenceKind};
+use crate::lane::{Batch, BatchOutcome, Lane, Way};
 use crate::layout::Progress;
 use crate::program::Program;
 use crate::shrink;
 
-/// How long to go on, and how.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct FuzzOptions {
     pub(crate) seed: u64,
     pub(crate) time: Duration,
     pub(crate) count: u64,
-    /// Programs of a batch, and at once.
+    /// Number of programs in a batch, and of those that run at once.
     pub(crate) batch: u64,
     pub(crate) width: u32,
     pub(crate) ways: Vec<Way>,
-    /// The only policy, if not all of them.
+    /// The only policy; `None` for all of them.
     pub(crate) policy: Option<&'static str>,
     /// For tests of the checks, see [`Batch::lie`].
     pub(crate) lie: u32,
-    /// Programs with differences that are kept.
+    /// Maximum number of failures that are kept of each kind and way.
     pub(crate) keep: usize,
 }
 
-/// Policies that hold callers, and the default.
+/// The default policy, and policies that hold callers.
 pub(crate) const POLICIES: [&str; 6] =
     ["delay:15ms", "delay:15ms", "delay:5ms", "delay:2ms", "pid", "auto"];
 
-/// How long failures are shrunk, together.
+/// Total time for shrinking failures.
 const SHRINK_TIME: Duration = Duration::from_secs(60);
 
-/// What one way showed.
+/// Figures of one way.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
     pub(crate) programs: u64,
@@ -51,13 +50,13 @@ pub(crate) struct Figures {
     /// Synchronizations that were held, and those that returned EINTR.
     pub(crate) holds: u64,
     pub(crate) interrupted: u64,
-    /// Programs that a cut found at work, or over: promises of all were compared with the disk.
+    /// Programs of batches with a cut: their promises were compared with the disk.
     pub(crate) cut: u64,
     /// Programs with a difference, by its kind.
-    pub(crate) differences: BTreeMap<Kind, u64>,
+    pub(crate) differences: BTreeMap<DifferenceKind, u64>,
 }
 
-/// A program and what was wrong with it.
+/// A program with differences.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Failure {
     pub(crate) seed: u64,
@@ -65,31 +64,29 @@ pub(crate) struct Failure {
     pub(crate) policy: &'static str,
     pub(crate) differences: Vec<Difference>,
     pub(crate) program: String,
-    /// What of it is needed, if it fails again alone.
+    /// The smaller program that still fails; `None` if there is none.
     pub(crate) shrunk: Option<String>,
 }
 
-/// All that a run showed.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
-    /// Programs, each run in every way.
+    /// Number of programs. Each was run in every way.
     pub(crate) programs: u64,
     pub(crate) batches: u64,
     pub(crate) ways: BTreeMap<Way, Figures>,
     pub(crate) failures: Vec<Failure>,
 }
 
-/// The lanes of some ways, that without LUC first.
-pub(crate) fn lanes(ways: &[Way], luc: &Path, subject: &Path) -> Result<Vec<Lane>> {
+/// Makes the lanes of some ways, with that without LUC first.
+pub(crate) fn make_lanes(ways: &[Way], luc: &Path, subject: &Path) -> Result<Vec<Lane>> {
     let all = [Way::Plain].into_iter().chain(ways.iter().copied());
     all.map(|way| Lane::new(way, luc, subject)).collect()
 }
 
 /// Runs batches until time or programs are used up.
-pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summary> {
-    let lanes = lanes(&options.ways, luc, subject)?;
+pub(crate) fn run(options: &FuzzOptions, lanes: Vec<Lane>) -> Result<Summary> {
     let begun = Instant::now();
     let mut summary = Summary { seed: options.seed, ..Summary::default() };
     let may_go_on = |programs| {
@@ -128,7 +125,7 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
 }
 
 impl Summary {
-    /// Shrinks the first failure of each kind by each way, while there is time.
+    /// Shrinks the first failure of each kind and way, while there is time.
     fn shrink(&mut self, lanes: &[Lane]) -> Result<()> {
         let begun = Instant::now();
         let mut tried = std::collections::BTreeSet::new();
@@ -154,7 +151,7 @@ impl Summary {
         batch: &Batch,
         seed: u64,
         programs: &[&Program],
-        ran: &[Ran],
+        ran: &[BatchOutcome],
         keep: usize,
     ) {
         self.programs += programs.len() as u64;
@@ -178,7 +175,7 @@ impl Summary {
                 }
             }
             for (number, differences) in found {
-                let kinds: std::collections::BTreeSet<Kind> =
+                let kinds: std::collections::BTreeSet<DifferenceKind> =
                     differences.iter().map(|one| one.kind).collect();
                 for kind in &kinds {
                     *figures.differences.entry(*kind).or_default() += 1;

@@ -1,7 +1,7 @@
-//! Random programs: the same for the same seed.
+//! Random programs. The same seed gives the same program.
 //!
-//! A program keeps what it does deterministic but for the calls under test: every step ends before the next begins, an
-//! asynchronous one is seen asleep in its call before somebody else interferes.
+//! A program is deterministic but for the calls under test. Every step ends before the next begins, and an asynchronous
+//! one is seen asleep in its call before another actor interferes.
 
 mod actors;
 
@@ -9,13 +9,13 @@ use rand::{Rng, RngExt as _};
 
 use crate::program::{ACTORS, ARGUMENTS, MAX_STEPS, Op, Program, Step};
 
-/// Files of the file system under test, by number.
+/// Number of files on the file system under test.
 pub(crate) const FILES: i32 = 6;
-/// The number of a program's own folder.
+/// Number that stands for the program's own folder.
 pub(crate) const FOLDER: i32 = 6;
-/// Slots that steps use freely.
+/// Number of slots that steps use freely.
 const FREE_SLOTS: i32 = 8;
-/// A handler's own slot: its file stays open.
+/// Slot of a handler, whose file stays open.
 const HANDLER_SLOT: i32 = 15;
 
 /// Bits of open's flags.
@@ -31,13 +31,12 @@ pub(crate) mod open {
     pub(crate) const SYNC: i32 = 256;
 }
 
-/// Kinds of a handler.
 pub(crate) mod handler {
     pub(crate) const SYNC: i32 = 1;
     pub(crate) const JUMP: i32 = 2;
 }
 
-/// The program of a seed.
+/// Makes the program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
     let mut random = luc_stats::random::stream(seed, 0);
     let budget = random.random_range(6..34);
@@ -62,15 +61,15 @@ struct Generator<'r, R> {
     random: &'r mut R,
     steps: Vec<Step>,
     actors: Vec<Actor>,
-    /// The next actor's number, and the next process'.
+    /// Numbers of the next actor and the next process.
     next: (u8, usize),
-    /// Who takes the next step.
+    /// Actor that takes the next step.
     at: Actor,
-    /// Signals with a handler, of each process.
+    /// Signals that have a handler, for each process.
     handled: [[bool; 2]; ACTORS],
-    /// Whether a cancel may meet a handler that jumps out of a call, or has a small stack.
+    /// Processes in which a cancel may meet a handler that jumps out of a call, or that has a small stack.
     spoils_cancel: [bool; ACTORS],
-    /// Slots that have been opened, as bits, of each process.
+    /// Slots that have been opened, as bits, for each process.
     opened: [u32; ACTORS],
     /// Whether a limit may keep threads or programs from starting.
     is_limited: bool,
@@ -117,7 +116,7 @@ impl<'r, R: Rng> Generator<'r, R> {
         self.steps.push(Step { op, actor, is_async, arguments: all });
     }
 
-    /// A slot that has been opened, most of the time.
+    /// Returns a slot that has been opened, most of the time.
     fn slot(&mut self) -> i32 {
         let opened = self.opened[self.at.process];
         let slots: Vec<i32> = (0..FREE_SLOTS).filter(|slot| opened & 1 << slot != 0).collect();
@@ -127,14 +126,14 @@ impl<'r, R: Rng> Generator<'r, R> {
         self.pick(&slots)
     }
 
-    /// One to open: any.
+    /// Returns any slot, to be opened.
     fn any_slot(&mut self) -> i32 {
         let slot = self.below(FREE_SLOTS);
         self.opened[self.at.process] |= 1 << slot;
         slot
     }
 
-    /// A step of anybody, or some that belong together.
+    /// Adds a step of any actor, or several steps that belong together.
     fn step(&mut self) {
         let who = self.random.random_range(0..self.actors.len());
         self.at = self.actors[who];
@@ -234,7 +233,7 @@ impl<'r, R: Rng> Generator<'r, R> {
         }
     }
 
-    /// Somebody synchronizes what was just written, and somebody else interferes.
+    /// One actor synchronizes what was just written, and another one interferes.
     fn interfere(&mut self) {
         let mates = |generator: &Self| {
             let others = generator.actors.iter().filter(|other| {
@@ -277,7 +276,7 @@ impl<'r, R: Rng> Generator<'r, R> {
         }
     }
 
-    /// What happens to an actor whose call is under way, or beside it.
+    /// Adds something that happens to an actor whose call is under way, or beside it.
     fn interference(&mut self, other: u8, slot: i32) {
         let target = i32::from(other);
         let process = self.at.process;
@@ -310,7 +309,7 @@ impl<'r, R: Rng> Generator<'r, R> {
                 self.interference(other, slot);
             }
             8 => {
-                // Who jumps out of a call stays cancelable at any instruction.
+                // A thread that jumps out of a call stays cancelable at any instruction.
                 let is_thread = self.actors.iter().any(|one| one.number == other && one.is_thread);
                 if is_thread && !self.spoils_cancel[process] {
                     self.push(Op::Cancel, &[target]);
@@ -358,7 +357,7 @@ impl<'r, R: Rng> Generator<'r, R> {
         }
     }
 
-    /// Descriptors that are no files, and numbers that are no descriptors.
+    /// Synchronizes descriptors that are no files, and numbers that are no descriptors.
     fn odd(&mut self) {
         if self.chance(50) {
             let (slot, kind) = (self.any_slot(), self.below(6));

@@ -1,4 +1,4 @@
-//! One way to run programs, on an emulated disk of its own: without LUC, by its library, or by notifications.
+//! A lane runs programs in one way, on an emulated disk of its own: without LUC, by its library, or by notifications.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -16,29 +16,29 @@ use crate::layout::{self, Header, Outcome};
 use crate::model::Disk;
 use crate::program::Program;
 
-/// A batch that takes longer is over: its programs end each other after 20 s.
+/// Maximum time of a batch. Its programs end each other after 20 s.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long a file system may be busy after its last program.
+/// Time that a file system may be busy after its last program.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
-/// So many make `auto` hold callers.
+/// Number of companions, which make `auto` hold callers.
 const COMPANIONS: u32 = 8;
-/// The name of the disk, in a folder of its own.
+/// Name of the disk, in a folder of its own.
 const DISK: &str = "d";
-/// What a flush of the disk takes.
+/// Duration of a flush of the disk.
 const FLUSH: &str = "500us";
 
-/// How LUC gets to the programs.
+/// Way in which LUC reaches the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Way {
     Plain,
     Library,
     Notify,
-    /// Notifications of a process that runs already, by `luc attach` and a `lucd` of our own.
+    /// Notifications of a running process, by `luc attach` and a `lucd` of our own.
     Attach,
 }
 
-/// What all lanes of a batch have in common.
+/// Settings that all lanes of a batch share.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
     pub(crate) stamp: u32,
@@ -47,22 +47,22 @@ pub(crate) struct Batch {
     pub(crate) lie: u32,
     pub(crate) without_syncfs: bool,
     pub(crate) policy: &'static str,
-    /// The block size of the file system.
+    /// Block size of the file system.
     pub(crate) block: u32,
-    /// When the power goes while programs run; otherwise after the last.
+    /// Time at which the power goes while programs run; `None`: after the last one has ended.
     pub(crate) cut_after: Option<Duration>,
-    /// A cut leaves what this draws of unflushed sectors.
+    /// Seed of the choice of unflushed sectors that survive a cut.
     pub(crate) cut_seed: Option<u64>,
 }
 
-/// What came of a batch.
+/// Results of a batch in one lane.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct BatchOutcome {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) disks: Vec<Disk>,
-    /// Calls that returned by then are durable.
+    /// Calls that returned before this time are durable.
     pub(crate) end_ns: u64,
-    /// Calls that were held.
+    /// Number of calls that were held.
     pub(crate) held: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Lane {
     luc: PathBuf,
     subject: PathBuf,
     place: TempDir,
-    /// A file system in memory.
+    /// A folder in memory.
     memory: TempDir,
     device: String,
 }
@@ -112,8 +112,8 @@ impl Lane {
         output(&mut self.command(&self.luc, words))
     }
 
-    /// Runs a batch on a fresh file system, cuts the power, and reads what is left.
-    pub(crate) fn run(&self, batch: &Batch, programs: &[&Program]) -> Result<Ran> {
+    /// Runs a batch on a fresh file system, cuts the power, and reads the disk.
+    pub(crate) fn run(&self, batch: &Batch, programs: &[&Program]) -> Result<BatchOutcome> {
         let mount_point = self.mount_point();
         let block = batch.block.to_string();
         // The journal is zeroed: an older one's transactions would be found in it.
@@ -128,7 +128,7 @@ impl Lane {
         ran
     }
 
-    fn run_mounted(&self, batch: &Batch, programs: &[&Program]) -> Result<Ran> {
+    fn run_mounted(&self, batch: &Batch, programs: &[&Program]) -> Result<BatchOutcome> {
         let mount_point = self.mount_point();
         let shared = self.memory.path().join("batch");
         // Which is lucd's only policy, and takes programs that come and go for no reason to wait.
@@ -156,7 +156,7 @@ impl Lane {
             end_ns = now_ns();
             self.cut(batch)?;
         }
-        let held = self.held(&shared, &report, &mut running)?;
+        let held = self.count_held(&shared, &report, &mut running)?;
         let ended = await_end(&mut running)?;
         if batch.cut_after.is_none() {
             self.cut(batch)?;
@@ -178,7 +178,7 @@ impl Lane {
         for entry in fs::read_dir(self.memory.path())?.flatten() {
             fs::remove_file(entry.path())?;
         }
-        Ok(Ran { outcomes, disks, end_ns, held })
+        Ok(BatchOutcome { outcomes, disks, end_ns, held })
     }
 
     fn start(&self, policy: &str, shared: &Path, report: &Path) -> Result<Child> {
@@ -213,8 +213,9 @@ impl Lane {
         tell(shared, 1)
     }
 
-    /// Calls that were held. Waits for the end of a run by `luc run`, and of all programs otherwise.
-    fn held(&self, shared: &Path, report: &Path, running: &mut Child) -> Result<u64> {
+    /// Returns the number of calls that were held. Waits for the end of a run by `luc run`, and of all programs
+    /// otherwise.
+    fn count_held(&self, shared: &Path, report: &Path, running: &mut Child) -> Result<u64> {
         let about = match self.way {
             Way::Plain => return Ok(0),
             Way::Library | Way::Notify => {
@@ -253,7 +254,7 @@ impl Lane {
         let begun = Instant::now();
         loop {
             match output(Command::new("umount").arg(self.mount_point())) {
-                // Who looks at a process in /proc keeps its files for a moment.
+                // A reader of the process in /proc keeps its files for a moment.
                 Err(_) if begun.elapsed() < RELEASE_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -272,7 +273,7 @@ impl Lane {
         Ok(())
     }
 
-    /// What the programs and `luc` said on standard error in the last batch.
+    /// Returns the standard error of the programs and of `luc` in the last batch.
     pub(crate) fn errors(&self) -> String {
         fs::read_to_string(self.place.path().join("errors")).unwrap_or_default()
     }
@@ -326,7 +327,7 @@ fn files(folder: &Path) -> HashMap<i32, Vec<u8>> {
     names.filter_map(|(file, path)| Some((file, fs::read(path).ok()?))).collect()
 }
 
-/// Has a batch begin or end.
+/// Tells a batch to begin (1) or to end (2).
 fn tell(shared: &Path, go: u32) -> Result<()> {
     let file = File::options().write(true).open(shared)?;
     Ok(file.write_all_at(&go.to_ne_bytes(), layout::GO_AT)?)

@@ -1,4 +1,4 @@
-//! The shared memory of a batch: what subject/subject.h has in C.
+//! The shared memory of a batch. subject/subject.h has the same layout in C.
 
 use crate::program::{ACTORS, ARGUMENTS, MAX_STEPS, Program, SLOTS};
 
@@ -14,68 +14,64 @@ const STEPS_AT: usize = PROCESSES_AT + ACTORS * (SLOTS * 4 + 8);
 const RESULTS_AT: usize = STEPS_AT + MAX_STEPS * STEP_BYTES;
 const PROGRAM_BYTES: usize = RESULTS_AT + MAX_STEPS * RESULT_BYTES;
 
-/// Where a batch is told to begin (1), and to end (2).
+/// Offset of the word that tells a batch to begin (1) and to end (2).
 pub(crate) const GO_AT: u64 = 12;
-/// Where it says that its programs are over.
+/// Offset of the word by which a batch says that its programs are over.
 pub(crate) const OVER_AT: u64 = 32;
 
-/// How a batch runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(crate) width: u32,
-    /// Whether it begins at once.
+    /// Whether the batch begins at once.
     pub(crate) goes: bool,
-    /// Marks the cells of this batch.
+    /// Number that marks the cells of this batch.
     pub(crate) stamp: u32,
-    /// Calls of the first process before it has others.
+    /// Number of calls that the first process makes before it has others.
     pub(crate) warm: u32,
-    /// Every so manieth program's fsync does nothing, for tests of the checks; 0 for none.
+    /// Every `lie`th program's fsync does nothing, for tests of the checks; 0 for none.
     pub(crate) lie: u32,
-    /// Whether syncfs is left out: it would keep everybody's promises.
+    /// Whether syncfs is left out, since it would keep the promises of all programs.
     pub(crate) without_syncfs: bool,
-    /// Processes that synchronize all the time, so that others are waited for.
+    /// Number of processes that synchronize all the time, so that others are waited for.
     pub(crate) companions: u32,
     pub(crate) folder: String,
-    /// A folder of another file system.
+    /// A folder on another file system.
     pub(crate) other: String,
 }
 
-/// How far a step came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It was not reached.
+    /// The step was not reached.
     None,
     Begun,
     Done,
-    /// Its actor was not there.
+    /// The step's actor was not there.
     Skipped,
 }
 
-/// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepResult {
     pub(crate) value: i64,
     pub(crate) error: i32,
     pub(crate) progress: Progress,
     pub(crate) ended_ns: u64,
-    /// A second answer, of a child or the kernel.
+    /// Second answer, of a child or the kernel.
     pub(crate) second: i32,
-    /// Whether a handler jumped out of it.
+    /// Whether a handler jumped out of the call.
     pub(crate) has_jumped: bool,
 }
 
-/// What became of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) results: Vec<StepResult>,
-    /// As waitpid(2) has it.
+    /// Status in the encoding of waitpid(2).
     pub(crate) status: i32,
     pub(crate) is_hung: bool,
-    /// The last errno of a handler's call; 0 for none.
+    /// Last errno of a handler's call; 0 for none.
     pub(crate) handler_error: i32,
 }
 
-/// The file's bytes before the batch.
+/// Returns the file's bytes before the batch.
 pub(crate) fn encode(header: &Header, programs: &[&Program]) -> Vec<u8> {
     let mut bytes = vec![0; HEADER_BYTES + programs.len() * PROGRAM_BYTES];
     let numbers = [
@@ -112,7 +108,7 @@ pub(crate) fn encode(header: &Header, programs: &[&Program]) -> Vec<u8> {
     bytes
 }
 
-/// What the programs of a batch did; `None` if the bytes are not those of a batch of these programs.
+/// Returns the programs' outcomes; `None` if the bytes are not those of a batch of these programs.
 pub(crate) fn decode(bytes: &[u8], programs: &[&Program]) -> Option<Vec<Outcome>> {
     let outcomes = programs.iter().enumerate().map(|(index, program)| {
         let at = HEADER_BYTES + index * PROGRAM_BYTES;

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use arguments::Arguments;
+use lane::{Lane, Way};
 
 const USAGE: &str = "\
 Random programs with LUC and without it (root)
@@ -80,14 +81,32 @@ fn run() -> Result<ExitCode> {
     }
 }
 
+/// The programs that a command runs, and the `lucd` that attaches to them.
+struct Setup {
+    luc: PathBuf,
+    subject: PathBuf,
+    _lucd: Option<place::Lucd>,
+    _folder: tempfile::TempDir,
+}
+
+impl Setup {
+    fn make(ways: &[Way]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let subject = compile(folder.path())?;
+        let luc = luc()?;
+        Ok(Self { _lucd: place::Lucd::start(ways, &luc)?, luc, subject, _folder: folder })
+    }
+
+    fn lanes(&self, ways: &[Way]) -> Result<Vec<Lane>> {
+        fuzz::make_lanes(ways, &self.luc, &self.subject)
+    }
+}
+
 fn fuzz(arguments: &Arguments) -> Result<ExitCode> {
-    let folder = tempfile::tempdir()?;
-    let subject = compile(folder.path())?;
     let options = arguments.options();
     println!("seed {}", options.seed);
-    let luc = luc()?;
-    let _lucd = place::Lucd::start(&options.ways, &luc)?;
-    let summary = fuzz::run(&options, &luc, &subject)?;
+    let setup = Setup::make(&options.ways)?;
+    let summary = fuzz::run(&options, setup.lanes(&options.ways)?)?;
     let text = serde_json::to_string_pretty(&summary)?;
     if let Some(path) = &arguments.json {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
@@ -98,26 +117,20 @@ fn fuzz(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn replay(arguments: &Arguments) -> Result<ExitCode> {
-    let folder = tempfile::tempdir()?;
-    let subject = compile(folder.path())?;
     let program = arguments.program()?;
-    let luc = luc()?;
-    let _lucd = place::Lucd::start(&arguments.ways, &luc)?;
-    let lanes = fuzz::lanes(&arguments.ways, &luc, &subject)?;
+    let setup = Setup::make(&arguments.ways)?;
+    let lanes = setup.lanes(&arguments.ways)?;
     let lanes: Vec<_> = lanes.iter().collect();
-    let found = shrink::tried(&lanes, &program, arguments.policy, arguments.times)?;
-    println!("{}", serde_json::to_string_pretty(&found)?);
-    Ok(ExitCode::from(u8::from(!found.differences.is_empty())))
+    let trials = shrink::try_copies(&lanes, &program, arguments.policy, arguments.times)?;
+    println!("{}", serde_json::to_string_pretty(&trials)?);
+    Ok(ExitCode::from(u8::from(!trials.differences.is_empty())))
 }
 
 fn shrink(arguments: &Arguments) -> Result<ExitCode> {
-    let folder = tempfile::tempdir()?;
-    let subject = compile(folder.path())?;
     let program = arguments.program()?;
-    let luc = luc()?;
-    let _lucd = place::Lucd::start(&arguments.ways, &luc)?;
-    let lanes = fuzz::lanes(&arguments.ways, &luc, &subject)?;
     let kind = arguments.kind.context("shrink needs --kind")?;
+    let setup = Setup::make(&arguments.ways)?;
+    let lanes = setup.lanes(&arguments.ways)?;
     let lanes: Vec<_> = lanes.iter().collect();
     let until = Instant::now() + Duration::from_secs(600);
     let small = shrink::shrink(&lanes, &program, arguments.policy, kind, arguments.times, until)?;
@@ -125,7 +138,7 @@ fn shrink(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `luc`, beside this program or below it.
+/// Finds `luc` beside this program or in the folder above.
 fn luc() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folders = own.ancestors().skip(1).take(2);

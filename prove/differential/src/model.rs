@@ -1,7 +1,8 @@
-//! What a program's acknowledged calls promise, and whether a disk keeps it after a power cut.
+//! Promises of a program's acknowledged calls, and whether a disk keeps them after a power cut.
 //!
-//! Every cell of a file remembers the step that wrote it. A file's history is a list of versions. A call that returned 0
-//! promises the version that the file had when the call was made: afterwards the disk has that one of each cell, or a later.
+//! Every cell of a file remembers the step that wrote it. A file's history is a list of versions. A call that returned
+//! 0 promises the version that the file had when the call was made. Afterwards the disk must have that version of each
+//! cell, or a later one.
 
 mod files;
 
@@ -14,16 +15,15 @@ use crate::races::Races;
 pub(crate) use files::Disk;
 use files::{Content, FileId, Files, Sync};
 
-/// What a descriptor leads to.
+/// Target of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     File(FileId),
     Folder,
-    /// Nothing whose contents a cut could take.
+    /// A target whose contents a cut cannot take.
     Other,
 }
 
-/// An open file description.
 #[derive(Debug, Clone, Copy)]
 struct Description {
     target: Target,
@@ -34,7 +34,7 @@ struct Description {
 #[derive(Debug, Clone, Default)]
 struct Process {
     slots: [i32; SLOTS],
-    /// Of each number its description, and whether it is closed on exec.
+    /// Description of each number, and whether it is closed on exec.
     table: HashMap<i32, (usize, bool)>,
     maps: [Option<Target>; 2],
 }
@@ -43,14 +43,14 @@ struct Model {
     files: Files,
     descriptions: Vec<Description>,
     processes: Vec<Process>,
-    /// The process of each actor.
+    /// Process of each actor.
     actors: [usize; ACTORS],
-    /// Acknowledgements after it do not count.
+    /// Acknowledgements after this time do not count.
     end_ns: u64,
 }
 
-/// What of a program's promises a disk broke, a line each; none if `end_ns` was before them.
-pub(crate) fn broken(
+/// Returns the promises that a disk broke, a line each. Only promises before `end_ns` count.
+pub(crate) fn broken_promises(
     program: &Program,
     outcome: &Outcome,
     disk: &Disk,
@@ -82,10 +82,10 @@ pub(crate) fn broken(
             _ => {}
         }
     }
-    model.files.broken(disk)
+    model.files.broken_promises(disk)
 }
 
-/// Whether a change failed as the disk was cut: it may have been made nevertheless.
+/// Whether a change failed because the disk was cut. It may have been made nevertheless.
 fn is_cut(step: &Step, result: &StepResult) -> bool {
     let fails = result.value == -1 && [libc::EIO, libc::EROFS].contains(&result.error);
     fails && !step.op.is_sync()
@@ -97,7 +97,7 @@ impl Model {
         &mut self.processes[process]
     }
 
-    /// The number that a slot has.
+    /// Returns the descriptor's number in a slot.
     fn number(&mut self, step: &Step) -> i32 {
         let slot = step.arguments[0] as usize % SLOTS;
         self.process(step.actor).slots[slot]
@@ -107,6 +107,10 @@ impl Model {
         let number = self.number(step);
         let &(at, _) = self.process(step.actor).table.get(&number)?;
         Some(&mut self.descriptions[at])
+    }
+
+    fn target(&mut self, step: &Step) -> Option<Target> {
+        self.description(step).map(|one| one.target)
     }
 
     fn apply(&mut self, at: usize, step: &Step, result: &StepResult) {
@@ -128,7 +132,7 @@ impl Model {
             Op::Link if is_zero => self.files.link(a, b),
             Op::Unlink if is_zero => self.files.unlink(a),
             Op::Fsync | Op::Fdatasync | Op::Syncfs if is_zero => {
-                let target = self.description(step).map(|one| one.target);
+                let target = self.target(step);
                 let sync = match step.op {
                     Op::Fsync => Sync::All,
                     Op::Syncfs => Sync::System,
@@ -143,12 +147,10 @@ impl Model {
                 let sync = if b == 0 { Sync::All } else { Sync::Data };
                 self.acknowledge(target, sync, result);
             }
-            Op::VforkSync if result.value == 0 && result.second == 0 => {
-                let target = self.description(step).map(|one| one.target);
-                self.acknowledge(target, Sync::All, result);
-            }
-            Op::SpawnSync if result.value == 0 => {
-                let target = self.description(step).map(|one| one.target);
+            Op::VforkSync | Op::SpawnSync
+                if result.value == 0 && (step.op == Op::SpawnSync || result.second == 0) =>
+            {
+                let target = self.target(step);
                 self.acknowledge(target, Sync::All, result);
             }
             Op::Msync if is_zero && b & libc::MS_SYNC != 0 => {
@@ -179,7 +181,7 @@ impl Model {
                 }
             }
             Op::Map if is_zero => {
-                let target = self.description(step).map(|one| one.target);
+                let target = self.target(step);
                 self.process(step.actor).maps[b as usize % 2] = target;
             }
             Op::Unmap if is_zero => self.process(step.actor).maps[a as usize % 2] = None,
@@ -265,7 +267,7 @@ impl Model {
     }
 
     fn change(&mut self, step: &Step, change: impl FnOnce(&mut Content)) {
-        if let Some(Target::File(id)) = self.description(step).map(|one| one.target) {
+        if let Some(Target::File(id)) = self.target(step) {
             self.files.change(id, change);
         }
     }

@@ -1,5 +1,6 @@
-//! A mount namespace of our own: what others mount stays out, and nothing of ours stays. In it a `lucd` takes over what is
-//! attached, as systemd's would; a file stands for systemctl.
+//! A mount namespace of our own, which keeps other mounts out and leaves none behind.
+//!
+//! In it a `lucd` takes over attached processes, as systemd's would. A file stands for systemctl.
 
 use std::ffi::CStr;
 use std::fs::{self, Permissions};
@@ -15,12 +16,12 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::lane::Way;
 
-/// Where systemctl may be looked for.
+/// Folder that is searched for systemctl.
 const FOLDER: &str = "/run/luc-differential";
 const SYSTEMCTL: &str = "#!/bin/sh\necho MainPID=$(cat /run/luc-differential/lucd)\n";
 
-/// Takes a mount namespace: somebody else's copy of a mount would keep a disk busy. Memory that others share, and services
-/// that they run, are not seen in it.
+/// Enters a mount namespace: a copy of a mount elsewhere would keep a disk busy. Shared memory and services of other
+/// programs are not visible in it.
 pub(crate) fn enter() -> Result<()> {
     // SAFETY: a plain number; there is one thread.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
@@ -35,7 +36,7 @@ pub(crate) fn enter() -> Result<()> {
     Ok(())
 }
 
-/// Mounts what is at a source, of a kind.
+/// Mounts a source of a kind.
 fn mount(what: Option<(&CStr, &CStr)>, at: &CStr, flags: libc::c_ulong) -> Result<()> {
     let (source, kind) = match what {
         Some((source, kind)) => (source.as_ptr(), kind.as_ptr()),
@@ -49,11 +50,11 @@ fn mount(what: Option<(&CStr, &CStr)>, at: &CStr, flags: libc::c_ulong) -> Resul
     Ok(())
 }
 
-/// A running `lucd`, which ends with this.
+/// A running `lucd`, which ends with this value.
 pub(crate) struct Lucd(Child);
 
 impl Lucd {
-    /// Starts it where a way needs it.
+    /// Starts `lucd` if a way needs it.
     pub(crate) fn start(ways: &[Way], luc: &Path) -> Result<Option<Self>> {
         if !ways.contains(&Way::Attach) {
             return Ok(None);

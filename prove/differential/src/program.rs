@@ -1,29 +1,29 @@
-//! A program: steps that actors take in turn, as text that can be read, changed and replayed.
+//! A program: steps that actors take in turn. Its text can be read, changed and replayed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context as _, Error, bail};
 
-/// Actors of a program, threads and processes. Actor 0 is there from the beginning.
+/// Maximum number of a program's actors, threads and processes. Actor 0 is there from the beginning.
 pub(crate) const ACTORS: usize = 8;
-/// Variables of a process that hold the number of a descriptor each.
+/// Number of a process' variables, each of which holds the number of a descriptor.
 pub(crate) const SLOTS: usize = 16;
-/// Steps of a program.
+/// Maximum number of a program's steps.
 pub(crate) const MAX_STEPS: usize = 64;
-/// Arguments of a step.
+/// Number of a step's arguments.
 pub(crate) const ARGUMENTS: usize = 4;
 
 macro_rules! ops {
     ($($op:ident $name:literal $arguments:expr;)*) => {
-        /// What a step does; in the interpreter's order.
+        /// Operation of a step, in the interpreter's order.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Op {
             $($op,)*
         }
 
-        /// The name of each operation and of its arguments.
+        /// Names of each operation and of its arguments.
         const OPS: &[(Op, &str, &[&str])] = &[$((Op::$op, $name, &$arguments),)*];
     };
 }
@@ -72,13 +72,13 @@ ops! {
 }
 
 impl Op {
-    /// Whether it may be asynchronous: the next step begins while its call is under way.
+    /// Whether the operation may be asynchronous: the next step begins while its call is under way.
     pub(crate) fn is_sync(self) -> bool {
         use Op::{Fdatasync, Fsync, FsyncNumber, Msync, Range, Syncfs};
         matches!(self, Fsync | Fdatasync | Syncfs | Range | FsyncNumber | Msync)
     }
 
-    /// Whether it changes names, and no descriptor is in its first argument.
+    /// Whether the operation works on names, so that its first argument is no descriptor.
     pub(crate) fn is_name(self) -> bool {
         use Op::{Link, Open, Rename, Unlink};
         matches!(self, Link | Open | Rename | Unlink)

@@ -1,23 +1,23 @@
-//! What a program may do to its own call while it is under way.
+//! Effects of a program on its own call while that is under way.
 
 use crate::layout::Outcome;
 use crate::program::{Op, Program};
 
-/// What happens between an asynchronous step and the end of its call.
+/// Events between an asynchronous step and the end of its call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Races {
-    /// Its descriptor may be closed, or its memory unmapped.
+    /// Whether its descriptor may be closed, or its memory unmapped.
     pub(crate) may_close: bool,
-    /// That may have been before the call had begun: the order is open.
+    /// Whether that may have happened before the call had begun.
     pub(crate) is_open: bool,
-    /// A file may have been opened before the call had begun, and got its number if that was free.
+    /// Whether a file may have been opened before the call had begun, and got its number if that was free.
     pub(crate) may_open: bool,
-    /// Its thread may end in it.
+    /// Whether its thread may end in it.
     pub(crate) may_end: bool,
 }
 
 impl Races {
-    /// Those of a step, in one outcome of its program.
+    /// Returns the races of a step, in one outcome of its program.
     pub(crate) fn of(program: &Program, outcome: &Outcome, at: usize) -> Self {
         let step = &program.steps[at];
         let mut races = Self::default();
@@ -37,7 +37,7 @@ impl Races {
                     races.is_open |= !has_begun;
                 }
                 Op::Open | Op::Special | Op::Dup => races.may_open |= !has_begun,
-                // Of a process with several actors any may be named.
+                // Any actor of a process with several may be named.
                 Op::KillProcess | Op::Exec | Op::Exit => races.may_end = true,
                 Op::Cancel => races.may_end |= is_about,
                 _ => {}
@@ -46,7 +46,7 @@ impl Races {
         races
     }
 
-    /// What may be in one of two outcomes.
+    /// Returns the races in either of two outcomes.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             may_close: self.may_close || other.may_close,

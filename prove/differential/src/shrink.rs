@@ -1,4 +1,4 @@
-//! A program alone, many copies at once, and what of it is needed for its difference.
+//! Tries many copies of one program at once, and shrinks it as long as its difference stays.
 
 use std::time::Instant;
 
@@ -6,22 +6,22 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::batch::{differences, run_batch};
-use crate::compare::{Difference, Kind};
+use crate::compare::{Difference, DifferenceKind};
 use crate::lane::{Batch, Lane, Way};
 use crate::program::Program;
 
-/// So many that calls are held for each other.
+/// Number of copies, which is enough for calls to be held for each other.
 const COPIES: usize = 64;
 
-/// What came of trying.
+/// Results of trying a program.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Tried {
+pub(crate) struct Trials {
     pub(crate) copies: usize,
     pub(crate) held: u64,
     pub(crate) differences: Vec<Found>,
 }
 
-/// The first difference of a kind by one way, and in how many copies it was.
+/// The first difference of a kind in one way, and the number of copies that had it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Found {
     pub(crate) way: Way,
@@ -30,7 +30,7 @@ pub(crate) struct Found {
     pub(crate) first: Difference,
 }
 
-impl Tried {
+impl Trials {
     fn add(&mut self, way: Way, first: Difference) {
         let mut known = self.differences.iter_mut();
         match known.find(|one| (one.way, one.first.kind) == (way, first.kind)) {
@@ -40,15 +40,15 @@ impl Tried {
     }
 }
 
-/// Runs copies of a program until there is a difference, so many times at most.
-pub(crate) fn tried(
+/// Runs copies of a program until there is a difference, at most `times` times.
+pub(crate) fn try_copies(
     lanes: &[&Lane],
     program: &Program,
     policy: Option<&'static str>,
     times: u32,
-) -> Result<Tried> {
+) -> Result<Trials> {
     let programs = vec![program; COPIES];
-    let mut tried = Tried::default();
+    let mut trials = Trials::default();
     for time in 0..times {
         let batch = Batch {
             stamp: time + 1,
@@ -62,33 +62,33 @@ pub(crate) fn tried(
             cut_seed: None,
         };
         let ran = run_batch(lanes, &batch, &programs)?;
-        tried.copies += COPIES;
+        trials.copies += COPIES;
         for (lane, with) in lanes.iter().zip(&ran) {
-            tried.held += with.held;
+            trials.held += with.held;
             let found = differences(&batch, &programs, &ran[0], with, lane.way);
             for first in found.into_iter().flat_map(|(_, all)| all) {
-                tried.add(lane.way, first);
+                trials.add(lane.way, first);
             }
         }
-        if !tried.differences.is_empty() {
+        if !trials.differences.is_empty() {
             break;
         }
     }
-    Ok(tried)
+    Ok(trials)
 }
 
-/// Leaves out steps as long as the difference stays. Any rest is a program: steps of actors that are not there are left out.
+/// Leaves out steps as long as the difference stays. Any rest is a program, because steps of absent actors are skipped.
 pub(crate) fn shrink(
     lanes: &[&Lane],
     program: &Program,
     policy: Option<&'static str>,
-    kind: Kind,
+    kind: DifferenceKind,
     times: u32,
     until: Instant,
 ) -> Result<Program> {
     let fails = |program: &Program| -> Result<bool> {
-        let tried = tried(lanes, program, policy, times)?;
-        Ok(tried.differences.iter().any(|one| one.first.kind == kind))
+        let trials = try_copies(lanes, program, policy, times)?;
+        Ok(trials.differences.iter().any(|one| one.first.kind == kind))
     };
     let mut small = program.clone();
     let mut part = (small.steps.len() / 2).max(1);

@@ -1,25 +1,28 @@
-//! A minute of random programs, and what they have found before. Needs root, FUSE and `luc` beside this crate's program.
+//! A minute of random programs, and programs that failed before. Needs root, FUSE and `luc` beside this crate's
+//! program.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// How long random programs run, s.
+/// Time for random programs, s.
 const SECONDS: &str = "60";
-/// Of a notified program's synchronizations so many may be interrupted: before the supervisor is told of a call the kernel
-/// waits interruptibly.
+/// Maximum share of a notified program's synchronizations that may be interrupted: before the supervisor is told of a
+/// call, the kernel waits interruptibly.
 const MAX_INTERRUPTED_SHARE: f64 = 0.002;
-/// Of a notified program's synchronizations so many may meet a descriptor that another thread has closed or given to
-/// another file: nobody holds the file before the supervisor has received the call, and after its answer, until the
+/// Maximum share of a notified program's synchronizations that may meet a descriptor that another thread has closed or
+/// given to another file.
+///
+/// Nobody holds the file before the supervisor has received the call. Nor does anybody after its answer, until the
 /// thread has a processor again. Half of these programs try, more than a hundred at once on two processors.
 const MAX_UNSEEN_SHARE: f64 = 0.005;
-/// Of 64 copies that try at once.
+/// Maximum share of 64 copies that try at once.
 const MAX_UNSEEN_COPIES_SHARE: f64 = 0.1;
-/// Of a program's synchronizations by the library so many may come with another number of a file that another thread opens
-/// meanwhile: `msync` has a descriptor for a moment.
+/// Maximum share of a program's synchronizations by the library that may return another number of a file that another
+/// thread opens meanwhile: `msync` has a descriptor for a moment.
 const MAX_SHIFTED_SHARE: f64 = 0.001;
-/// Of the calls under test so many must have been held, or nothing is shown.
+/// Minimum share of the calls under test that must be held, or nothing is shown.
 const MIN_HELD_SHARE: f64 = 0.1;
 
 fn run(words: &[&str]) -> Option<Output> {
@@ -42,7 +45,7 @@ fn run(words: &[&str]) -> Option<Output> {
     Some(output)
 }
 
-/// Runs random programs; what it says of them.
+/// Runs random programs, and returns the summary.
 fn fuzz(words: &[&str]) -> Option<Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let json = folder.path().join("summary.json");
@@ -52,14 +55,14 @@ fn fuzz(words: &[&str]) -> Option<Value> {
     Some(serde_json::from_slice(&summary).expect("JSON"))
 }
 
-/// The kinds of differences by one way.
+/// Returns the kinds of differences by one way.
 fn kinds(summary: &Value, way: &str) -> Vec<(String, u64)> {
     let kinds = summary["ways"][way]["differences"].as_object().expect("an object");
     let kinds = kinds.iter();
     kinds.map(|(kind, count)| (kind.clone(), count.as_u64().expect("a number"))).collect()
 }
 
-/// What came of copies of a program: each kind of difference with its way and the share of copies.
+/// Replays copies of a program. Returns each kind of difference with its way and the share of copies.
 fn replay(name: &str, ways: &str) -> Option<Vec<(String, String, f64)>> {
     let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let output = run(&["replay", &path, "--times", "5", "--ways", ways])?;
@@ -135,7 +138,7 @@ fn a_signal_interrupts_no_synchronization() {
     }
 }
 
-/// Programs half of which never synchronize.
+/// Programs of which half never synchronize.
 #[test]
 fn a_lost_file_is_found() {
     let words = ["--count", "512", "--seed", "7", "--ways", "none", "--lie", "2"];

@@ -1,32 +1,32 @@
-//! Part `analysis`: how fast `luc explain` is on one processor, and that its memory does not grow with the trace.
+//! Part `analysis`: the speed of `luc explain` on one processor, and whether its memory grows with the trace.
 
 use std::path::PathBuf;
 
-use luc_claims::report::{Page, Table, Target, number, spread};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, DiskSpec, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, directory_bytes, figure, line, missing};
-use super::progress::Progress;
-use super::synthetic;
+use crate::disks::{Disk, DiskSpec, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, count, directory_bytes, figure, line, parse};
+use crate::progress::Progress;
+use crate::synthetic;
 
-const EVENTS_PER_S: f64 = 5e6;
-/// Commits of the smallest made-up trace, a million events.
+const MIN_EVENTS_PER_S: f64 = 5e6;
+/// Commits of the smallest generated trace, which has a million events.
 const COMMITS: u64 = 2_250;
-/// How much more memory 16 times the events may take.
-const GROWTH: f64 = 1.25;
-/// What the largest trace must be explained in: less than it has on disk.
-const MEMORY_BYTES: u64 = 48 << 20;
+/// Maximum ratio of memory for 16 times the events.
+const MAX_GROWTH: f64 = 1.25;
+/// Memory limit for explaining the largest trace, which has more than this on disk.
+const MEMORY_LIMIT_BYTES: u64 = 48 << 20;
 
 /// A disk so fast that there is much to record.
-const FAST: DiskSpec = DiskSpec {
+const FAST_DISK: DiskSpec = DiskSpec {
     model: &["--model", "fixed", "--flush", "100us", "--write", "20us", "--read", "20us"],
     ..EXT4
 };
 
-/// A trace to be explained.
 #[derive(Debug)]
 struct Subject {
     name: &'static str,
@@ -35,7 +35,6 @@ struct Subject {
     bytes: u64,
 }
 
-/// Runs of one trace.
 #[derive(Debug, Default)]
 struct Figures {
     per_s: Vec<f64>,
@@ -77,11 +76,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let limited = subjects
         .iter()
-        .filter(|subject| subject.bytes > MEMORY_BYTES)
+        .filter(|subject| subject.bytes > MEMORY_LIMIT_BYTES)
         .max_by_key(|subject| subject.bytes);
-    let limited = limited.map(|subject| (subject, explain(harness, subject, Some(MEMORY_BYTES))));
+    let limited =
+        limited.map(|subject| (subject, explain(harness, subject, Some(MEMORY_LIMIT_BYTES))));
     if let Some((subject, Ok(found))) = &limited {
-        keep(harness, subject, 0, Some(MEMORY_BYTES), found);
+        keep(harness, subject, 0, Some(MEMORY_LIMIT_BYTES), found);
     }
     Ok(page(&subjects, &all, limited, repeats))
 }
@@ -92,7 +92,7 @@ fn subject(name: &'static str, path: PathBuf, events: u64) -> Result<Subject, Ev
 
 /// Records 64 threads that create, write and sync files on a fast disk.
 fn record(harness: &Harness, seconds: f64) -> Result<Subject, EvaluateError> {
-    let disk = Disk::create(harness, &FAST)?;
+    let disk = Disk::create(harness, &FAST_DISK)?;
     let path = harness.path("recorded");
     let mut command = harness.luc(&["record", "--quiet", "--out"]);
     command.arg(&path).arg("--").arg(harness.luc_path());
@@ -100,7 +100,7 @@ fn record(harness: &Harness, seconds: f64) -> Result<Subject, EvaluateError> {
     command.args(["--seconds", &seconds.to_string(), "--dir"]).arg(&disk.mount);
     harness.execute(&mut command, &[0])?;
     let report = harness.json(&["explain", &path.display().to_string(), "--json"])?;
-    let events = report["trace"]["events"].as_u64().ok_or_else(|| missing("events"))?;
+    let events = count(&report["trace"], "events")?;
     subject("recorded, 64 fsyncing threads", path, events)
 }
 
@@ -117,17 +117,13 @@ fn explain(
     command.arg("--").arg(harness.luc_path()).arg("explain");
     command.arg(&subject.path).arg("--json");
     let output = harness.execute(&mut command, &[0])?.stdout;
-    serde_json::from_str(&output).map_err(|_| missing(&line(&command)))
+    parse(&output, &line(&command))
 }
 
 fn keep(harness: &Harness, subject: &Subject, repeat: usize, memory: Option<u64>, found: &Value) {
     harness.keep(json!({
-        "cell": subject.name,
-        "repeat": repeat,
-        "events": subject.events,
-        "trace_bytes": subject.bytes,
-        "memory_limit_bytes": memory,
-        "measured": found,
+        "cell": subject.name, "repeat": repeat, "events": subject.events, "trace_bytes": subject.bytes,
+        "memory_limit_bytes": memory, "measured": found,
     }));
 }
 
@@ -152,18 +148,18 @@ fn page(
     let mib = |bytes: u64| number(bytes as f64 / f64::from(1 << 20));
     let mut targets = Vec::new();
     for (subject, figures) in subjects.iter().zip(all) {
-        table.row(vec![
-            subject.name.to_owned(),
-            subject.events.to_string(),
+        table.row(cells![
+            subject.name,
+            subject.events,
             mib(subject.bytes),
             millions(&figures.per_processor_s),
             millions(&figures.per_s),
-            spread(&figures.peak_mib),
+            spread(&figures.peak_mib)
         ]);
         targets.push(Target::at_least(
             format!("{}: events per second on one processor", subject.name),
             median(&figures.per_processor_s),
-            EVENTS_PER_S,
+            MIN_EVENTS_PER_S,
         ));
     }
     if let [small, _, large, ..] = all {
@@ -173,7 +169,7 @@ fn page(
         targets.push(Target::below(
             "peak memory for 16 times the events, over that for one times,",
             growth,
-            GROWTH,
+            MAX_GROWTH,
         ));
     }
     if let Some((subject, outcome)) = limited {
@@ -188,7 +184,7 @@ fn page(
             format!(
                 "a trace of {} MiB is explained by a process that may have {} MiB",
                 mib(subject.bytes),
-                mib(MEMORY_BYTES)
+                mib(MEMORY_LIMIT_BYTES)
             ),
             outcome.is_ok(),
             figure,

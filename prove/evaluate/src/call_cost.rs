@@ -1,18 +1,19 @@
-//! Part `call-cost`: what an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
-//! a lone caller, and the difference with and without the gate.
+//! Part `call-cost`: the cost of the gate for an fsync while it stands aside. The real fsync does nothing, a lone
+//! caller makes calls, and the page shows the difference with and without the gate.
 
-use luc_claims::report::{NOTATION, Page, Table, Target, spread};
+use luc_harness::cells;
+use luc_harness::report::{NOTATION, Page, Table, Target, spread};
 use luc_stats::{Side, interleave, median};
 use serde_json::json;
 
-use super::disks::{Disk, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, of_disk, read_json};
-use super::progress::Progress;
+use crate::disks::{Disk, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::progress::Progress;
 
 const CELL: &str = "cost of a call while the gate stands aside";
 const CALLS: u64 = 1_000_000;
-const MOST_NS: f64 = 1000.0;
+const MAX_COST_NS: f64 = 1000.0;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let pairs = harness.options.repeats.unwrap_or(6).max(2);
@@ -56,8 +57,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let cost = median(&with).zip(median(&without)).map(|(a, b)| a - b);
     let mut table = Table::new(&["", "ns per call"]);
-    table.row(vec!["without the gate".to_owned(), spread(&without)]);
-    table.row(vec!["with the gate, aside".to_owned(), spread(&with)]);
+    table.row(cells!["without the gate", spread(&without)]);
+    table.row(cells!["with the gate, aside", spread(&with)]);
     Ok(Page {
         title: "What a call costs while the gate stands aside".to_owned(),
         about: format!(
@@ -66,6 +67,6 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
              {NOTATION}"
         ),
         tables: vec![("Medians:".to_owned(), table)],
-        targets: vec![Target::below(format!("{CELL}, ns"), cost, MOST_NS)],
+        targets: vec![Target::below(format!("{CELL}, ns"), cost, MAX_COST_NS)],
     })
 }

@@ -1,16 +1,15 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
-use luc_claims::report::{Page, Table, Target};
-use luc_host::interrupt;
+use luc_harness::report::{Page, Table, Target};
 use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
 
-use super::EvaluateError;
-use super::harness::Harness;
-use super::progress::Progress;
+use crate::EvaluateError;
+use crate::harness::{Harness, stop_if_interrupted};
+use crate::progress::Progress;
 
-/// What is near enough to 95 %.
-const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;
+/// Coverage that counts as 95 %.
+const COVERAGE_RANGE: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<_> =
@@ -19,9 +18,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut table = Table::new(&["case", "covered", "mean repeats"]);
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for case in wanted {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let found = case.simulate(case.truth());
         let name = case.to_string();
         harness
@@ -34,10 +31,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ]);
         (least, most) = (least.min(found.share), most.max(found.share));
     }
-    let bounds = (WANTED.start() * 100.0, WANTED.end() * 100.0);
+    let bounds = (COVERAGE_RANGE.start() * 100.0, COVERAGE_RANGE.end() * 100.0);
     let target = Target::new(
         format!("intervals of 95 % cover between {} and {} %, in every case", bounds.0, bounds.1),
-        WANTED.contains(&least) && WANTED.contains(&most),
+        COVERAGE_RANGE.contains(&least) && COVERAGE_RANGE.contains(&most),
         format!("{:.2} to {:.2} %", least * 100.0, most * 100.0),
     );
     Ok(Page {

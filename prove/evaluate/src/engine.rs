@@ -1,30 +1,30 @@
-//! Part `engine`: what the engine of Filebench's files costs, beside loops of the same calls and fio, on tmpfs.
+//! Part `engine`: the cost of the engine of Filebench's files, beside loops of the same calls and fio, on tmpfs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
-use luc_host::processors::Processors;
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};
 use luc_workload::scratch::Scratch;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, missing};
-use super::progress::Progress;
-use super::steal;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, figure, line, missing};
+use crate::progress::Progress;
+use crate::steal::{self, with_stolen_share};
 
-/// A tmpfs wherever there is Linux.
+/// A tmpfs on every Linux.
 const TMPFS: &str = "/dev/shm";
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const THREADS: usize = 2;
-/// What the engine must do at least, per second, on two processors.
-const LEAST: f64 = 1.5e6;
+/// Minimum rate of the engine on two processors, calls per second.
+const MIN_CALLS_PER_S: f64 = 1.5e6;
 const LOOP: &str = include_str!("engine.c");
 
-/// Which call is made over and over.
+/// System call that is made over and over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Read,
@@ -66,8 +66,8 @@ impl Call {
         }
     }
 
-    /// The workload file: a file of its own for each thread, as in the loop and in fio. Two threads that read the
-    /// same page would wait for its reference count.
+    /// Returns the workload file. Each thread has a file of its own, as in the loop and in fio: two threads that read
+    /// one page would wait for its reference count.
     fn file(self) -> String {
         let flowop = match self {
             Self::Read => "flowop read name=op,fd=1,iosize=1,random,iters=1000000000",
@@ -99,8 +99,8 @@ impl Maker {
     }
 }
 
-/// A call, who made it, and how often per second, by repeat.
-type Runs = Vec<(Call, Maker, Vec<f64>)>;
+/// A call, the program that made it, and its calls per second by repeat.
+type CallRuns = Vec<(Call, Maker, Vec<f64>)>;
 
 struct Bench<'a> {
     harness: &'a Harness,
@@ -126,7 +126,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         seconds: harness.options.seconds.unwrap_or(3.0),
     };
     let no_fio = harness.execute(Command::new("fio").arg("--version"), &[0]).err();
-    let mut runs: Runs = Vec::new();
+    let mut runs: CallRuns = Vec::new();
     for call in Call::ALL.into_iter().filter(|call| harness.options.wants(call.name())) {
         let makers = call.makers().iter().copied();
         let makers = makers.filter(|&maker| maker != Maker::Fio || no_fio.is_none());
@@ -138,7 +138,9 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
         for &index in &order {
             let (call, maker, rates) = &mut runs[index];
-            let once = |may_repeat| bench.once((*call, *maker, repeat), may_repeat);
+            let once = |may_repeat| {
+                bench.measure_rate(CallTrial { call: *call, maker: *maker, repeat }, may_repeat)
+            };
             let rate = steal::undisturbed(harness, once)?;
             progress.step(&format!(
                 "{}, {}: {:.2} million/s",
@@ -152,25 +154,27 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&runs, no_fio.as_ref(), bench.seconds))
 }
 
+/// A call and its maker in a round.
+struct CallTrial {
+    call: Call,
+    maker: Maker,
+    repeat: usize,
+}
+
 impl Bench<'_> {
-    /// Calls per second, and the share of the processors' time that was stolen meanwhile.
-    fn once(
+    /// Makes a run. Returns calls per second, and the share of the processors' time that was stolen meanwhile.
+    fn measure_rate(
         &self,
-        (call, maker, repeat): (Call, Maker, usize),
+        CallTrial { call, maker, repeat }: CallTrial,
         may_repeat: bool,
     ) -> Result<(f64, f64), EvaluateError> {
         let mut command = self.command(call, maker)?;
-        let before = Processors::now();
-        let said = self.harness.execute(&mut command, &[0])?.stdout;
-        let stolen_share = Processors::now().stolen_share_since(before);
-        let rate = rate(maker, &said)?;
+        let (finished, stolen_share) =
+            with_stolen_share(|| self.harness.execute(&mut command, &[0]))?;
+        let rate = rate(maker, &finished.stdout)?;
         self.harness.keep(json!({
-            "call": call.name(),
-            "by": maker.name(),
-            "repeat": repeat,
-            "command": line(&command),
-            "per_s": rate.round(),
-            "stolen_share": stolen_share,
+            "call": call.name(), "by": maker.name(), "repeat": repeat, "command": line(&command),
+            "per_s": rate.round(), "stolen_share": stolen_share,
             "disturbed": steal::is_disturbed(may_repeat, stolen_share),
         }));
         Ok((rate, stolen_share))
@@ -221,7 +225,7 @@ impl Bench<'_> {
     }
 }
 
-/// Calls per second, as the program says.
+/// Returns the calls per second in a program's output.
 fn rate(maker: Maker, said: &str) -> Result<f64, EvaluateError> {
     let json = || serde_json::from_str::<Value>(said).map_err(|_| missing("the rate"));
     match maker {
@@ -233,7 +237,7 @@ fn rate(maker: Maker, said: &str) -> Result<f64, EvaluateError> {
     }
 }
 
-fn page(runs: &Runs, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
+fn page(runs: &CallRuns, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
     let mut table = Table::new(&["call", "by", "million/s", "the engine over it"]);
     let mut targets = Vec::new();
     for (call, maker, rates) in runs {
@@ -244,20 +248,20 @@ fn page(runs: &Runs, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
         let over = paired_ratios(&engine, rates).unwrap_or_default();
         if *maker == Maker::Engine {
             let what = format!("{}: flowops per second on two processors", call.name());
-            targets.push(Target::at_least(what, median(rates), LEAST));
+            targets.push(Target::at_least(what, median(rates), MIN_CALLS_PER_S));
         } else if matches!(maker, Maker::ClockedLoop | Maker::Fio) {
             let what = format!("{}: the engine over the {}", call.name(), maker.name());
             targets.push(Target::at_least(what.replace("the fio", "fio"), median(&over), 1.0));
         }
-        table.row(vec![
-            call.name().to_owned(),
-            maker.name().to_owned(),
+        table.row(cells![
+            call.name(),
+            maker.name(),
             spread(&rates.iter().map(|rate| rate / 1e6).collect::<Vec<_>>()),
             if *maker == Maker::Engine {
                 "-".to_owned()
             } else {
                 spread_as(&over, |ratio| format!("{ratio:.3}"))
-            },
+            }
         ]);
     }
     let fio = match no_fio {

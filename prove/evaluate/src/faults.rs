@@ -1,25 +1,27 @@
-//! Part `faults`: whether a failed write reaches the program that asked, on this kernel and on distributions', and whether
-//! the trial finds the defect that it was made for.
+//! Part `faults`: whether a failed write reaches the program that asked for it, on this kernel and on distributions'
+//! kernels, and whether the trial finds a known defect.
 
 mod defect;
 mod guest;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, or_dash};
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, array, count, line};
+use crate::progress::Progress;
 
-/// Failed requests that all kernels together are to reach.
-const LEAST_FAILED: u64 = 1_000;
-/// The distribution's kernels: one in which ext4 gives EIO for every failure, one in which it gives the disk's own errno.
+/// Minimum number of failed requests on all kernels together.
+const MIN_FAILED_REQUESTS: u64 = 1_000;
+/// Versions of the distribution's kernels: one in which ext4 gives EIO for every failure, one in which it gives the
+/// disk's own errno.
 const GUESTS: [&str; 2] = ["6.1", "6.12"];
-/// By notifications of system calls, not the library.
+/// Options for notifications of system calls in place of the library.
 const NOTIFIED: [&str; 2] = ["--reach", "notify"];
-/// By the kernel module. It is for guests: this machine is not to fail by it.
+/// Options for the kernel module. It runs in guests alone, so that it cannot harm this machine.
 const MODULE: [&str; 2] = ["--level", "kernel"];
-/// The cell of the gate that had the defect.
+/// Name of the cell with the gate that had the defect.
 const DEFECT: &str = "the gate of commit 02e2902";
 const HEADS: [&str; 7] = [
     "where",
@@ -31,16 +33,16 @@ const HEADS: [&str; 7] = [
     "differences",
 ];
 
-/// Where trials are made, and what holds the calls.
+/// A place for trials, and the options that say what holds the calls.
 #[derive(Debug)]
-struct Cell {
+struct FaultCell {
     name: String,
-    place: Place,
+    place: CellPlace,
     words: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CellPlace {
     Here,
     /// A guest with a kernel of this version.
     Guest(&'static str),
@@ -48,53 +50,53 @@ enum Place {
     Defect,
 }
 
-impl Cell {
+impl FaultCell {
     fn all() -> Vec<Self> {
-        let guests = GUESTS.map(|version| (format!("guest, {version}"), Place::Guest(version)));
-        let mut cells = vec![("this kernel".to_owned(), Place::Here)];
+        let guests = GUESTS.map(|version| (format!("guest, {version}"), CellPlace::Guest(version)));
+        let mut cells = vec![("this kernel".to_owned(), CellPlace::Here)];
         cells.extend(guests);
         let each = cells.into_iter().flat_map(|(name, place)| {
             let notified = (format!("{name}, notified"), place, &NOTIFIED[..]);
             let module = (format!("{name}, luc.ko"), place, &MODULE[..]);
-            let module = (place != Place::Here).then_some(module);
+            let module = (place != CellPlace::Here).then_some(module);
             [(name, place, &[][..]), notified].into_iter().chain(module)
         });
-        each.chain([(DEFECT.to_owned(), Place::Defect, &[][..])])
+        each.chain([(DEFECT.to_owned(), CellPlace::Defect, &[][..])])
             .map(|(name, place, words)| Self { name, place, words })
             .collect()
     }
 
-    /// The report of `luc faults`; why it cannot be had, if the defect's gate cannot.
+    /// Returns the report of `luc faults`, or the reason why the gate with the defect cannot be tried.
     fn report(&self, harness: &Harness) -> Result<Result<Value, String>, EvaluateError> {
         match self.place {
-            Place::Here => here(harness, self).map(Ok),
-            Place::Guest(version) => {
+            CellPlace::Here => here(harness, self).map(Ok),
+            CellPlace::Guest(version) => {
                 let has_module = self.words == MODULE;
                 guest::report(harness, version, self.words, has_module).map(Ok)
             }
-            Place::Defect => defect::report(harness),
+            CellPlace::Defect => defect::report(harness),
         }
     }
 }
 
-/// What the trials of a cell came to.
+/// Sums over the trials of a cell.
 #[derive(Debug, Default)]
-struct Sum {
+struct FaultSum {
     trials: u64,
     failed: u64,
     differences: u64,
-    /// Policies under which the gate held nothing.
+    /// Policies under which the gate held no call.
     idle: Vec<String>,
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let mut cells = Cell::all();
+    let mut cells = FaultCell::all();
     cells.retain(|cell| harness.options.wants(&cell.name));
     let mut progress = Progress::new(harness.part, cells.len());
     let mut table = Table::new(&HEADS);
     let mut told =
-        Table::of_words(&["where", "Linux", "told by fsync otherwise than the disk answered"]);
-    let (mut targets, mut all) = (Vec::new(), Sum::default());
+        Table::of_words(&["where", "Linux", "told by fsync changed_errnos than the disk answered"]);
+    let (mut targets, mut all) = (Vec::new(), FaultSum::default());
     for cell in &cells {
         let name = &cell.name;
         let report = match cell.report(harness)? {
@@ -110,49 +112,22 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         };
         harness.keep(json!({ "cell": name, "faults": report }));
         let sum = rows(name, &report, &mut table)?;
-        if cell.words.is_empty() && cell.place != Place::Defect {
-            told.row(vec![
-                name.clone(),
-                report["kernel"].as_str().unwrap_or_default().to_owned(),
-                otherwise(&report),
+        if cell.words.is_empty() && cell.place != CellPlace::Defect {
+            told.row(cells![
+                name,
+                report["kernel"].as_str().unwrap_or_default(),
+                changed_errnos(&report)
             ]);
         }
         progress.step(&format!("{name}: {} differences", sum.differences));
-        if cell.place == Place::Defect {
-            targets.push(Target::new(
-                format!("{name}: differences are found"),
-                sum.differences > 0,
-                format!("{} in {} trials", sum.differences, sum.trials),
-            ));
-            continue;
+        targets.extend(judge(cell, &report, &sum));
+        if cell.place != CellPlace::Defect {
+            all.failed += sum.failed;
         }
-        targets.push(Target::new(
-            format!("{name}: 0 differences"),
-            sum.differences == 0,
-            format!("{} in {} trials", sum.differences, sum.trials),
-        ));
-        targets.push(Target::new(
-            format!("{name}: calls were held under every policy but off"),
-            sum.idle.is_empty(),
-            if sum.idle.is_empty() {
-                "it did".to_owned()
-            } else {
-                format!("not under {}", sum.idle.join(", "))
-            },
-        ));
-        if let Some(warnings) = report["warnings"].as_array() {
-            let first = warnings.first().and_then(Value::as_str);
-            targets.push(Target::new(
-                format!("{name}: no warning of the kernel but of the disk and its file system"),
-                warnings.is_empty(),
-                first.unwrap_or("none").to_owned(),
-            ));
-        }
-        all.failed += sum.failed;
     }
     targets.push(Target::new(
-        format!("at least {LEAST_FAILED} failed requests"),
-        all.failed >= LEAST_FAILED,
+        format!("at least {MIN_FAILED_REQUESTS} failed requests"),
+        all.failed >= MIN_FAILED_REQUESTS,
         format!("{}", all.failed),
     ));
     Ok(Page {
@@ -179,45 +154,73 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// The whole matrix on this machine.
-fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
+/// Returns the targets of a cell. A gate with a known defect must show differences.
+fn judge(cell: &FaultCell, report: &Value, sum: &FaultSum) -> Vec<Target> {
+    let name = &cell.name;
+    let differences = format!("{} in {} trials", sum.differences, sum.trials);
+    if cell.place == CellPlace::Defect {
+        let what = format!("{name}: differences are found");
+        return vec![Target::new(what, sum.differences > 0, differences)];
+    }
+    let held = match sum.idle.is_empty() {
+        true => "it did".to_owned(),
+        false => format!("not under {}", sum.idle.join(", ")),
+    };
+    let mut targets = vec![
+        Target::new(format!("{name}: 0 differences"), sum.differences == 0, differences),
+        Target::new(
+            format!("{name}: calls were held under every policy but off"),
+            sum.idle.is_empty(),
+            held,
+        ),
+    ];
+    if let Some(warnings) = report["warnings"].as_array() {
+        targets.push(Target::new(
+            format!("{name}: no warning of the kernel but of the disk and its file system"),
+            warnings.is_empty(),
+            warnings.first().and_then(Value::as_str).unwrap_or("none"),
+        ));
+    }
+    targets
+}
+
+/// Runs the whole matrix on this machine.
+fn here(harness: &Harness, cell: &FaultCell) -> Result<Value, EvaluateError> {
     let words = [&["faults", "--json"], cell.words].concat();
     let report = harness.json(&words)?;
     harness.keep(json!({ "cell": cell.name, "command": line(&harness.luc(&words)) }));
     Ok(report)
 }
 
-/// Adds a row for each policy.
-fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<Sum, EvaluateError> {
-    let count = |value: &Value, key: &str| value[key].as_u64().ok_or_else(|| missing(key));
-    let mut sum = Sum {
+/// Adds a row for each policy, and returns their sums.
+fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<FaultSum, EvaluateError> {
+    let mut sum = FaultSum {
         trials: count(report, "trials")?,
         failed: count(report, "failed_requests")?,
-        ..Sum::default()
+        ..FaultSum::default()
     };
-    let policies = report["policies"].as_array();
-    for row in policies.ok_or_else(|| missing("policies"))? {
+    for row in array(&report["policies"], "policies")? {
         let policy = row["policy"].as_str();
         let differences = count(row, "differences")?;
         sum.differences += differences;
         if row["held_calls"] == 0 && policy != Some("off") {
             sum.idle.push(policy.unwrap_or_default().to_owned());
         }
-        table.row(vec![
-            cell.to_owned(),
-            report["kernel"].as_str().unwrap_or_default().to_owned(),
-            policy.unwrap_or("without luc").to_owned(),
-            count(row, "trials")?.to_string(),
-            count(row, "failed_requests")?.to_string(),
-            row["held_calls"].as_u64().map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
-            if policy.is_some() { differences.to_string() } else { "-".to_owned() },
+        table.row(cells![
+            cell,
+            report["kernel"].as_str().unwrap_or_default(),
+            policy.unwrap_or("without luc"),
+            count(row, "trials")?,
+            count(row, "failed_requests")?,
+            or_dash(row["held_calls"].as_u64()),
+            if policy.is_some() { differences.to_string() } else { "-".to_owned() }
         ]);
     }
     Ok(sum)
 }
 
-/// Errnos that the kernel itself turns into others.
-fn otherwise(report: &Value) -> String {
+/// Returns the errnos that the kernel itself turns into others.
+fn changed_errnos(report: &Value) -> String {
     let fields = report["reported"].as_object();
     let changed: Vec<String> = fields
         .into_iter()
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn each_kernel_is_tried_at_each_level() {
-        let names = Cell::all().into_iter().map(|cell| cell.name);
+        let names = FaultCell::all().into_iter().map(|cell| cell.name);
         assert_eq!(
             names.collect::<Vec<_>>(),
             [
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!((sum.trials, sum.failed, sum.differences), (4, 9, 1));
         assert_eq!(sum.idle, ["auto"]);
         assert!(!table.is_empty());
-        assert_eq!(otherwise(&report), "ENODATA as EIO");
+        assert_eq!(changed_errnos(&report), "ENODATA as EIO");
         assert!(rows("x", &json!({}), &mut table).is_err());
     }
 }

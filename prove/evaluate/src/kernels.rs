@@ -1,19 +1,20 @@
-//! Part `kernels`: what LUC does on kernels of several distributions and years.
+//! Part `kernels`: all of LUC on kernels of several distributions and years.
 
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target};
 use luc_vm::Mode;
 use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, count, elements, missing, parse};
 use crate::progress::Progress;
 use crate::runs::Runs;
 use crate::safety::guest::{Guests, warnings};
 
-/// The kernels, and how each is told to preempt in the runs for the gain; the first is its default.
+/// Kernels, and their preemption modes in the runs for the gain. The first mode is the kernel's default.
 const KERNELS: [(&str, &[&str]); 5] = [
     ("6.1", &["voluntary", "full"]),
     ("6.12", &["voluntary", "full"]),
@@ -22,16 +23,18 @@ const KERNELS: [(&str, &[&str]); 5] = [
     ("7.3", &["lazy", "full"]),
 ];
 const CUTS: u64 = 30;
-/// Synchronous writes of each of four writers, and writes of a byte to each of four pipes.
+/// Number of synchronous writes of each of four writers, and of single-byte writes to each of four pipes.
 const WRITES: u64 = 200;
 const BYTES: u64 = 3000;
-/// Runs of each policy in a boot, of 1.3 s.
+/// Number of runs of each policy in a boot, of 1.3 s each.
 const ROUNDS: u64 = 3;
 const CLIENTS: [u64; 2] = [4, 16];
-/// What a boot may take: on a busy machine many times what it takes alone.
-const LIMIT: Duration = Duration::from_secs(3600);
+/// Minimum ratio of files made with policy auto to those with policy off.
+const MIN_GAIN: f64 = 0.95;
+/// Timeout of a boot. A busy machine takes many times longer than an idle one.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// The lines `NAME: VALUE` of a guest's output, in their order.
+/// Returns the lines `NAME: VALUE` of a guest's output, in their order.
 fn values(text: &str) -> Vec<(String, String)> {
     let pairs = text.lines().filter_map(|line| line.split_once(": "));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -39,7 +42,7 @@ fn values(text: &str) -> Vec<(String, String)> {
 
 fn functions(guests: &Guests, cuts: u64) -> Result<Value, EvaluateError> {
     let vm = guests
-        .machine(LIMIT)
+        .machine(BOOT_TIMEOUT)
         .program("mke2fs")
         .program("dd")
         .variable("CUTS", &cuts.to_string())
@@ -48,17 +51,16 @@ fn functions(guests: &Guests, cuts: u64) -> Result<Value, EvaluateError> {
         .script(include_str!("../../../crates/luc/tests/e2e/kernels/guest.sh"));
     let outcome = succeed(&vm, "all of luc in a guest")?;
     let report = outcome.file("cuts.json").unwrap_or_default();
-    let report: Value =
-        serde_json::from_str(&report).map_err(|_| missing("the report of luc powercut"))?;
+    let report: Value = parse(&report, "the report of luc powercut")?;
     Ok(json!({
         "said": values(&outcome.text()), "cuts": report, "warnings": warnings(&outcome), "wall_s": outcome.wall.as_secs(),
     }))
 }
 
-/// Files per boot and policy, in virtual time.
+/// Measures the files per boot and policy, in virtual time.
 fn gain(guests: &Guests, preemption: &str) -> Result<Value, EvaluateError> {
     let vm = guests
-        .machine(LIMIT)
+        .machine(BOOT_TIMEOUT)
         .program("mke2fs")
         .program("seq")
         .mode(Mode::VirtualTime { shift: 0, processors: 1 })
@@ -69,14 +71,14 @@ fn gain(guests: &Guests, preemption: &str) -> Result<Value, EvaluateError> {
     Ok(json!({ "said": values(&outcome.text()), "wall_s": outcome.wall.as_secs() }))
 }
 
-/// The values of this name in a result.
-fn said<'a>(result: &'a Value, name: &str) -> Vec<&'a str> {
-    let pairs = result["said"].as_array().into_iter().flatten();
+/// Returns the values of this name in a result.
+fn values_of<'a>(result: &'a Value, name: &str) -> Vec<&'a str> {
+    let pairs = elements(&result["said"]).iter();
     pairs.filter(|pair| pair[0] == name).filter_map(|pair| pair[1].as_str()).collect()
 }
 
 fn number(result: &Value, name: &str) -> Result<u64, EvaluateError> {
-    let text = said(result, name).first().copied();
+    let text = values_of(result, name).first().copied();
     text.and_then(|text| text.parse().ok()).ok_or_else(|| missing(name))
 }
 
@@ -84,18 +86,18 @@ fn yes(is_so: bool) -> String {
     if is_so { "yes" } else { "**no**" }.to_owned()
 }
 
-/// A row of the table of what works, and whether all of it does.
+/// Returns a row of the table of working functions, and whether all of them work.
 fn row(release: &str, result: &Value) -> Result<(Vec<String>, bool), EvaluateError> {
     let works = |name: &str| Ok::<_, EvaluateError>(number(result, name)? == 0);
-    let of_cuts = |name: &str| result["cuts"][name].as_u64().ok_or_else(|| missing(name));
+    let of_cuts = |name: &str| count(&result["cuts"], name);
     let unreported = |what: &str| -> Result<u64, EvaluateError> {
         let [made, seen, lost] =
             ["made", "seen", "lost"].map(|which| number(result, &format!("{what}_{which}")));
         Ok(made?.saturating_sub(seen? + lost?))
     };
-    let is_loaded = said(result, "layout") == ["checked"] && works("unloaded")?;
+    let is_loaded = values_of(result, "layout") == ["checked"] && works("unloaded")?;
     let [syncs, messages] = [unreported("syncs")?, unreported("messages")?];
-    let warned = result["warnings"].as_array().map_or(0, Vec::len);
+    let warned = elements(&result["warnings"]).len();
     let is_good = is_loaded
         && works("cuts")?
         && works("notifier")?
@@ -103,7 +105,7 @@ fn row(release: &str, result: &Value) -> Result<(Vec<String>, bool), EvaluateErr
         && works("fsck")?
         && syncs + messages == 0
         && warned == 0;
-    let preemption = said(result, "preemption").join("");
+    let preemption = values_of(result, "preemption").join("");
     let row = vec![
         release.to_owned(),
         preemption.trim().to_owned(),
@@ -134,9 +136,20 @@ fn row(release: &str, result: &Value) -> Result<(Vec<String>, bool), EvaluateErr
     Ok((row, is_good))
 }
 
-/// The runs of a policy, smallest first.
+/// Returns the runs of a policy, smallest first.
+/// Returns a row of the table of gains, and the gain.
+fn gain_row(release: &str, preemption: &str, clients: u64, result: &Value) -> (Vec<String>, f64) {
+    let [off, auto] = ["off", "auto"].map(|policy| runs_of(result, policy, clients));
+    let median = |runs: &[u64]| runs.get(runs.len() / 2).copied().unwrap_or_default();
+    let ratio = median(&auto) as f64 / median(&off).max(1) as f64;
+    let list = |runs: &[u64]| runs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    let cells =
+        cells![release, preemption, clients, list(&off), list(&auto), format!("{ratio:.2}")];
+    (cells, ratio)
+}
+
 fn runs_of(result: &Value, policy: &str, clients: u64) -> Vec<u64> {
-    let texts = said(result, &format!("{policy}_{clients}"));
+    let texts = values_of(result, &format!("{policy}_{clients}"));
     let mut runs: Vec<u64> = texts.iter().filter_map(|text| text.parse().ok()).collect();
     runs.sort_unstable();
     runs
@@ -181,24 +194,11 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let key = json!({ "kernel": release, "preemption": preemption });
             let result = runs.get(&key, || gain(&guests, preemption))?;
             for clients in CLIENTS {
-                let [off, auto] = ["off", "auto"].map(|policy| runs_of(&result, policy, clients));
-                let median = |runs: &[u64]| runs.get(runs.len() / 2).copied().unwrap_or_default();
-                let ratio = median(&auto) as f64 / median(&off).max(1) as f64;
-                let list = |runs: &[u64]| {
-                    let texts: Vec<String> = runs.iter().map(u64::to_string).collect();
-                    texts.join(" ")
-                };
-                gains.row(vec![
-                    release.to_owned(),
-                    (*preemption).to_owned(),
-                    clients.to_string(),
-                    list(&off),
-                    list(&auto),
-                    format!("{ratio:.2}"),
-                ]);
+                let (cells, ratio) = gain_row(release, preemption, clients, &result);
+                gains.row(cells);
                 targets.push(Target::new(
                     format!("{release}, {preemption}, {clients} clients: auto is not slower"),
-                    ratio >= 0.95,
+                    ratio >= MIN_GAIN,
                     format!("{ratio:.2}"),
                 ));
             }

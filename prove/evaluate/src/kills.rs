@@ -1,4 +1,5 @@
-//! Part `kills`: whatever of a sweep, a run and their helpers is killed, the next command of `luc` leaves nothing changed.
+//! Part `kills`: whichever of a sweep, a run and their helpers are killed, the next command of `luc` restores
+//! everything.
 
 mod leftovers;
 pub(super) mod processes;
@@ -11,27 +12,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_claims::report::{Page, Table, Target};
-use luc_host::interrupt;
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target};
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::Harness;
-use super::progress::Progress;
-use processes::{ROLES, Role};
-use site::{NEXT, Site};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, stop_if_interrupted};
+use crate::progress::Progress;
+use processes::{KilledRole, ROLES};
+use site::{KillSite, NEXT_COMMANDS};
 
 const KILLS: u64 = 1000;
-/// When something is killed after the start, ms: while the sweep clears up, makes disks, runs or writes.
-const WHEN_MS: std::ops::Range<u64> = 0..2000;
-/// Between SIGTERM and SIGKILL, where both are sent.
-const BOTH_MS: std::ops::Range<u64> = 0..60;
-/// How long what was not killed may go on before it is told to end.
-const REST_MS: std::ops::Range<u64> = 0..150;
+/// Range of the time from the start to a kill, ms: while the sweep clears up, makes disks, runs or writes.
+const KILL_DELAY_MS: std::ops::Range<u64> = 0..2000;
+/// Range of the time between SIGTERM and SIGKILL where both are sent, ms.
+const TERM_TO_KILL_MS: std::ops::Range<u64> = 0..60;
+/// Range of the time that survivors go on before they are told to end, ms.
+const SURVIVOR_MS: std::ops::Range<u64> = 0..150;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -52,29 +53,32 @@ impl How {
     }
 }
 
-/// What one kill came to.
 #[derive(Debug)]
-struct Outcome {
+struct KillOutcome {
     how: How,
-    /// Those that were there, of those that were meant.
-    killed: Vec<Role>,
-    /// What the next command said that it restored or could not.
+    /// Roles of the killed processes. A role that was drawn may have no process.
+    killed: Vec<KilledRole>,
+    /// Output of the next command, which says what it restored or could not.
     said: String,
     left: Vec<String>,
-    /// Whether something did not end by SIGTERM.
+    /// Whether a process did not end by SIGTERM.
     hung: bool,
     run: Value,
 }
 
-fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome, EvaluateError> {
+fn kill(
+    site: &mut KillSite,
+    number: u64,
+    random: &mut ChaCha8Rng,
+) -> Result<KillOutcome, EvaluateError> {
     let began = Instant::now();
     site.start()?;
-    let after = Duration::from_millis(random.random_range(WHEN_MS));
+    let after = Duration::from_millis(random.random_range(KILL_DELAY_MS));
     thread::sleep(after);
     let how = How::ALL[random.random_range(0..How::ALL.len())];
-    let meant = meant(random);
+    let meant = draw_roles(random);
     let processes = site.processes();
-    let mut victims: Vec<(Role, i32)> =
+    let mut victims: Vec<(KilledRole, i32)> =
         processes.into_iter().filter(|(role, _)| meant.contains(role)).collect();
     for last in (1..victims.len()).rev() {
         victims.swap(last, random.random_range(0..=last));
@@ -84,20 +88,20 @@ fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome
         send(Signal::TERM);
     }
     if how == How::Both {
-        thread::sleep(Duration::from_millis(random.random_range(BOTH_MS)));
+        thread::sleep(Duration::from_millis(random.random_range(TERM_TO_KILL_MS)));
     }
     if how != How::Term {
         send(Signal::KILL);
         processes::await_end(victims.iter().map(|&(_, pid)| pid));
     }
-    let rest = Duration::from_millis(random.random_range(REST_MS));
+    let rest = Duration::from_millis(random.random_range(SURVIVOR_MS));
     thread::sleep(rest);
     let hung = site.end();
-    let next = NEXT[random.random_range(0..NEXT.len())];
+    let next = NEXT_COMMANDS[random.random_range(0..NEXT_COMMANDS.len())];
     let said = site.next(next)?;
     let left = site.left_at_last();
     let cut = site.cut();
-    let mut killed: Vec<Role> = victims.iter().map(|&(role, _)| role).collect();
+    let mut killed: Vec<KilledRole> = victims.iter().map(|&(role, _)| role).collect();
     killed.sort_unstable();
     killed.dedup();
     let run = json!({
@@ -106,11 +110,11 @@ fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome
         "left": left, "cut": cut, "hung": hung, "took_ms": began.elapsed().as_millis() as u64,
     });
     site.reset(!left.is_empty())?;
-    Ok(Outcome { how, killed, said, left, hung, run })
+    Ok(KillOutcome { how, killed, said, left, hung, run })
 }
 
-/// A random subset, not empty.
-fn meant(random: &mut ChaCha8Rng) -> Vec<Role> {
+/// Draws a random subset that is not empty.
+fn draw_roles(random: &mut ChaCha8Rng) -> Vec<KilledRole> {
     let chosen = random.random_range(1..1_u32 << ROLES.len());
     let is_chosen = |at: usize| chosen & (1 << at) != 0;
     (0..ROLES.len()).filter(|&at| is_chosen(at)).map(|at| ROLES[at]).collect()
@@ -119,21 +123,19 @@ fn meant(random: &mut ChaCha8Rng) -> Vec<Role> {
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let sites = (0..harness.options.jobs.max(1))
-        .map(|number| Site::create(harness, number))
+        .map(|number| KillSite::create(harness, number))
         .collect::<Result<Vec<_>, _>>()?;
-    let has = sites.first().map(Site::about).unwrap_or_default();
+    let has = sites.first().map(KillSite::about).unwrap_or_default();
     let seed = harness.options.seed;
     let progress = Mutex::new(Progress::new(harness.part, kills as usize));
     let (next, outcomes) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
-    let work = |mut site: Site| -> Result<(), EvaluateError> {
+    let work = |mut site: KillSite| -> Result<(), EvaluateError> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= kills {
                 return Ok(());
             }
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             let outcome = kill(&mut site, number, &mut random::stream(seed, number))?;
             let text = format!("{}: {} left", outcome.how.name(), outcome.left.len());
             let lock = || PoisonError::into_inner;
@@ -154,34 +156,34 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcomes.values().for_each(|outcome| harness.keep(outcome.run.clone()));
     ended.into_iter().collect::<Result<(), _>>()?;
-    let outcomes: Vec<Outcome> = outcomes.into_values().collect();
+    let outcomes: Vec<KillOutcome> = outcomes.into_values().collect();
     let shared = leftovers::shared_memory(harness)?;
     Ok(page(&outcomes, &has, shared.as_deref()))
 }
 
-fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
-    let count = |is: &dyn Fn(&&Outcome) -> bool| outcomes.iter().filter(is).count().to_string();
+fn page(outcomes: &[KillOutcome], has: &str, shared: Option<&str>) -> Page {
+    let count = |is: &dyn Fn(&&KillOutcome) -> bool| outcomes.iter().filter(is).count().to_string();
     let mut by_signal =
         Table::new(&["signal", "kills", "restored by the next command", "with something left"]);
     for how in How::ALL {
-        by_signal.row(vec![
-            how.name().to_owned(),
+        by_signal.row(cells![
+            how.name(),
             count(&|outcome| outcome.how == how),
             count(&|outcome| outcome.how == how && outcome.said.contains("restored")),
-            count(&|outcome| outcome.how == how && !outcome.left.is_empty()),
+            count(&|outcome| outcome.how == how && !outcome.left.is_empty())
         ]);
     }
     let mut by_role = Table::new(&["process", "killed", "with something left"]);
     for role in ROLES {
-        by_role.row(vec![
-            role.name().to_owned(),
+        by_role.row(cells![
+            role.name(),
             count(&|outcome| outcome.killed.contains(&role)),
-            count(&|outcome| outcome.killed.contains(&role) && !outcome.left.is_empty()),
+            count(&|outcome| outcome.killed.contains(&role) && !outcome.left.is_empty())
         ]);
     }
     let mut found = Table::of_words(&["kill", "what was left"]);
     for outcome in outcomes.iter().filter(|outcome| !outcome.left.is_empty()) {
-        found.row(vec![outcome.run["kill"].to_string(), outcome.left.join("; ")]);
+        found.row(cells![outcome.run["kill"], outcome.left.join("; ")]);
     }
     let cut: u64 = outcomes.iter().filter_map(|outcome| outcome.run["cut"].as_u64()).sum();
     let took: Vec<f64> =
@@ -208,9 +210,9 @@ fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
              module's settings. ({empty} of the {} kills met none of the processes that were drawn. In the trees, \
              {cut} settings were found empty and are not counted: a write that is killed between emptying a file and filling \
              it does that, and settings of the kernel are not files.) A kill took {:.1} s in the median.",
-            WHEN_MS.start,
-            WHEN_MS.end,
-            NEXT.map(|words| words.join(" ")).join("`, `"),
+            KILL_DELAY_MS.start,
+            KILL_DELAY_MS.end,
+            NEXT_COMMANDS.map(|words| words.join(" ")).join("`, `"),
             outcomes.len(),
             luc_stats::median(&took).unwrap_or(0.0) / 1e3,
         ),
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn all_subsets_are_drawn() {
         let mut random = random::stream(1, 0);
-        let drawn: BTreeSet<Vec<Role>> = (0..4000).map(|_| meant(&mut random)).collect();
+        let drawn: BTreeSet<Vec<KilledRole>> = (0..4000).map(|_| draw_roles(&mut random)).collect();
         assert_eq!(drawn.len(), (1 << ROLES.len()) - 1);
         assert!(drawn.iter().all(|roles| !roles.is_empty()));
     }

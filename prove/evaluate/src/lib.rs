@@ -1,11 +1,12 @@
-//! The evaluation: drives the `luc` program as a user would and compares what it does with its
-//! targets.
+//! The evaluation: drives the `luc` program as a user would, and compares the results with its targets.
 //!
 //! `parts` is the table of all parts. A part that compares settings is a plan and claims in `prove/plans`, which
 //! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
-//! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
-//! turns figures into a page. The first two are in `luc-harness`; tasks that share a disk are in
-//! `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in `luc-evaluate-fleet-clocks`.
+//! with the targets.
+//!
+//! `luc-harness` runs programs, makes disks and formats pages; `rounds` runs settings in a random order. Tasks that
+//! share a disk are in `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in
+//! `luc-evaluate-fleet-clocks`.
 //!
 //! # Parts that are plans
 //!
@@ -44,7 +45,7 @@ mod truth;
 use std::fs;
 use std::path::PathBuf;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use serde_json::json;
 
 pub use luc_harness::{EvaluateError, Options};
@@ -56,13 +57,12 @@ use harness::Harness;
 use parts::Made;
 pub use parts::{PARTS, Part};
 
-/// What a part came to.
 #[derive(Debug, Clone)]
 pub struct Verdict {
     pub page: PathBuf,
-    /// Targets met and not met, one line each.
+    /// All targets with their verdicts, one line each.
     pub targets: Vec<String>,
-    /// Whether all were met.
+    /// Whether no target was missed.
     pub met: bool,
 }
 
@@ -105,16 +105,12 @@ fn here(
         "made_by": format!("make evaluate-{name}"),
         "options": { "repeats": options.repeats, "seconds": options.seconds, "cuts": options.cuts,
                      "only": options.only, "seed": options.seed },
-        "machine": before,
-        "finished": machine::now()?,
-        "load_at_end": machine::load(),
-        "runs": harness.runs(),
+        "machine": before, "finished": machine::now()?, "load_at_end": machine::load(), "runs": harness.runs(),
     });
     // A page of nothing must not replace one of something.
     let outcome = outcome.and_then(|page| {
         if page.tables.iter().all(|(_, table)| table.is_empty()) {
-            let only = options.only.clone().unwrap_or_default();
-            return Err(EvaluateError::NoCell(only));
+            return Err(options.no_cell());
         }
         Ok(page)
     });
@@ -131,7 +127,7 @@ fn here(
     write_page(part, &page, &machine, options)
 }
 
-/// Writes a part's page; `machine` is the sentence on the machine.
+/// Writes a part's page. `machine` is the sentence on the machine.
 fn write_page(
     part: Part,
     page: &Page,

@@ -64,7 +64,7 @@ struct Cli {
     helper: Option<Helper>,
 }
 
-/// What the evaluation runs under `luc run`.
+/// Programs that the evaluation runs under `luc run`.
 #[derive(Debug, clap::Subcommand)]
 enum Helper {
     #[command(hide = true)]
@@ -232,7 +232,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
     Ok(())
 }
 
-/// A reader that has seen enough is no error.
+/// Prints a line. A closed output is no error.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

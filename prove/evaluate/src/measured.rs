@@ -1,4 +1,4 @@
-//! A program on one processor, with a limit of memory if wanted: how long it takes, and how much memory.
+//! Runs a program on one processor, with a memory limit if wanted, and measures its time and memory.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -9,13 +9,13 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
-use super::error::EvaluateError;
-use super::harness::{line, missing};
+use crate::error::EvaluateError;
+use crate::harness::{line, missing};
 
-/// What to run.
+/// Options of `luc-evaluate measured`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Orders {
-    /// Let it have no more than this of memory of its own, in bytes (`RLIMIT_DATA`)
+    /// Limit its own memory to this many bytes (`RLIMIT_DATA`)
     #[arg(long)]
     pub memory: Option<u64>,
     /// The program and its arguments
@@ -25,14 +25,12 @@ pub struct Orders {
 
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Measured {
-    /// From its start to its end.
     pub seconds: f64,
     pub processor_s: f64,
-    /// The most memory that was resident at a time.
     pub peak_bytes: u64,
 }
 
-/// Runs it, throws away its output, and measures.
+/// Runs the program, discards its output, and measures.
 ///
 /// # Errors
 /// [`EvaluateError`]: it cannot be run, or it failed.
@@ -62,7 +60,7 @@ pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
     Ok(Measured { seconds, processor_s: usage.processor_s(), peak_bytes: usage.peak_bytes })
 }
 
-/// The last of those that this thread may use: the first has most of a machine's interrupts.
+/// Returns the last processor that this thread may use, since the first has most of a machine's interrupts.
 fn last_processor() -> rustix::io::Result<CpuSet> {
     let allowed = sched_getaffinity(None)?;
     let mut one = CpuSet::new();

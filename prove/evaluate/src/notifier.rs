@@ -1,37 +1,37 @@
-//! Part `notifier`: static programs and Go programs whose calls are notified, beside the library in a dynamic build of
-//! the same program, and what notifications cost where nothing can be gained.
+//! Part `notifier`: static programs and Go programs whose calls are notified, beside a dynamic build of the same
+//! program with the library. Also the cost of notifications where nothing can be gained.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_claims::report::{NOTATION, Page, Table, Target, ratio, spread};
-use luc_host::processors::Processors;
+use luc_harness::report::{NOTATION, Page, Table, Target, ratio, spread};
+use luc_harness::{Extent, cells};
 use luc_stats::{Interval, median, random, ratio_interval};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, DiskSpec, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, of_disk, read_json};
-use super::progress::Progress;
-use super::steal;
+use crate::disks::{Disk, DiskSpec, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::progress::Progress;
+use crate::steal::{self, with_stolen_share};
 
-/// Callers that create files.
+/// Number of callers that create files.
 const CALLERS: &str = "16";
-/// The least rate of notified callers, of the library's.
-const LEAST_RATIO: f64 = 0.95;
-/// The most that a lone caller loses whose fsync takes 1 ms, in percent.
-const MOST_LOST_PERCENT: f64 = 2.0;
+/// Minimum ratio of the rate with notifications to that with the library.
+const MIN_RATIO: f64 = 0.95;
+/// Maximum loss of a lone caller whose fsync takes 1 ms, percent.
+const MAX_LOST_PERCENT: f64 = 2.0;
 
-/// How often a lone caller appends a record and fsyncs it on the disk of its setting, stock.
+/// Rate at which a lone caller should append and fsync records on its disk without luc.
 const LONE_PER_S: f64 = 1000.0;
-/// How long each disk is tried for that.
+/// Seconds for which each disk is tried.
 const TRIED_SECONDS: &str = "1";
 
-/// Disks on one of which an fsync of an appended record takes about 1 ms: two flushes, the requests of data, log and
-/// commit block, and what emulating each of them adds, which depends on the machine.
+/// Disks on one of which an fsync of an appended record takes about 1 ms. It consists of two flushes, the requests of
+/// data, log and commit block, and the emulation's overhead, which depends on the machine.
 const ABOUT_1MS: [DiskSpec; 5] = [
     flushing(&["--model", "fixed", "--flush", "150us", "--write", "20us", "--read", "20us"]),
     flushing(&["--model", "fixed", "--flush", "200us", "--write", "20us", "--read", "20us"]),
@@ -44,19 +44,19 @@ const fn flushing(model: &'static [&'static str]) -> DiskSpec {
     DiskSpec { model, ..EXT4 }
 }
 
-/// Who calls, and what brings the calls together.
+/// The calling program, and what brings its calls together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Setting {
+enum CallerSetting {
     StaticStock,
     DynamicLibrary,
-    /// Recorded, as `luc run` does by itself as root, if not told otherwise.
+    /// Recorded, as `luc run` does by default for root.
     DynamicRecorded,
     StaticNotified,
     StaticRecorded,
-    /// By a luc that may not have real-time priority, as for users without rights.
+    /// Under a luc that may not have real-time priority, as for users without rights.
     StaticOrdinary,
     GoStock,
-    /// Its fsync is the C library's, by cgo: so the library can hold it.
+    /// A program whose fsync is the C library's, by cgo, so that the library can hold it.
     CgoLibrary,
     GoNotified,
     GoOrdinary,
@@ -64,12 +64,12 @@ enum Setting {
     LoneNotified,
 }
 
-use Setting::{
+use CallerSetting::{
     CgoLibrary, DynamicLibrary, DynamicRecorded, GoNotified, GoOrdinary, GoStock, LoneNotified,
     LoneStock, StaticNotified, StaticOrdinary, StaticRecorded, StaticStock,
 };
 
-impl Setting {
+impl CallerSetting {
     const CREATING: [Self; 10] = [
         StaticStock,
         DynamicLibrary,
@@ -118,7 +118,7 @@ impl Setting {
         matches!(self, DynamicRecorded | StaticRecorded)
     }
 
-    /// What luc is started by.
+    /// Returns the words that start luc.
     fn launcher(self) -> &'static [&'static str] {
         match self {
             StaticOrdinary | GoOrdinary => {
@@ -128,7 +128,7 @@ impl Setting {
         }
     }
 
-    /// The same program without luc.
+    /// Returns the setting of the same program without luc.
     fn stock(self) -> Option<Self> {
         match self {
             StaticStock | GoStock | LoneStock => None,
@@ -141,11 +141,10 @@ impl Setting {
     }
 }
 
-/// The builds of the program.
 struct Programs {
     dynamic: PathBuf,
     of_static: PathBuf,
-    /// `None` where Go is not installed.
+    /// `None` if Go is not installed.
     go: Option<PathBuf>,
     cgo: Option<PathBuf>,
 }
@@ -161,7 +160,7 @@ impl Programs {
         })
     }
 
-    fn of(&self, setting: Setting) -> Option<&PathBuf> {
+    fn of(&self, setting: CallerSetting) -> Option<&PathBuf> {
         match setting {
             DynamicLibrary | DynamicRecorded => Some(&self.dynamic),
             GoStock | GoNotified | GoOrdinary => self.go.as_ref(),
@@ -171,12 +170,12 @@ impl Programs {
     }
 }
 
-/// How a Go program synchronizes a file: the source, and `CGO_ENABLED`.
+/// Source of a Go program's file synchronization, and the value of `CGO_ENABLED`.
 type GoSync = (&'static str, &'static str);
 const PLAIN_SYNC: GoSync = (include_str!("notifier/sync.go"), "0");
 const CGO_SYNC: GoSync = (include_str!("notifier/sync_cgo.go"), "1");
 
-/// A build of the Go program; `None` where Go is not installed.
+/// Builds the Go program; `None` if Go is not installed.
 fn build_go(
     harness: &Harness,
     name: &str,
@@ -198,41 +197,55 @@ fn build_go(
     Ok(Some(program))
 }
 
-struct Run {
-    setting: Setting,
+/// Setting of a run in a round, and the time for which it calls.
+struct CallerTrial {
+    setting: CallerSetting,
+    repeat: usize,
+    seconds: f64,
+}
+
+struct NotifierRun {
+    setting: CallerSetting,
     per_s: f64,
-    /// Calls that went through rounds, of all.
+    /// Share of all calls that went through rounds.
     gated_share: Option<f64>,
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(10);
-    let seconds = harness.options.seconds.unwrap_or(5.0);
+    let extent = harness.options.extent(10, 5.0);
+    let Extent { repeats, seconds } = extent;
     let programs = Programs::build(harness)?;
-    let has_program = |setting: &Setting| programs.of(*setting).is_some();
-    let creating: Vec<Setting> = Setting::CREATING.into_iter().filter(has_program).collect();
+    let has_program = |setting: &CallerSetting| programs.of(*setting).is_some();
+    let creating: Vec<CallerSetting> =
+        CallerSetting::CREATING.into_iter().filter(has_program).collect();
     let mut progress =
-        Progress::new(harness.part, (creating.len() + Setting::LONE.len()) * repeats);
+        Progress::new(harness.part, (creating.len() + CallerSetting::LONE.len()) * repeats);
     let lone_disk = disk_of_1ms(harness, &programs)?;
     let mut runs = Vec::new();
     for repeat in 0..repeats {
-        for (settings, spec) in [(&creating[..], &EXT4), (&Setting::LONE[..], &lone_disk)] {
+        for (settings, spec) in [(&creating[..], &EXT4), (&CallerSetting::LONE[..], &lone_disk)] {
             let mut settings = settings.to_vec();
             settings.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
             let disk = Disk::create(harness, spec)?;
             for setting in settings {
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    once(harness, &disk, &programs, (setting, repeat, seconds), may_repeat)
+                    measure_once(
+                        harness,
+                        &disk,
+                        &programs,
+                        CallerTrial { setting, repeat, seconds },
+                        may_repeat,
+                    )
                 })?;
                 progress.step(&format!("{}: {:.0}/s", setting.name(), run.per_s));
                 runs.push(run);
             }
         }
     }
-    Ok(page(harness, &runs, &programs, (repeats, seconds)))
+    Ok(page(harness, &runs, &programs, extent))
 }
 
-/// Of [`ABOUT_1MS`] the disk on which an fsync comes closest to that, without luc.
+/// Returns the disk of [`ABOUT_1MS`] on which an fsync without luc is closest to 1 ms.
 fn disk_of_1ms(harness: &Harness, programs: &Programs) -> Result<DiskSpec, EvaluateError> {
     let mut closest = (f64::INFINITY, EXT4);
     for spec in ABOUT_1MS {
@@ -249,20 +262,20 @@ fn disk_of_1ms(harness: &Harness, programs: &Programs) -> Result<DiskSpec, Evalu
     Ok(closest.1)
 }
 
-/// Runs a program, which says how many calls it made in a second.
+/// Runs a program that prints its calls per second.
 fn rate(harness: &Harness, command: &mut Command) -> Result<f64, EvaluateError> {
     let output = harness.execute(command, &[0])?.stdout;
     output.trim().parse().map_err(|_| missing("the rate"))
 }
 
-/// A run, and the share of the processors' time that was stolen during it.
-fn once(
+/// Makes a run, and returns the share of the processors' time that was stolen during it.
+fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
     programs: &Programs,
-    (setting, repeat, seconds): (Setting, usize, f64),
+    CallerTrial { setting, repeat, seconds }: CallerTrial,
     may_repeat: bool,
-) -> Result<(Run, f64), EvaluateError> {
+) -> Result<(NotifierRun, f64), EvaluateError> {
     let program = programs.of(setting).ok_or_else(|| missing("the program"))?;
     let report = harness.path("run.json");
     let mut command = match setting.reach() {
@@ -278,13 +291,11 @@ fn once(
             command
         }
     };
-    let is_lone = Setting::LONE.contains(&setting);
+    let is_lone = CallerSetting::LONE.contains(&setting);
     let (what, callers) = if is_lone { ("append", "1") } else { ("create", CALLERS) };
     command.args([what, callers, &seconds.to_string()]).current_dir(&disk.mount);
     disk.settle()?;
-    let before = Processors::now();
-    let per_s = rate(harness, &mut command)?;
-    let stolen_share = Processors::now().stolen_share_since(before);
+    let (per_s, stolen_share) = with_stolen_share(|| rate(harness, &mut command))?;
     let mut of_run = Value::Null;
     if setting.reach().is_some() {
         of_run = of_disk(&read_json(&report)?, disk.device()).clone();
@@ -294,29 +305,24 @@ fn once(
         gated / calls.max(1.0)
     });
     harness.keep(json!({
-        "setting": setting.name(),
-        "repeat": repeat,
-        "command": line(&command),
-        "per_s": per_s,
-        "luc": of_run,
-        "stolen_share": stolen_share,
-        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
+        "setting": setting.name(), "repeat": repeat, "command": line(&command), "per_s": per_s, "luc": of_run,
+        "stolen_share": stolen_share, "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
-    let run = Run { setting, per_s, gated_share };
+    let run = NotifierRun { setting, per_s, gated_share };
     Ok((run, stolen_share))
 }
 
 fn page(
     harness: &Harness,
-    runs: &[Run],
+    runs: &[NotifierRun],
     programs: &Programs,
-    (repeats, seconds): (usize, f64),
+    Extent { repeats, seconds }: Extent,
 ) -> Page {
-    let rates = |setting: Setting| -> Vec<f64> {
+    let rates = |setting: CallerSetting| -> Vec<f64> {
         let of_setting = runs.iter().filter(|run| run.setting == setting);
         of_setting.map(|run| run.per_s).collect()
     };
-    let over = |setting: Setting, other: Setting| -> Option<Interval> {
+    let over = |setting: CallerSetting, other: CallerSetting| -> Option<Interval> {
         ratio_interval(&rates(setting), &rates(other), harness.options.seed).ok()
     };
     let mut table = Table::new(&[
@@ -327,7 +333,7 @@ fn page(
         "over the library, Go",
         "calls held, %",
     ]);
-    for setting in Setting::CREATING.into_iter().chain(Setting::LONE) {
+    for setting in CallerSetting::CREATING.into_iter().chain(CallerSetting::LONE) {
         let per_s = rates(setting);
         if per_s.is_empty() {
             continue;
@@ -340,16 +346,16 @@ fn page(
         let over_stock = setting.stock().and_then(|stock| over(setting, stock));
         let is_other = setting.reach().is_some()
             && setting != DynamicLibrary
-            && !Setting::LONE.contains(&setting);
+            && !CallerSetting::LONE.contains(&setting);
         let over_c = is_other.then(|| over(setting, DynamicLibrary)).flatten();
         let over_go = (setting.is_go() && is_other).then(|| over(setting, CgoLibrary)).flatten();
-        table.row(vec![
-            setting.name().to_owned(),
+        table.row(cells![
+            setting.name(),
             spread(&per_s),
             ratio(over_stock.as_ref()),
             ratio(over_c.as_ref()),
             ratio(over_go.as_ref()),
-            spread(&held),
+            spread(&held)
         ]);
     }
     let lost_percent = over(LoneNotified, LoneStock).map(|ratio| (1.0 - ratio.ratio) * 100.0);
@@ -361,13 +367,13 @@ fn page(
         targets.push(Target::at_least(
             format!("{}, {CALLERS} callers: rate over the library's", setting.name()),
             over(setting, DynamicLibrary).map(|ratio| ratio.ratio),
-            LEAST_RATIO,
+            MIN_RATIO,
         ));
     }
     targets.push(Target::below(
         "standing aside at fsyncs of 1 ms: rate lost, %",
         lost_percent,
-        MOST_LOST_PERCENT,
+        MAX_LOST_PERCENT,
     ));
     let lone_ms = median(&rates(LoneStock)).map_or(0.0, |per_s| 1e3 / per_s);
     let without_go = match &programs.go {

@@ -1,23 +1,24 @@
-//! Part `packages`: the packages in `dist` in a fresh root: what they leave, and how long the first minutes take. Works
-//! from the root of the sources, by `scripts/packages-test.sh`.
+//! Part `packages`: installs the packages in `dist` in a fresh root, and checks what they leave and how long the first
+//! minutes take. Runs in the root of the sources, by `scripts/packages-test.sh`.
 
 use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_claims::report::{Page, Table, Target, spread};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, spread};
 use luc_stats::median;
 use serde_json::Value;
 
-use super::error::EvaluateError;
-use super::harness::{Harness, missing};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, elements, missing, parse};
 
 const SCRIPT: &str = "scripts/packages-test.sh";
-/// How often the first minutes are timed.
+/// Number of times that the first minutes are timed.
 const RUNS: usize = 5;
-/// From nothing to the demo's last line, seconds.
-const FIRST_MOST_S: f64 = 120.0;
+/// Maximum time from nothing to the demo's last line, seconds.
+const MAX_FIRST_MINUTES_S: f64 = 120.0;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let runs = harness.options.repeats.unwrap_or(RUNS);
@@ -30,12 +31,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     // Status 1 says that something is not as it should be: the targets say what.
     harness.execute(&mut command, &[0, 1])?;
     let text = fs::read_to_string(&file).map_err(EvaluateError::file("read", &file))?;
-    let figures: Value = serde_json::from_str(&text).map_err(|_| missing(SCRIPT))?;
+    let figures: Value = parse(&text, SCRIPT)?;
     harness.keep(figures.clone());
     page(&figures).ok_or_else(|| missing("figures of the first minutes"))
 }
 
-/// The page of what was measured.
+/// Makes the page of the measured figures; `None` if a figure is missing.
 fn page(figures: &Value) -> Option<Page> {
     let first = figures["first"].as_array()?;
     let times =
@@ -48,11 +49,11 @@ fn page(figures: &Value) -> Option<Page> {
         ("`luc demo`", "demo_s"),
         ("all", "total_s"),
     ] {
-        seconds.row(vec![step.to_owned(), spread(&times(name)?)]);
+        seconds.row(cells![step, spread(&times(name)?)]);
     }
     let mut sizes = Table::new(&["file", "KiB"]);
     for (name, bytes) in figures["bytes"].as_object()? {
-        sizes.row(vec![format!("`{name}`"), bytes.as_u64()?.div_ceil(1024).to_string()]);
+        sizes.row(cells![format!("`{name}`"), bytes.as_u64()?.div_ceil(1024)]);
     }
     let release = figures["release"].as_str()?;
     Some(Page {
@@ -77,12 +78,10 @@ fn page(figures: &Value) -> Option<Page> {
 }
 
 fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
-    let life = figures["life"].as_array().map_or(&[][..], Vec::as_slice);
-    let left = life.iter().flat_map(|step| strings(&step["left"]));
-    let left: Vec<&str> = left.collect();
+    let life = elements(&figures["life"]);
+    let left: Vec<&str> = life.iter().flat_map(|step| strings(&step["left"])).collect();
     let worst = totals.iter().copied().reduce(f64::max);
-    let lost = figures["first"].as_array().into_iter().flatten();
-    let lost = lost.map(|run| {
+    let lost = elements(&figures["first"]).iter().map(|run| {
         let count = |name: &str| run["demo"][name].as_u64();
         Some(count("lost")? + count("torn")?)
     });
@@ -91,7 +90,7 @@ fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
         Target::below(
             "from nothing to the last line of luc demo, the slowest run, s",
             worst,
-            FIRST_MOST_S,
+            MAX_FIRST_MINUTES_S,
         ),
         Target::new(
             "each demo ends, and its power cuts lose nothing",
@@ -102,27 +101,27 @@ fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
                 gains(figures).as_deref().map_or("-".to_owned(), spread)
             ),
         ),
-        nothing("nothing is left after remove and after purge", life.len(), &left),
-        nothing("lintian says nothing", 1, &strings(&figures["lintian"])),
+        no_findings("nothing is left after remove and after purge", life.len(), &left),
+        no_findings("lintian says nothing", 1, &strings(&figures["lintian"])),
     ];
     if !figures["rpmlint"].is_null() {
         let said = strings(&figures["rpmlint"]);
-        targets.push(nothing("rpmlint says nothing", 1, &said));
+        targets.push(no_findings("rpmlint says nothing", 1, &said));
         let left = strings(&figures["rpm_left"]);
-        targets.push(nothing("rpm leaves nothing when it erases", 1, &left));
+        targets.push(no_findings("rpm leaves nothing when it erases", 1, &left));
     }
     targets
 }
 
-/// How many times as many files per second each demo created with luc.
+/// Returns each demo's ratio of files per second with luc to those without.
 fn gains(figures: &Value) -> Option<Vec<f64>> {
     let runs = figures["first"].as_array()?;
     let gains: Option<Vec<f64>> = runs.iter().map(|run| run["demo"]["ratio"].as_f64()).collect();
     gains.filter(|gains| median(gains).is_some())
 }
 
-/// That of so many checks none has found anything.
-fn nothing(what: &str, checks: usize, found: &[&str]) -> Target {
+/// Makes the target that none of `checks` checks has found anything.
+fn no_findings(what: &str, checks: usize, found: &[&str]) -> Target {
     let figure = match found {
         [] => "nothing".to_owned(),
         [first, ..] => format!("{} lines: {first}", found.len()),
@@ -131,8 +130,7 @@ fn nothing(what: &str, checks: usize, found: &[&str]) -> Target {
 }
 
 fn strings(list: &Value) -> Vec<&str> {
-    let list = list.as_array().map_or(&[][..], Vec::as_slice);
-    list.iter().filter_map(Value::as_str).collect()
+    elements(list).iter().filter_map(Value::as_str).collect()
 }
 
 #[cfg(test)]

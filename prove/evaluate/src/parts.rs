@@ -1,19 +1,18 @@
-//! The parts of the evaluation: the one table of them.
+//! The table of all parts of the evaluation.
 
-use luc_claims::report::Page;
 use luc_evaluate_fleet as fleet;
 use luc_evaluate_fleet_clocks as fleet_clocks;
 use luc_evaluate_throttle as throttle;
+use luc_harness::report::Page;
 
-use super::harness::Harness;
-use super::plans::{Planned, planned};
-use super::{
+use crate::harness::Harness;
+use crate::plans::{Planned, planned};
+use crate::{
     EvaluateError, analysis, call_cost, coverage, engine, faults, kernels, kills, notifier,
     packages, personalities, powercut, prediction, recording, safety, services, sigkill,
     sweep_kills, truth,
 };
 
-/// A part of the evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     name: &'static str,
@@ -21,18 +20,18 @@ pub struct Part {
     pub(super) made: Made,
 }
 
-/// How a part is made.
+/// Way in which a part is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made {
-    /// Measured on this machine, as root; the runs are the harness's.
+    /// Measured on this machine, as root. The harness keeps the runs.
     Here(fn(&Harness) -> Result<Page, EvaluateError>),
-    /// A sweep and claims about it.
+    /// A sweep, and claims about it.
     Planned(Planned),
 }
 
 use Made::{Here, Planned as ByPlan};
 
-/// All parts, in the order in which they are run.
+/// All parts, in the order in which they run.
 #[rustfmt::skip]
 pub const PARTS: [Part; 61] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
@@ -103,19 +102,19 @@ const fn part(name: &'static str, about: &'static str, made: Made) -> Part {
 }
 
 impl Part {
-    /// Its name: of the files, and after `make evaluate-`.
+    /// Name of its files, and of its target `make evaluate-NAME`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether it is a plan and claims.
+    /// Whether the part is a plan with claims.
     #[must_use]
     pub fn is_plan(&self) -> bool {
         matches!(self.made, ByPlan(_))
     }
 
-    /// The part of a name.
+    /// Returns the part of a name.
     ///
     /// # Errors
     /// The names that there are.
@@ -124,7 +123,7 @@ impl Part {
         found.ok_or_else(|| format!("the parts are {}", PARTS.map(|part| part.name).join(", ")))
     }
 
-    /// All parts and what they are about, a line each, for a help text.
+    /// Lists all parts with their descriptions, a line each, for a help text.
     #[must_use]
     pub fn list() -> String {
         let lines = PARTS.map(|Part { name, about, .. }| format!("  {name:<21}{about}"));

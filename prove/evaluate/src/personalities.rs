@@ -1,5 +1,5 @@
-//! Part `personalities`: Filebench's personalities, each run for a minute, against the parameters that Filebench gives
-//! them.
+//! Part `personalities`: runs each of Filebench's personalities for a minute, and compares it with the parameters that
+//! Filebench gives it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,32 +10,33 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use luc_claims::report::{Page, Table, Target, number};
 use luc_filebench::reference::{Counted, STOCKS, Stock, Verdict};
-use luc_host::interrupt;
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number};
 use luc_workload::scratch::Scratch;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, wait};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, parse, stop_if_interrupted, wait};
+use crate::progress::Progress;
 
 mod growth;
 
-/// How long each is run.
-const SECONDS: f64 = 60.0;
-/// Filesets of the original that take more than this are made with the small variables.
+/// Time that each personality runs.
+const RUN_SECONDS: f64 = 60.0;
+/// Filesets that take more than this are made smaller by their variables.
 const ROOM_BYTES: u64 = 8 << 30;
-/// Personalities that need more names than the original's to last: Filebench does not delete a file that somebody has
-/// open, and so loses a name each time that all others pass by a thread that waits, for a processor or the disk, with a
-/// file open.
+/// Personalities that need more names than the original's to last.
+///
+/// Filebench does not delete an open file. So it loses a name each time that all others overtake a thread that waits
+/// for a processor or the disk with an open file.
 const MORE_NAMES: &[(&str, &[&str])] =
     &[("compflow_demo", &["nfiles=7000"]), ("webproxy", &["nfiles=50000"])];
-/// Of `/proc/sys/kernel/randomize_va_space`: addresses of stack, libraries and heap are random.
+/// Value of `/proc/sys/kernel/randomize_va_space` with random addresses of stack, libraries and heap.
 const ASLR: &str = "2";
 
-/// What `luc bench filebench --json` says of a run.
+/// Output of `luc bench filebench --json`.
 #[derive(Debug, Default, Deserialize)]
 struct Said {
     measured_s: f64,
@@ -57,18 +58,18 @@ struct Moved {
 }
 
 #[derive(Debug)]
-struct Run {
+struct PersonalityRun {
     stock: &'static Stock,
     set: &'static [&'static str],
     threads: usize,
     command: String,
-    /// Nothing where it failed.
+    /// Empty if the run failed.
     said: Said,
     failure: Option<String>,
     verdict: Verdict,
 }
 
-/// What the threads that make runs share.
+/// State that the threads that make runs share.
 struct Bench {
     luc: PathBuf,
     directory: PathBuf,
@@ -85,14 +86,14 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let bench = Bench {
         luc: harness.luc_path().to_owned(),
         directory: scratch.path().to_owned(),
-        seconds: harness.options.seconds.unwrap_or(SECONDS),
+        seconds: harness.options.seconds.unwrap_or(RUN_SECONDS),
         seed: harness.options.seed,
     };
     let wanted: Vec<&'static Stock> =
         STOCKS.iter().filter(|stock| harness.options.wants(stock.name)).collect();
     let mut progress = Progress::new(harness.part, wanted.len());
     let mut runs = Vec::new();
-    bench.all(&wanted, harness.options.jobs, &mut |run: Run| {
+    bench.all(&wanted, harness.options.jobs, &mut |run: PersonalityRun| {
         progress.step(&format!(
             "{}: {} flowops/s{}",
             run.stock.name,
@@ -126,12 +127,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 impl Bench {
-    /// Runs all, `jobs` at a time.
+    /// Runs all personalities, `jobs` at a time.
     fn all(
         &self,
         wanted: &[&'static Stock],
         jobs: usize,
-        made: &mut dyn FnMut(Run),
+        made: &mut dyn FnMut(PersonalityRun),
     ) -> Result<(), EvaluateError> {
         let next = AtomicUsize::new(0);
         let failed = Mutex::new(false);
@@ -144,7 +145,7 @@ impl Bench {
                         let Some(stock) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) else {
                             return;
                         };
-                        let run = self.one(stock, job);
+                        let run = self.run_personality(stock, job);
                         if let (Err(_), Ok(mut failed)) = (&run, failed.lock()) {
                             *failed = true;
                         }
@@ -158,7 +159,12 @@ impl Bench {
         })
     }
 
-    fn one(&self, stock: &'static Stock, job: usize) -> Result<Run, EvaluateError> {
+    fn run_personality(
+        &self,
+        stock: &'static Stock,
+        job: usize,
+    ) -> Result<PersonalityRun, EvaluateError> {
+        // 1. Choose the values for this run: small ones, or more names.
         let broken = |error: luc_filebench::FilebenchError| EvaluateError::Missing {
             what: format!("the personality {} ({error})", stock.name),
         };
@@ -171,11 +177,11 @@ impl Bench {
             more.map_or(&[][..], |(_, set)| set)
         };
         let workload = stock.load(set).map_err(broken)?;
+        // 2. Run it in a directory of its own, since several run at the same time.
         let mut command = Command::new(&self.luc);
         command.args(["bench", "filebench", stock.name, "--compat", "--json"]);
         command.args(["--seconds", &self.seconds.to_string()]);
         command.args(["--seed", &self.seed.to_string()]);
-        // Its own: several run at the same time.
         let directory = self.directory.join(job.to_string());
         fs::create_dir_all(&directory).map_err(EvaluateError::file("make", &directory))?;
         command.arg("--dir").arg(&directory);
@@ -198,6 +204,7 @@ impl Bench {
             }
             said => (said?, None),
         };
+        // 3. Judge the counts.
         let counted = Counted {
             operations: said
                 .operations
@@ -211,7 +218,7 @@ impl Bench {
             None => stock.judge(&workload, is_small, &counted),
         };
         verdict.wrong.extend(stock.differences(&whole));
-        Ok(Run {
+        Ok(PersonalityRun {
             stock,
             set,
             threads: workload.clients(),
@@ -233,9 +240,7 @@ impl Bench {
             .spawn()
             .map_err(EvaluateError::file("run", &self.luc))?;
         let status = wait(&mut child, true).map_err(EvaluateError::file("wait for", &self.luc))?;
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let read =
             |path: &PathBuf| fs::read_to_string(path).map_err(EvaluateError::file("read", path));
         if !status.success() {
@@ -245,11 +250,11 @@ impl Bench {
                 said: read(&err)?.trim().to_owned(),
             });
         }
-        serde_json::from_str(&read(&out)?).map_err(|_| missing("the JSON of a run"))
+        parse(&read(&out)?, "the JSON of a run")
     }
 }
 
-fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
+fn page(runs: &[PersonalityRun], wanted: usize, aslr: &str, seconds: f64) -> Page {
     let mut table = Table::new(&[
         "personality",
         "threads",
@@ -262,25 +267,25 @@ fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
         "not as in the reference",
     ]);
     let (mut ended, mut good, mut flowops, mut sized) = (0, 0, 0, 0);
-    for Run { stock, set, threads, said, failure, verdict, .. } in runs {
+    for PersonalityRun { stock, set, threads, said, failure, verdict, .. } in runs {
         ended += usize::from(failure.is_none());
         good += usize::from(failure.is_none() && verdict.wrong.is_empty());
         flowops += verdict.flowops;
         sized += verdict.sized;
-        table.row(vec![
-            stock.name.to_owned(),
-            threads.to_string(),
+        table.row(cells![
+            stock.name,
+            threads,
             format!("{:.1}", said.measured_s),
             number(said.flowops_per_second),
-            verdict.flowops.to_string(),
-            verdict.sized.to_string(),
+            verdict.flowops,
+            verdict.sized,
             format!("{:.2}", verdict.farthest * 100.0),
             if set.is_empty() { "-".to_owned() } else { set.join(", ") },
             match failure {
                 Some(failure) => format!("failed: {failure}"),
                 None if verdict.wrong.is_empty() => "-".to_owned(),
                 None => verdict.wrong.join("; "),
-            },
+            }
         ]);
     }
     Page {

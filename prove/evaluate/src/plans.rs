@@ -1,22 +1,22 @@
 //! Parts that are a sweep: a plan that `luc sweep` runs, and claims about its figures.
 //!
-//! `prove/plans/NAME.toml` is the plan and `NAME.claims.toml` says what is claimed. The sweep's repeats become the raw
-//! data, and the page is made of these alone, by `luc_claims`.
+//! `prove/plans/NAME.toml` is the plan, and `NAME.claims.toml` has the claims. The sweep's repeats become the raw data,
+//! and `luc_claims` makes the page of these alone.
 
 mod folder;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use luc_claims::report::Page;
 use luc_claims::{Claims, Data, page};
+use luc_harness::report::Page;
 use luc_sweep::{Plan, Sweep};
 
-use super::progress::Progress;
-use super::{EvaluateError, Options, machine};
+use crate::progress::Progress;
+use crate::{EvaluateError, Options, machine};
 use folder::Folder;
 
-/// A plan and the claims about it.
+/// A plan, and the claims about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planned {
     pub(super) name: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Planned {
     pub(super) claims: &'static str,
 }
 
-/// The files of a part: `prove/plans/NAME.toml` and `prove/plans/NAME.claims.toml`.
+/// Includes the files of a part: `prove/plans/NAME.toml` and `prove/plans/NAME.claims.toml`.
 macro_rules! planned {
     ($name:literal) => {
         $crate::plans::Planned {
@@ -37,12 +37,11 @@ macro_rules! planned {
 pub(super) use planned;
 
 impl Planned {
-    /// Where the raw data are.
     fn raw(self, options: &Options) -> PathBuf {
         options.out.join(format!("raw/{}.json", self.name))
     }
 
-    /// The page of the raw data that are there, and the sentence on what made them.
+    /// Makes the page from the existing raw data, and the sentence on their origin.
     pub(super) fn page(self, options: &Options) -> Result<(Page, String), EvaluateError> {
         let data = Data::read(&self.raw(options))?;
         let page = page(&Claims::parse(self.name, self.claims)?, &data)?;
@@ -69,7 +68,7 @@ impl Planned {
         Ok((page, sentence))
     }
 
-    /// Runs what an interrupted sweep lacks, or all, and keeps its figures.
+    /// Runs what an interrupted sweep lacks, or all of it, and keeps its figures.
     pub(super) fn measure(self, options: &Options) -> Result<(), EvaluateError> {
         let given = [
             ("--repeats", options.repeats.is_some()),

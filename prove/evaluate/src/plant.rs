@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use luc_host::interrupt;
 
-use super::error::EvaluateError;
-use super::harness::missing;
+use crate::error::EvaluateError;
+use crate::harness::missing;
 pub use worker::Plant;
 use worker::Worker;
 
-/// How.
+/// Options of `luc-evaluate plant`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Orders {
-    /// What to do
+    /// Work to do
     #[arg(value_enum)]
     pub plant: Plant,
-    /// A directory on the file system; what is made in it stays
+    /// Directory on the file system; what is made in it stays
     pub directory: PathBuf,
     /// Threads
     #[arg(long, default_value_t = 1)]
@@ -30,21 +30,21 @@ pub struct Orders {
     /// Pause of a thread after each round, in microseconds
     #[arg(long, default_value_t = 0)]
     pub think_us: u64,
-    /// For how long, in seconds, once all is prepared
+    /// Duration after preparation, in seconds
     #[arg(long, default_value_t = 5.0)]
     pub seconds: f64,
-    /// The name to go by
+    /// Name of the threads
     #[arg(long)]
     pub name: Option<String>,
-    /// The cgroup (version 2; a directory) to work in
+    /// Cgroup (version 2; a directory) to work in
     #[arg(long)]
     pub cgroup: Option<PathBuf>,
-    /// Seed of what is random
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
 
-/// Does it. How many rounds all threads made.
+/// Runs the plant, and returns the number of rounds of all threads.
 ///
 /// # Errors
 /// [`EvaluateError`]: a file operation failed.

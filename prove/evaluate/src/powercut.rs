@@ -1,28 +1,29 @@
-//! Part `powercut`: whether an acknowledged fsync is durable under the gate. `rivals` has other file systems, `notified` calls
-//! that are notified.
+//! Part `powercut`: whether an acknowledged fsync is durable under the gate. `rivals` tries other file systems,
+//! `notified` calls that are notified.
 
 pub(super) mod notified;
 pub(super) mod rivals;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, count, line, missing};
+use crate::progress::Progress;
 
-/// Cuts of each trial.
+/// Number of cuts in each trial.
 const CUTS: u64 = 150;
-/// Cuts that all trials together are to reach.
-const LEAST_CUTS: u64 = 400;
-/// Acknowledged fsyncs that all trials together are to reach.
-const LEAST_ACKNOWLEDGED: u64 = 400_000;
-/// Cuts of the trial that must find losses.
+/// Minimum number of cuts in all trials together.
+const MIN_CUTS: u64 = 400;
+/// Minimum number of acknowledged fsyncs in all trials together.
+const MIN_ACKNOWLEDGED: u64 = 400_000;
+/// Number of cuts in the trial that must find losses.
 const UNSAFE_CUTS: u64 = 5;
-/// Cuts of one `luc powercut`: the progress moves and a signal loses little.
+/// Number of cuts in one `luc powercut`, so that the progress moves and a signal loses little.
 const CHUNK: u64 = 10;
 
-/// What the cuts of a trial came to.
+/// Counts over the cuts of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) rounds: u64,
@@ -34,25 +35,22 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Everything that should be 0.
-    pub(super) fn bad(&self) -> u64 {
+    /// Sum of the counts that should be 0.
+    fn bad(&self) -> u64 {
         self.lost + self.torn + self.not_mountable + self.fsck_unclean
     }
 
-    pub(super) fn cells(&self) -> Vec<String> {
-        [
-            self.rounds,
-            self.acknowledged,
-            self.lost,
-            self.torn,
-            self.not_mountable,
-            self.fsck_unclean,
-        ]
-        .map(|count| count.to_string())
-        .into()
+    /// Claims that nothing is lost, torn, not mountable or unclean.
+    pub(super) fn claim_clean(&self, setting: &str) -> Target {
+        let what = format!("{setting}: nothing lost, torn, not mountable or unclean");
+        Target::new(what, self.bad() == 0, self.text())
     }
 
-    /// The bad news in words.
+    pub(super) fn cells(&self) -> Vec<String> {
+        let Self { rounds, acknowledged, lost, torn, not_mountable, fsck_unclean } = self;
+        cells![rounds, acknowledged, lost, torn, not_mountable, fsck_unclean]
+    }
+
     pub(super) fn text(&self) -> String {
         format!(
             "{} lost, {} torn, {} not mountable, {} unclean, of {} acknowledged in {} cuts",
@@ -75,17 +73,17 @@ impl Tally {
             (&mut self.not_mountable, "not_mountable"),
             (&mut self.fsck_unclean, "fsck_unclean"),
         ] {
-            *sum += report[key].as_u64().ok_or_else(|| missing(key))?;
+            *sum += count(report, key)?;
         }
         Ok(())
     }
 }
 
-/// The heads of [`Tally::cells`].
+/// Heads of the columns of [`Tally::cells`].
 pub(super) const HEADS: [&str; 6] =
     ["cuts", "acknowledged", "lost", "torn", "not mountable", "unclean"];
 
-/// Steps of a trial of `cuts` cuts.
+/// Number of progress steps in a trial of `cuts` cuts.
 fn steps(cuts: u64) -> usize {
     cuts.div_ceil(CHUNK) as usize
 }
@@ -146,13 +144,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         } else {
             all.acknowledged += tally.acknowledged;
             all.rounds += tally.rounds;
-            let what = format!("{cell}: nothing lost, torn, not mountable or unclean");
-            targets.push(Target::new(what, tally.bad() == 0, tally.text()));
+            targets.push(tally.claim_clean(cell));
         }
     }
     targets.push(Target::new(
-        format!("at least {LEAST_CUTS} cuts and {LEAST_ACKNOWLEDGED} acknowledged fsyncs"),
-        all.rounds >= LEAST_CUTS && all.acknowledged >= LEAST_ACKNOWLEDGED,
+        format!("at least {MIN_CUTS} cuts and {MIN_ACKNOWLEDGED} acknowledged fsyncs"),
+        all.rounds >= MIN_CUTS && all.acknowledged >= MIN_ACKNOWLEDGED,
         format!("{} cuts, {} acknowledged", all.rounds, all.acknowledged),
     ));
     Ok(Page {

@@ -1,24 +1,25 @@
-//! Part `prediction`: what `luc explain` says batching would gain, against what the gate gains; and how well
-//! the split and the models of an fsync fit.
+//! Part `prediction`: the gain by batching that `luc explain` predicts, beside the gate's, and the errors of the split
+//! and the models of an fsync.
 
-use luc_claims::report::{NOTATION, Page, Table, Target, number, spread};
+use luc_harness::cells;
+use luc_harness::report::{NOTATION, Page, Table, Target, number, or_dash, spread};
 use luc_stats::median;
 use serde_json::Value;
 
-use super::disks::{DiskSpec, EXT4, FLUSH_6MS};
-use super::error::EvaluateError;
-use super::harness::{Harness, figure};
-use super::rounds::{self, Job, Run, Runs, Under, mean_ms};
+use crate::disks::{DiskSpec, EXT4, FLUSH_6MS};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, figure};
+use crate::rounds::{self, BenchRun, BenchRuns, Job, Under, mean_ms};
 
 const STOCK: &str = "stock";
 const GATE: &str = "gate";
 const RECORDED: &str = "recorded";
 
-/// Errors allowed: of predicted rates on average, of a sign, of LUC's model of an fsync.
-const MEAN_ERROR: f64 = 0.10;
-/// A gain below this counts as none, as `luc explain` has it.
-const NO_GAIN: f64 = 0.05;
-const MODEL_ERROR: f64 = 0.05;
+/// Maximum mean error of predicted rates.
+const MAX_MEAN_ERROR: f64 = 0.10;
+/// Minimum gain that counts as one, as in `luc explain`.
+const MIN_GAIN: f64 = 0.05;
+const MAX_MODEL_ERROR: f64 = 0.05;
 
 const FLUSH_2MS: DiskSpec = DiskSpec {
     model: &["--model", "fixed", "--flush", "2ms", "--write", "50us", "--read", "50us"],
@@ -29,7 +30,7 @@ const CLOUD: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
 const FAST_COMMIT: DiskSpec =
     DiskSpec { model: FLUSH_6MS, fs: "ext4", mkfs: "-i 4096 -J size=1024 -O fast_commit" };
 
-/// Name, disk, words of `luc bench`.
+/// Name, disk, and words of `luc bench`.
 const CELLS: [(&str, DiskSpec, &[&str]); 13] = [
     ("1 thread", EXT4, &["metarates", "--threads", "1"]),
     ("2 threads", EXT4, &["metarates", "--threads", "2"]),
@@ -46,7 +47,7 @@ const CELLS: [(&str, DiskSpec, &[&str]); 13] = [
     ("varmail, 16 threads", EXT4, &["varmail", "--threads", "16", "--parameters", "luc"]),
 ];
 
-struct Cell {
+struct PredictionCell {
     stock: Vec<f64>,
     gate: Vec<f64>,
     predicted: Vec<f64>,
@@ -54,15 +55,15 @@ struct Cell {
     obtained: f64,
 }
 
-impl Cell {
-    /// Predicted over obtained, less 1.
+impl PredictionCell {
+    /// Predicted rate over the obtained one, less 1.
     fn error(&self) -> Option<f64> {
         Some(median(&self.predicted)? / median(&self.gate)? - 1.0)
     }
 
-    /// Whether a gain was predicted where there is one, and none where there is none.
+    /// Whether a gain was predicted exactly where there is one.
     fn sign_is_right(&self) -> bool {
-        if self.gain >= NO_GAIN { self.obtained > 0.0 } else { self.obtained < NO_GAIN }
+        if self.gain >= MIN_GAIN { self.obtained > 0.0 } else { self.obtained < MIN_GAIN }
     }
 }
 
@@ -89,32 +90,33 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(harness, &runs, repeats, seconds))
 }
 
-/// Operations per second of either workload.
-fn rate(run: &Run) -> Option<f64> {
+/// Returns the operations per second of either workload.
+fn rate(run: &BenchRun) -> Option<f64> {
     let key = ["creations_per_second", "flowops_per_second"];
     key.iter().find_map(|key| figure(&run.bench, key).ok())
 }
 
-/// The rate that the trace of a run predicts under the gate.
-fn predicted(run: &Run) -> Option<f64> {
+/// Returns the rate under the gate that a run's trace predicts.
+fn predicted(run: &BenchRun) -> Option<f64> {
     Some(rate(run)? * (1.0 + gain(run)?))
 }
 
-/// The mean fsync by its split over the mean that the program measured; they begin and end apart by the warm-up.
-fn against_own(run: &Run) -> Option<f64> {
+/// Ratio of the mean fsync by its split to the mean that the program measured. They cover different times, by the
+/// warm-up.
+fn against_own(run: &BenchRun) -> Option<f64> {
     let own_ms = mean_ms(run, &["fsync", "fsyncfile2", "fsyncfile3"])?;
     Some(figure(&run.explained["syncs"]["latency"], "mean_ns").ok()? / 1e6 / own_ms)
 }
 
-fn gain(run: &Run) -> Option<f64> {
+fn gain(run: &BenchRun) -> Option<f64> {
     figure(&run.explained["batching"], "gain").ok()
 }
 
-fn cell(runs: &Runs, name: &str) -> Option<Cell> {
+fn cell(runs: &BenchRuns, name: &str) -> Option<PredictionCell> {
     let stock = runs.figures(name, STOCK, rate);
     let gate = runs.figures(name, GATE, rate);
     let obtained = median(&gate)? / median(&stock)? - 1.0;
-    Some(Cell {
+    Some(PredictionCell {
         gain: median(&runs.figures(name, RECORDED, gain))?,
         predicted: runs.figures(name, RECORDED, predicted),
         obtained,
@@ -123,7 +125,7 @@ fn cell(runs: &Runs, name: &str) -> Option<Cell> {
     })
 }
 
-fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
+fn page(harness: &Harness, runs: &BenchRuns, repeats: usize, seconds: f64) -> Page {
     let mut table = Table::new(&[
         "setting",
         "stock, ops/s",
@@ -145,15 +147,15 @@ fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         errors.extend(error.map(f64::abs));
         cells += 1;
         signs += usize::from(cell.sign_is_right());
-        table.row(vec![
-            (*name).to_owned(),
+        table.row(cells![
+            name,
             spread(&cell.stock),
             spread(&cell.predicted),
             spread(&cell.gate),
             percent(cell.gain),
             percent(cell.obtained),
-            error.map_or_else(|| "-".to_owned(), percent),
-            if cell.sign_is_right() { "right" } else { "**wrong**" }.to_owned(),
+            or_dash(error.map(percent)),
+            if cell.sign_is_right() { "right" } else { "**wrong**" }.to_owned()
         ]);
     }
     let mean_error = (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64);
@@ -162,7 +164,7 @@ fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         Target::below(
             "predicted against obtained ops/s, mean error over the settings,",
             mean_error,
-            MEAN_ERROR,
+            MAX_MEAN_ERROR,
         ),
         Target::new(
             "the sign of the gain is right in every setting",
@@ -188,8 +190,8 @@ fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     }
 }
 
-/// How the parts sum up, and the errors of Algorithm 4.1 and of LUC's model.
-fn models(harness: &Harness, runs: &Runs) -> (Table, Vec<Target>) {
+/// Makes the table of sums of the parts, and of the errors of Algorithm 4.1 and of LUC's model.
+fn models(harness: &Harness, runs: &BenchRuns) -> (Table, Vec<Target>) {
     let mut table = Table::new(&[
         "setting",
         "fsyncs",
@@ -215,15 +217,17 @@ fn models(harness: &Harness, runs: &Runs) -> (Table, Vec<Target>) {
         let percent = |values: &[f64]| {
             median(values).map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
         };
-        table.row(vec![
-            (*name).to_owned(),
+        table.row(cells![
+            name,
             number(count),
             percent(&[near / count.max(1.0)]),
-            median(&runs.figures(name, RECORDED, against_own))
-                .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
-            median(&model("commits_waited")).map_or_else(|| "-".to_owned(), number),
+            or_dash(
+                median(&runs.figures(name, RECORDED, against_own))
+                    .map(|ratio| format!("{ratio:.3}"))
+            ),
+            or_dash(median(&model("commits_waited")).map(number)),
             percent(&model("error")),
-            percent(&error),
+            percent(&error)
         ]);
     }
     let mean = (!ours.is_empty()).then(|| ours.iter().sum::<f64>() / ours.len() as f64);
@@ -236,7 +240,7 @@ fn models(harness: &Harness, runs: &Runs) -> (Table, Vec<Target>) {
         Target::below(
             "LUC's prediction of an fsync's time by transaction id, mean error,",
             mean,
-            MODEL_ERROR,
+            MAX_MODEL_ERROR,
         ),
     ];
     (table, targets)

@@ -1,29 +1,30 @@
-//! Part `recording`: what a program loses while it is recorded, beside bpftrace doing a part of the same.
+//! Part `recording`: the throughput that a program loses while it is recorded, beside bpftrace doing a part of the
+//! same.
 
 use std::path::Path;
 
-use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
-use luc_host::processors::Processors;
+use luc_harness::report::{Page, Table, Target, number, or_dash, spread, spread_as};
+use luc_harness::{Extent, cells};
 use luc_stats::median;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, EXT4};
-use super::drift::{around, over_unrecorded};
-use super::error::EvaluateError;
-use super::harness::{Harness, directory_bytes, figure, line, missing};
-use super::progress::Progress;
-use super::rival::{Rival, SCRIPT};
-use super::steal;
+use crate::disks::{Disk, EXT4};
+use crate::drift::{around, over_unrecorded};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, count, directory_bytes, figure, line, missing, parse};
+use crate::progress::Progress;
+use crate::rival::{Rival, SCRIPT};
+use crate::steal::{self, with_stolen_share};
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;
-/// Not counted at the beginning: system calls are looked at during the first second of any recording.
+/// Time at the beginning that is not counted: during the first second of any recording system calls are looked at.
 const WARMUP_S: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum RecordedProgram {
     Fsyncs,
     /// On all processors, or on one.
     Switches {
@@ -31,7 +32,7 @@ enum Cell {
     },
 }
 
-impl Cell {
+impl RecordedProgram {
     const ALL: [Self; 3] =
         [Self::Fsyncs, Self::Switches { one: false }, Self::Switches { one: true }];
 
@@ -43,7 +44,7 @@ impl Cell {
         }
     }
 
-    /// What its throughput is of.
+    /// Key of its throughput in the program's output.
     fn figure(self) -> &'static str {
         match self {
             Self::Fsyncs => "creations_per_second",
@@ -60,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// The command whose throughput is measured.
+    /// Returns the command whose throughput is measured.
     fn words(self, harness: &Harness, disk: &Path, work: u64, seconds: f64) -> Vec<String> {
         let words = match self {
             Self::Fsyncs => format!(
@@ -78,16 +79,16 @@ impl Cell {
     }
 }
 
-/// What it runs under.
+/// Recorder that a program runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Setting {
+enum RecorderKind {
     Unrecorded,
     Events,
     Summary,
     Rival,
 }
 
-impl Setting {
+impl RecorderKind {
     const RECORDERS: [Self; 3] = [Self::Events, Self::Summary, Self::Rival];
 
     fn name(self) -> &'static str {
@@ -99,7 +100,7 @@ impl Setting {
         }
     }
 
-    /// The least share of the unrecorded throughput.
+    /// Minimum share of the unrecorded throughput.
     fn target(self) -> Option<f64> {
         match self {
             Self::Events => Some(0.98),
@@ -109,10 +110,18 @@ impl Setting {
     }
 }
 
+/// Program and recorder of a run in a round.
+#[derive(Clone, Copy)]
+struct RecordingTrial {
+    cell: RecordedProgram,
+    setting: RecorderKind,
+    repeat: usize,
+}
+
 #[derive(Debug)]
-struct Run {
-    cell: Cell,
-    setting: Setting,
+struct ThroughputRun {
+    cell: RecordedProgram,
+    setting: RecorderKind,
     throughput: f64,
     switches_per_s: Option<f64>,
     lost: Option<u64>,
@@ -120,36 +129,39 @@ struct Run {
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(16);
-    let seconds = harness.options.seconds.unwrap_or(3.0);
+    let extent = harness.options.extent(16, 3.0);
+    let Extent { repeats, seconds } = extent;
     let rival = Rival::find(harness);
-    let cells: Vec<Cell> =
-        Cell::ALL.into_iter().filter(|cell| harness.options.wants(cell.name())).collect();
+    let cells: Vec<RecordedProgram> = RecordedProgram::ALL
+        .into_iter()
+        .filter(|cell| harness.options.wants(cell.name()))
+        .collect();
     let mut work = Vec::new();
     for &cell in &cells {
         work.push(match cell {
-            Cell::Fsyncs => 0,
-            Cell::Switches { .. } => calibrate(harness, cell)?,
+            RecordedProgram::Fsyncs => 0,
+            RecordedProgram::Switches { .. } => calibrate(harness, cell)?,
         });
     }
-    let mut recorders = Setting::RECORDERS.to_vec();
-    recorders.retain(|&setting| setting != Setting::Rival || rival.is_ok());
+    let mut recorders = RecorderKind::RECORDERS.to_vec();
+    recorders.retain(|&setting| setting != RecorderKind::Rival || rival.is_ok());
     let disk = Disk::create(harness, &EXT4)?;
     let mut progress = Progress::new(harness.part, cells.len() * (recorders.len() + 2) * repeats);
     let mut rounds = Vec::new();
     for repeat in 0..repeats {
         let mut random = random::stream(harness.options.seed, repeat as u64);
-        let mut order: Vec<(Cell, u64)> = cells.iter().copied().zip(work.clone()).collect();
+        let mut order: Vec<(RecordedProgram, u64)> =
+            cells.iter().copied().zip(work.clone()).collect();
         order.shuffle(&mut random);
         for (cell, work) in order {
             recorders.shuffle(&mut random);
             let words = cell.words(harness, &disk.mount, work, seconds);
             let mut runs = Vec::new();
-            for setting in around(Setting::Unrecorded, &recorders) {
-                let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
-                let which = (cell, setting, repeat);
+            for setting in around(RecorderKind::Unrecorded, &recorders) {
+                let rival = rival.as_ref().ok().filter(|_| setting == RecorderKind::Rival);
+                let trial = RecordingTrial { cell, setting, repeat };
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    once(harness, &disk, which, &words, rival, may_repeat)
+                    measure_once(harness, &disk, trial, &words, rival, may_repeat)
                 })?;
                 progress.step(&format!(
                     "{}, {}: {}/s",
@@ -162,35 +174,36 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             rounds.push(runs);
         }
     }
-    Ok(page(&cells, &rounds, rival.err(), (repeats, seconds)))
+    Ok(page(&cells, &rounds, rival.err(), extent))
 }
 
-/// The work between two switches, found once and unrecorded: with it all settings do the same.
-fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
+/// Finds the work between two switches, once and unrecorded, so that all settings do the same.
+fn calibrate(harness: &Harness, cell: RecordedProgram) -> Result<u64, EvaluateError> {
     let mut command = std::process::Command::new(&harness.options.myself);
     command.args(["switches", "--seconds", "0.5", "--calibrate"]);
     command.args([SWITCHES_PER_S.to_string(), "--pairs".to_owned()]);
     command.arg(cell.pairs().to_string());
-    let done: Value = serde_json::from_str(&harness.execute(&mut command, &[0])?.stdout)
-        .map_err(|_| missing("the work between switches"))?;
-    done["work"].as_u64().ok_or_else(|| missing("work"))
+    let done: Value =
+        parse(&harness.execute(&mut command, &[0])?.stdout, "the work between switches")?;
+    count(&done, "work")
 }
 
-/// A run, and the share of the processors' time that was stolen during it.
-fn once(
+/// Makes a run, and returns the share of the processors' time that was stolen during it.
+fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
-    (cell, setting, repeat): (Cell, Setting, usize),
+    trial: RecordingTrial,
     words: &[String],
     rival: Option<&Rival>,
     may_repeat: bool,
-) -> Result<(Run, f64), EvaluateError> {
+) -> Result<(ThroughputRun, f64), EvaluateError> {
+    let RecordingTrial { cell, setting, repeat } = trial;
     let trace = harness.path("trace");
     let mut all: Vec<String> = match setting {
-        Setting::Unrecorded | Setting::Rival => Vec::new(),
-        Setting::Events | Setting::Summary => {
+        RecorderKind::Unrecorded | RecorderKind::Rival => Vec::new(),
+        RecorderKind::Events | RecorderKind::Summary => {
             let mut under = vec![harness.luc_path().display().to_string(), "record".to_owned()];
-            if setting == Setting::Summary {
+            if setting == RecorderKind::Summary {
                 under.push("--summary".to_owned());
             }
             under.extend(["--quiet".to_owned(), "--out".to_owned()]);
@@ -201,15 +214,13 @@ fn once(
     all.extend_from_slice(words);
     disk.settle()?;
     let watching = rival.map(|rival| rival.start(harness)).transpose()?;
-    let before = Processors::now();
     let mut command = std::process::Command::new(&all[0]);
     command.args(&all[1..]);
-    let output = harness.execute(&mut command, &[0])?.stdout;
-    let stolen_share = Processors::now().stolen_share_since(before);
+    let (finished, stolen_share) = with_stolen_share(|| harness.execute(&mut command, &[0]))?;
     let watched = watching.map(|watching| watching.stop()).transpose()?;
-    let done: Value = serde_json::from_str(&output).map_err(|_| missing("the throughput"))?;
+    let done: Value = parse(&finished.stdout, "the throughput")?;
     let (mut lost, mut trace_bytes_per_s) = (None, None);
-    if matches!(setting, Setting::Events | Setting::Summary) {
+    if matches!(setting, RecorderKind::Events | RecorderKind::Summary) {
         let bytes = directory_bytes(&trace)?;
         let report = harness.json(&["explain", &trace.display().to_string(), "--json"])?;
         std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
@@ -219,7 +230,7 @@ fn once(
         let length_ns = figure(&report["trace"], "end_ns")? - begin_ns;
         trace_bytes_per_s = Some(bytes as f64 / (length_ns / 1e9).max(1e-9));
     }
-    let run = Run {
+    let run = ThroughputRun {
         cell,
         setting,
         throughput: figure(&done, cell.figure())?,
@@ -228,26 +239,19 @@ fn once(
         trace_bytes_per_s,
     };
     harness.keep(json!({
-        "cell": cell.name(),
-        "setting": setting.name(),
-        "repeat": repeat,
-        "command": line(&command),
-        "throughput": run.throughput,
-        "switches_per_s": run.switches_per_s,
-        "lost": lost,
-        "trace_bytes_per_s": trace_bytes_per_s,
-        "rival_counted": watched,
-        "stolen_share": stolen_share,
+        "cell": cell.name(), "setting": setting.name(), "repeat": repeat, "command": line(&command),
+        "throughput": run.throughput, "switches_per_s": run.switches_per_s, "lost": lost,
+        "trace_bytes_per_s": trace_bytes_per_s, "rival_counted": watched, "stolen_share": stolen_share,
         "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
     Ok((run, stolen_share))
 }
 
 fn page(
-    cells: &[Cell],
-    rounds: &[Vec<Run>],
+    cells: &[RecordedProgram],
+    rounds: &[Vec<ThroughputRun>],
     no_rival: Option<String>,
-    (repeats, seconds): (usize, f64),
+    Extent { repeats, seconds }: Extent,
 ) -> Page {
     let mut table = Table::new(&[
         "program",
@@ -259,20 +263,21 @@ fn page(
     ]);
     let mut targets = Vec::new();
     for &cell in cells {
-        let rounds: Vec<&Vec<Run>> = (rounds.iter())
+        let rounds: Vec<&Vec<ThroughputRun>> = (rounds.iter())
             .filter(|round| round.first().is_some_and(|run| run.cell == cell))
             .collect();
-        let figures = |setting: Setting, of: &dyn Fn(&Run) -> Option<f64>| -> Vec<f64> {
-            let runs = rounds.iter().copied().flatten();
-            runs.filter(|run| run.setting == setting).filter_map(of).collect()
-        };
-        for setting in [Setting::Unrecorded].into_iter().chain(Setting::RECORDERS) {
+        let figures =
+            |setting: RecorderKind, of: &dyn Fn(&ThroughputRun) -> Option<f64>| -> Vec<f64> {
+                let runs = rounds.iter().copied().flatten();
+                runs.filter(|run| run.setting == setting).filter_map(of).collect()
+            };
+        for setting in [RecorderKind::Unrecorded].into_iter().chain(RecorderKind::RECORDERS) {
             let with = figures(setting, &|run| Some(run.throughput));
             if with.is_empty() {
                 continue;
             }
             let over: Vec<f64> = (rounds.iter())
-                .filter(|_| setting != Setting::Unrecorded)
+                .filter(|_| setting != RecorderKind::Unrecorded)
                 .filter_map(|round| {
                     let index = round.iter().position(|run| run.setting == setting)?;
                     let throughputs: Vec<f64> = round.iter().map(|run| run.throughput).collect();
@@ -281,9 +286,9 @@ fn page(
                 .collect();
             let lost = figures(setting, &|run| run.lost.map(|lost| lost as f64));
             let bytes = figures(setting, &|run| run.trace_bytes_per_s);
-            table.row(vec![
-                cell.name().to_owned(),
-                setting.name().to_owned(),
+            table.row(cells![
+                cell.name(),
+                setting.name(),
                 spread(&with),
                 spread_as(&over, |ratio| format!("{ratio:.3}")),
                 if lost.is_empty() {
@@ -291,7 +296,7 @@ fn page(
                 } else {
                     format!("{}", lost.iter().sum::<f64>())
                 },
-                median(&bytes).map_or_else(|| "-".to_owned(), |bytes| number(bytes / 1e3)),
+                or_dash(median(&bytes).map(|bytes| number(bytes / 1e3)))
             ]);
             if let Some(least) = setting.target() {
                 targets.push(Target::at_least(
@@ -314,7 +319,7 @@ fn page(
     let switches: Vec<f64> = rounds
         .iter()
         .flatten()
-        .filter(|run| run.setting == Setting::Unrecorded)
+        .filter(|run| run.setting == RecorderKind::Unrecorded)
         .filter_map(|run| run.switches_per_s)
         .collect();
     Page {

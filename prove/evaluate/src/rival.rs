@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::error::EvaluateError;
-use super::harness::Harness;
+use crate::error::EvaluateError;
+use crate::harness::Harness;
 
-/// Latencies of fsync on ext4, and how long threads are off the processors.
+/// Script that measures fsync on ext4 and the time that threads are off the processors.
 pub(super) const SCRIPT: &str = include_str!("rival.bt");
 
-/// It looks for tracepoints below /sys/kernel/tracing, which not every system mounts; a namespace of its own
-/// leaves this system as it is.
+/// Shell command that starts bpftrace. It needs tracepoints below /sys/kernel/tracing, which not every system mounts.
+/// It runs in a mount namespace of its own, which leaves this system unchanged.
 const SHELL: &str = "mountpoint -q /sys/kernel/tracing || mountpoint -q /sys/kernel/debug/tracing || \
     mount -t tracefs tracefs /sys/kernel/tracing; exec bpftrace -B line \"$0\"";
 
-/// How long it may take to begin and to end.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between its first word and the program's start: its probes are attached one after the other.
-const SETTLE: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(20);
+/// Maximum time to begin and to end.
+const BPFTRACE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time between its first output and the program's start: its probes are attached one after the other.
+const ATTACH_TIME: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// bpftrace, which has been found to work here.
+/// Evidence that bpftrace works here.
 #[derive(Debug)]
 pub(super) struct Rival(());
 
-/// bpftrace at work. Ended when dropped.
+/// A running bpftrace, ended when dropped.
 #[derive(Debug)]
 pub(super) struct Watching {
     child: Child,
@@ -36,7 +36,7 @@ pub(super) struct Watching {
 }
 
 impl Rival {
-    /// Tries the script; else why it does not work, in one line.
+    /// Tries the script, and returns in one line why it does not work.
     pub(super) fn find(harness: &Harness) -> Result<Self, String> {
         let rival = Self(());
         let watching = rival.start(harness).map_err(|error| error.to_string())?;
@@ -44,7 +44,7 @@ impl Rival {
         Ok(rival)
     }
 
-    /// Starts it; when this returns it is counting.
+    /// Starts bpftrace, and returns when it counts.
     pub(super) fn start(&self, harness: &Harness) -> Result<Watching, EvaluateError> {
         let script = harness.path("rival.bt");
         fs::write(&script, SCRIPT).map_err(EvaluateError::file("write", &script))?;
@@ -60,43 +60,43 @@ impl Rival {
             .spawn()
             .map_err(EvaluateError::file("run", "unshare"))?;
         let mut watching = Watching { child, output };
-        watching.until(|said| said.contains("begun\n"))?;
-        thread::sleep(SETTLE);
+        watching.wait_until(|said| said.contains("begun\n"))?;
+        thread::sleep(ATTACH_TIME);
         Ok(watching)
     }
 }
 
 impl Watching {
-    /// Ends it. How many lines of histograms it printed: 0 says that it saw nothing.
+    /// Ends bpftrace. Returns the number of histogram lines that it printed: 0 means that it saw nothing.
     pub(super) fn stop(mut self) -> Result<usize, EvaluateError> {
         kill_process(Pid::from_child(&self.child), Signal::INT)
             .map_err(|error| EvaluateError::file("end", "bpftrace")(error.into()))?;
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < BPFTRACE_TIMEOUT {
             let ended = self.child.try_wait();
             if ended.map_err(EvaluateError::file("wait for", "bpftrace"))?.is_some() {
                 break;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
-        let said = self.said()?;
+        let said = self.read_output()?;
         Ok(said.lines().filter(|line| line.ends_with('|')).count())
     }
 
-    fn said(&self) -> Result<String, EvaluateError> {
+    fn read_output(&self) -> Result<String, EvaluateError> {
         fs::read_to_string(&self.output).map_err(EvaluateError::file("read", &self.output))
     }
 
-    fn until(&mut self, ready: impl Fn(&str) -> bool) -> Result<(), EvaluateError> {
+    fn wait_until(&mut self, ready: impl Fn(&str) -> bool) -> Result<(), EvaluateError> {
         let began = Instant::now();
         loop {
-            let said = self.said()?;
+            let said = self.read_output()?;
             if ready(&said) {
                 return Ok(());
             }
             let ended = self.child.try_wait();
             let ended = ended.map_err(EvaluateError::file("wait for", "bpftrace"))?;
-            if ended.is_some() || began.elapsed() > PATIENCE {
+            if ended.is_some() || began.elapsed() > BPFTRACE_TIMEOUT {
                 let how =
                     ended.map_or_else(|| "it does not begin".to_owned(), |how| how.to_string());
                 return Err(EvaluateError::Command {
@@ -105,7 +105,7 @@ impl Watching {
                     said: said.split_whitespace().collect::<Vec<_>>().join(" "),
                 });
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

@@ -1,46 +1,43 @@
-//! Runs of `luc bench` alone, with the gate and recorded, all settings in random order within each repeat.
+//! BenchRuns of `luc bench` alone, with the gate and recorded, with all settings in random order within each repeat.
 
 use std::fs;
 use std::path::Path;
 
-use luc_host::processors::Processors;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::disks::{Disk, DiskSpec};
-use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, missing, of_disk, read_json};
-use super::progress::Progress;
-use super::steal;
+use crate::disks::{Disk, DiskSpec};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, elements, figure, line, missing, of_disk, read_json};
+use crate::progress::Progress;
+use crate::steal::{self, with_stolen_share};
 
-/// What is run again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Job {
-    /// Its row: `16 threads`.
+    /// Row in the table: `16 threads`.
     pub(super) cell: String,
-    /// Its column: `stock`, `gate`.
+    /// Column in the table: `stock`, `gate`.
     pub(super) setting: &'static str,
-    /// The disk it runs on; jobs of equal specifications share one.
+    /// Disk of the run. Jobs of equal specifications share one.
     pub(super) disk: DiskSpec,
-    /// The words after `luc bench`, without the directory.
+    /// Words after `luc bench`, without the directory.
     pub(super) words: Vec<String>,
-    /// What it runs under.
     pub(super) under: Under,
 }
 
-/// What a job runs under.
+/// Command of luc that a job runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Under {
     Bare,
-    /// `luc run --policy auto`.
+    /// Under `luc run --policy auto`.
     Gate,
-    /// `luc record`; the trace is explained and removed.
+    /// Under `luc record`. The trace is explained and removed.
     Recorder,
 }
 
 impl Under {
-    /// The words of `luc` before `--` and the command, if there are any; `file` is what they write.
+    /// Returns the words of `luc` before `--` and the command. They write to `file`.
     fn words(self, file: &Path) -> Vec<String> {
         let words: &[&str] = match self {
             Self::Bare => return Vec::new(),
@@ -53,43 +50,45 @@ impl Under {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Run {
+pub(super) struct BenchRun {
     cell: String,
     setting: &'static str,
-    /// What `luc bench` reported.
     pub(super) bench: Value,
-    /// What `luc explain` said of the disk's file system; null unless recorded.
+    /// Output of `luc explain` on the disk's file system; null unless recorded.
     pub(super) explained: Value,
-    /// Share of the processors' time that the hypervisor took during it.
+    /// Share of the processors' time that the hypervisor took during the run.
     stolen_share: f64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Runs(Vec<Run>);
+pub(super) struct BenchRuns(Vec<BenchRun>);
 
-impl Runs {
-    /// A figure of each run of a cell's setting; runs without it are left out.
+impl BenchRuns {
+    /// Returns a figure of each run of a cell's setting. BenchRuns without it are left out.
     pub(super) fn figures(
         &self,
         cell: &str,
         setting: &str,
-        of: impl Fn(&Run) -> Option<f64>,
+        of: impl Fn(&BenchRun) -> Option<f64>,
     ) -> Vec<f64> {
-        let of_both = |run: &&Run| run.cell == cell && run.setting == setting;
+        let of_both = |run: &&BenchRun| run.cell == cell && run.setting == setting;
         self.0.iter().filter(of_both).filter_map(of).collect()
     }
 }
 
-/// Runs all jobs `repeats` times, on fresh disks each time.
-pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
+/// BenchRuns all jobs `repeats` times, on fresh disks each time.
+pub(super) fn run(
+    harness: &Harness,
+    jobs: &[Job],
+    repeats: usize,
+) -> Result<BenchRuns, EvaluateError> {
     let jobs: Vec<&Job> = jobs.iter().filter(|job| harness.options.wants(&job.cell)).collect();
     if jobs.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     harness.keep_processors_awake()?;
     let mut progress = Progress::new(harness.part, jobs.len() * repeats);
-    let mut runs = Runs::default();
+    let mut runs = BenchRuns::default();
     for repeat in 0..repeats {
         let mut order = jobs.clone();
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
@@ -101,7 +100,7 @@ pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Run
             let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
             let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
             let run = steal::undisturbed(harness, |may_repeat| {
-                let run = once(harness, disk, job, repeat, may_repeat)?;
+                let run = run_job(harness, disk, job, repeat, may_repeat)?;
                 let stolen_share = run.stolen_share;
                 Ok((run, stolen_share))
             })?;
@@ -112,14 +111,14 @@ pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Run
     Ok(runs)
 }
 
-fn once(
+fn run_job(
     harness: &Harness,
     disk: &Disk<'_>,
     job: &Job,
     repeat: usize,
     may_repeat: bool,
-) -> Result<Run, EvaluateError> {
-    // What `luc run` or `luc record` writes.
+) -> Result<BenchRun, EvaluateError> {
+    // Output of `luc run` or `luc record`.
     let file = harness.path("written");
     let mut words = job.under.words(&file);
     if job.under != Under::Bare {
@@ -133,9 +132,7 @@ fn once(
     disk.settle()?;
     let mut command = harness.luc(&words);
     let before = disk.counts()?;
-    let processors = Processors::now();
-    let bench = harness.json_of(&mut command)?;
-    let stolen_share = Processors::now().stolen_share_since(processors);
+    let (bench, stolen_share) = with_stolen_share(|| harness.json_of(&mut command))?;
     let after = disk.counts()?;
     let (mut gate, mut explained) = (Value::Null, Value::Null);
     match job.under {
@@ -146,23 +143,15 @@ fn once(
     let flushes = after.flushes - before.flushes;
     let commits = after.commits.zip(before.commits).map(|(after, before)| after - before);
     harness.keep(json!({
-        "cell": job.cell,
-        "setting": job.setting,
-        "repeat": repeat,
-        "disk": job.disk.words().join(" "),
-        "command": line(&command),
-        "stolen_share": stolen_share,
-        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
-        "flushes": flushes,
-        "commits": commits,
-        "bench": bench,
-        "gate": gate,
-        "explained": kept(&explained),
+        "cell": job.cell, "setting": job.setting, "repeat": repeat, "disk": job.disk.words().join(" "),
+        "command": line(&command), "stolen_share": stolen_share,
+        "disturbed": steal::is_disturbed(may_repeat, stolen_share), "flushes": flushes, "commits": commits,
+        "bench": bench, "gate": gate, "explained": reduce(&explained),
     }));
-    Ok(Run { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
+    Ok(BenchRun { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
 }
 
-/// What `luc explain` says of a disk's file system; removes the trace.
+/// Explains a trace, removes it, and returns the part on the disk's file system.
 pub(super) fn explain(
     harness: &Harness,
     disk: &Disk<'_>,
@@ -171,16 +160,14 @@ pub(super) fn explain(
     let report =
         harness.json(&["explain".to_owned(), trace.display().to_string(), "--json".to_owned()])?;
     fs::remove_dir_all(trace).map_err(EvaluateError::file("remove", trace))?;
-    let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
-    let found = file_systems
-        .unwrap_or_default()
+    let found = elements(&report["file_systems"])
         .iter()
         .find(|found| found["mount_point"].as_str().map(Path::new) == Some(disk.mount.as_path()));
     found.cloned().ok_or_else(|| missing("the disk's file system in the explanation"))
 }
 
-/// What of an explanation goes into the raw data: the figures that pages are made of, without distributions.
-fn kept(explained: &Value) -> Value {
+/// Returns the part of an explanation that goes into the raw data: the figures of the pages, without distributions.
+fn reduce(explained: &Value) -> Value {
     if explained.is_null() {
         return Value::Null;
     }
@@ -196,16 +183,14 @@ fn kept(explained: &Value) -> Value {
             "closed": syncs["closed"], "callers": syncs["callers"],
         },
         "commits": { "full": latency(&commits["full"]), "syncs_per_commit": commits["syncs_per_commit"] },
-        "fsync_model": explained["fsync_model"],
-        "batching": explained["batching"],
+        "fsync_model": explained["fsync_model"], "batching": explained["batching"],
     })
 }
 
-/// Mean latency of the operations named, in ms, weighted by their counts.
-pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
-    let rows = run.bench["operations"].as_array().into_iter().flatten();
+/// Returns the mean latency of the named operations in ms, weighted by their counts.
+pub(super) fn mean_ms(run: &BenchRun, operations: &[&str]) -> Option<f64> {
     let wanted = |name: &Value| name.as_str().is_some_and(|name| operations.contains(&name));
-    let rows = rows.filter(|row| wanted(&row["operation"]));
+    let rows = elements(&run.bench["operations"]).iter().filter(|row| wanted(&row["operation"]));
     let (sum, count) = rows.fold((0.0, 0.0), |(sum, all), row| {
         let count = figure(row, "count").unwrap_or(0.0);
         (sum + count * figure(row, "mean_us").unwrap_or(0.0), all + count)
@@ -219,7 +204,7 @@ mod tests {
 
     #[test]
     fn figures_of_several_operations() {
-        let run = Run {
+        let run = BenchRun {
             cell: "c".to_owned(),
             setting: "gate",
             bench: json!({
@@ -243,7 +228,7 @@ mod tests {
             "batching": { "gain": 0.5 },
             "held": [1, 2, 3],
         });
-        let kept = kept(&explained);
+        let kept = reduce(&explained);
         assert_eq!(kept["syncs"]["latency"]["mean_ns"], 5);
         assert_eq!(kept["syncs"]["latency"]["buckets"], Value::Null);
         assert_eq!(kept["batching"]["gain"], 0.5);

@@ -1,5 +1,5 @@
-//! What the parts on `luc.ko`'s safety share: guests with the module in them, and runs that go on where
-//! an interrupted evaluation ended. Parts `kernel-powercut`, `kernel-cycles` and `kernel-stress`.
+//! Shared code of the parts on `luc.ko`'s safety, `kernel-powercut`, `kernel-cycles` and `kernel-stress`: guests with
+//! the module, and runs that continue an interrupted evaluation.
 
 pub(super) mod cycles;
 pub(super) mod guest;

@@ -1,38 +1,37 @@
-//! Part `services`: programs of the distribution that nobody here wrote, unchanged, as their users would run them: without
-//! luc, by `luc run`, and by `luc run --reach notify`; and most of them in a guest, with `luc.ko`.
+//! Part `services`: unchanged programs of the distribution, run as their users would: without luc, by `luc run`, and by
+//! `luc run --reach notify`; and most of them in a guest, with `luc.ko`.
 //!
-//! Each has a script beside this file. It makes instances of its own on an emulated disk, starts them, drives eight
-//! clients for a fixed amount of work, reads back what was acknowledged, stops them, and fails if a log has an error.
-//! `catalogue` has the services, `runs` makes a run, `guest` those in a guest, and `page` shows them.
+//! Each has a script beside this file. It makes instances on an emulated disk, starts them, drives eight clients for a
+//! fixed amount of work, reads back what was acknowledged, and stops them. It fails if a log has an error. `catalogue`
+//! has the services, `runs` makes a run, `guest` those in a guest, and `page` shows them.
 
 mod catalogue;
 pub(super) mod guest;
 mod page;
 mod runs;
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::Harness;
-use super::progress::Progress;
-use super::runs::Runs;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, elements};
+use crate::progress::Progress;
+use crate::runs::Runs;
 
 use catalogue::{SERVICES, Service};
 use runs::{Stage, Way};
 
-/// What the runs of a service came to.
 #[derive(Debug)]
-struct Outcome {
+struct ServiceOutcome {
     service: &'static Service,
     version: String,
     /// Requests of all clients in a run: transactions, mails, messages.
     requests: f64,
-    /// What each run left, with its way.
+    /// Result of each run, with its way.
     runs: Vec<(Way, Value)>,
-    /// What the calls' time went into, of a recorded run without luc.
+    /// Parts of the calls' time in a recorded run without luc.
     parts: Value,
 }
 
@@ -53,14 +52,14 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&outcomes, repeats))
 }
 
-/// Makes the runs of a service, each way once in each repeat, in random order, and one that is recorded.
+/// Makes the runs of a service, each way once in each repeat in random order, and one recorded run.
 fn compare(
     harness: &Harness,
     kept: &Runs<'_>,
     service: &'static Service,
     repeats: usize,
     progress: &mut Progress,
-) -> Result<Outcome, EvaluateError> {
+) -> Result<ServiceOutcome, EvaluateError> {
     let work = runs::work(harness, service);
     let mut stage = None;
     let mut made = Vec::new();
@@ -71,7 +70,7 @@ fn compare(
             let key = json!({ "service": service.name, "way": way.name(), "repeat": repeat,
                               "work": work });
             let result = kept.get(&key, || on(&mut stage, harness, service)?.undisturbed(way))?;
-            for _ in result["disturbed"].as_array().into_iter().flatten() {
+            for _ in elements(&result["disturbed"]) {
                 harness.count_disturbed();
             }
             progress.step(&format!("{}, {}: {} s", service.name, way.name(), result["seconds"]));
@@ -81,7 +80,7 @@ fn compare(
     let key = json!({ "service": service.name, "recorded": true, "work": work });
     let parts = kept.get(&key, || on(&mut stage, harness, service)?.recorded())?;
     progress.step(&format!("{}, recorded", service.name));
-    Ok(Outcome {
+    Ok(ServiceOutcome {
         service,
         version: harness.package_version(service.package)?,
         requests: work * catalogue::CLIENTS,
@@ -90,8 +89,8 @@ fn compare(
     })
 }
 
-/// The service on its disk, which is made when the first run needs it: one that goes on after an interruption may need
-/// none.
+/// Returns the service on its disk, which is made when the first run needs it. An evaluation that continues an
+/// interrupted one may need none.
 fn on<'s, 'a>(
     stage: &'s mut Option<Stage<'a>>,
     harness: &'a Harness,

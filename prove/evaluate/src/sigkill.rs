@@ -1,5 +1,4 @@
-//! Part `sigkill`: workers that share the gate's rounds are killed at random; nobody waits for the
-//! dead.
+//! Part `sigkill`: workers that share the gate's rounds are killed at random. Nobody waits for the dead.
 
 mod crowd;
 pub(super) mod notified;
@@ -10,44 +9,43 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target, number};
-use luc_host::interrupt;
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
-use super::disks::{Disk, EXT4};
-use super::error::EvaluateError;
-use super::harness::{Harness, figure, line, missing, of_disk, read_json};
-use super::progress::Progress;
+use crate::disks::{Disk, EXT4};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, figure, line, of_disk, parse, read_json, stop_if_interrupted};
+use crate::progress::Progress;
 
 const WORKERS: usize = 8;
 const KILLS: u64 = 100;
-/// The gate's longest wait by design, ms.
+/// Maximum wait in the gate by design, ms.
 const DEADLINE_MS: f64 = 20.0;
-/// Four commits of 13 ms (two flushes of 6 ms and their writes): one that is under way, one's own,
-/// and as many again for a caller that a kill throws back.
+/// Time of four commits of 13 ms (two flushes of 6 ms and their writes): one under way, one's own, and as many again
+/// for a caller that a kill throws back.
 const COMMITS_MS: f64 = 52.0;
-/// What the scheduler may add on a busy machine, ms.
+/// Delay that the scheduler may add on a busy machine, ms.
 const SLACK_MS: f64 = 30.0;
-/// Before the first kill: time to learn and to engage.
-const SETTLE: Duration = Duration::from_secs(3);
+/// Time before the first kill, to learn and to engage.
+const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 pub struct Orders {
     /// `caller`, the program of the workers.
     pub caller: PathBuf,
     pub directory: PathBuf,
-    /// How often one is killed.
     pub kills: u64,
-    /// A call that takes longer is slow.
+    /// Calls that take longer are slow.
     pub limit_ms: f64,
-    /// Seed of the victims.
+    /// Seed of the choice of victims.
     pub seed: u64,
 }
 
-/// A worker and the file that it counts in.
+/// A worker, and the file that it counts in.
 struct Worker {
     child: Child,
     name: String,
@@ -64,7 +62,7 @@ impl Worker {
         Ok(Self { child, name })
     }
 
-    /// Kills it and reads its calls and slow calls.
+    /// Kills the worker, and returns its calls and slow calls.
     fn end(&mut self, directory: &Path) -> Result<(u64, u64), EvaluateError> {
         let died = self.child.try_wait().ok().flatten();
         let _ = self.child.kill();
@@ -89,14 +87,14 @@ impl Drop for Worker {
     }
 }
 
-/// `calls slow`; a worker that was killed before its first call has counted nothing.
+/// Parses `calls slow`. A worker that was killed before its first call has counted nothing.
 fn counts(text: &str) -> (u64, u64) {
     let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Runs the workers, kills one after the other, and says what they counted. A process of its own,
-/// so that all workers run under one `luc run`.
+/// Runs the workers, kills one after the other, and returns their counts. It is a process of its own, so that all
+/// workers run under one `luc run`.
 ///
 /// # Errors
 /// [`EvaluateError`]: a worker could not be started, or ended by itself.
@@ -104,12 +102,10 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     let mut random = random::stream(orders.seed, 0);
     let mut workers =
         (0..WORKERS).map(|number| Worker::start(orders, number)).collect::<Result<Vec<_>, _>>()?;
-    thread::sleep(SETTLE);
+    thread::sleep(SETTLE_TIME);
     let mut ended = Vec::new();
     for kill in 0..orders.kills as usize {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let victim = random.random_range(0..WORKERS);
         let next = Worker::start(orders, WORKERS + kill)?;
         let mut dead = std::mem::replace(&mut workers[victim], next);
@@ -121,14 +117,12 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     }
     let sum = |of: fn(&(u64, u64)) -> u64| ended.iter().map(of).sum::<u64>();
     Ok(json!({
-        "kills": orders.kills,
-        "calls": sum(|&(calls, _)| calls),
-        "slow": sum(|&(_, slow)| slow),
-        "workers": ended,
+        "kills": orders.kills, "calls": sum(|&(calls, _)| calls), "slow": sum(|&(_, slow)| slow), "workers": ended,
     }))
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    // 1. Kill workers that run under luc.
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let source = include_str!("../../../crates/luc/tests/programs/caller.c");
     let caller = harness.compile("sigkill-caller", source, &["-D_GNU_SOURCE"])?;
@@ -142,14 +136,16 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, 1);
     let output = harness.execute(&mut command, &[0])?.stdout;
     progress.step(&format!("{kills} kills"));
-    let counted: Value = serde_json::from_str(&output).map_err(|_| missing("the counts"))?;
+    // 2. Keep what the workers and the gate counted.
+    let counted: Value = parse(&output, "the counts")?;
     let report = read_json(&gate_file)?;
     let of_disk = of_disk(&report, disk.device()).clone();
     let gate = &of_disk["gate"];
-    let left = left(&caller);
+    let left = find_leftovers(&caller);
     harness.keep(json!({ "command": line(&command), "counted": counted, "gate": of_disk,
                      "left": left }));
 
+    // 3. Make the page.
     let longest_ms = figure(gate, "longest_wait_us")? / 1e3;
     let (calls, slow) = (figure(&counted, "calls")?, figure(&counted, "slow")?);
     let gated = figure(gate, "gated")?;
@@ -164,7 +160,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ("calls that left at their own deadline", gate["timed_out"].to_string()),
         ("left behind", left.clone().unwrap_or("nothing".to_owned())),
     ] {
-        table.row(vec![what.to_owned(), value]);
+        table.row(cells![what, value]);
     }
     let engaged = gate["decision"]["engagements"].as_u64().unwrap_or(0);
     Ok(Page {
@@ -202,9 +198,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// What the workers and the gate left behind. Shared files that another run of this user is using
-/// are not left.
-fn left(caller: &Path) -> Option<String> {
+/// Returns what the workers and the gate left behind. Shared files that another run of this user is using do not count.
+fn find_leftovers(caller: &Path) -> Option<String> {
     let running = fs::read_dir("/proc").ok().into_iter().flatten().flatten();
     let strays = running
         .filter(|entry| fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == caller))

@@ -1,4 +1,4 @@
-//! Part `sweep-kills`: a sweep that is killed at random goes on, and ends with the same repeats as one that was not.
+//! Part `sweep-kills`: a sweep that is killed at random goes on, and ends with the same repeats as an undisturbed one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,25 +6,26 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::error::EvaluateError;
-use super::harness::{Harness, missing};
-use super::progress::Progress;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, missing, parse, stop_if_interrupted};
+use crate::progress::Progress;
 
 const KILLS: u64 = 10;
-/// When a sweep is killed after its start, ms: while it clears up, makes disks, runs or writes.
-const WHEN_MS: std::ops::Range<u64> = 100..4000;
-const LOOK: Duration = Duration::from_millis(20);
-/// How long the cleanup process may take to clear up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Range of the time from a sweep's start to its kill, ms: while it clears up, makes disks, runs or writes.
+const KILL_DELAY_MS: std::ops::Range<u64> = 100..4000;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Time that the cleanup process may take.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Built-in workload and a command, two file systems: 48 repeats.
+/// Plan of 48 repeats: a built-in workload and a command, two file systems.
 const PLAN: &str = r#"
 threads = [1, 4]
 settle = "10ms"
@@ -57,17 +58,16 @@ name = "xfs"
 fs = "xfs"
 "#;
 
-/// A plan and its results.
-struct Site<'a> {
+struct SweepSite<'a> {
     harness: &'a Harness,
     plan: PathBuf,
     out: PathBuf,
 }
 
-/// A repeat: its point's key and its round.
+/// Key of a point, and round of the repeat.
 type Repeat = (String, u64);
 
-impl Site<'_> {
+impl SweepSite<'_> {
     fn command(&self) -> Command {
         let mut command = self.harness.luc(&["sweep"]);
         command.arg(&self.plan).arg("--out").arg(&self.out);
@@ -76,11 +76,10 @@ impl Site<'_> {
         command
     }
 
-    /// Runs it to its end; the repeats of its report, in order.
+    /// Runs the sweep to its end, and returns the repeats of its report in order.
     fn run(&self) -> Result<Vec<Repeat>, EvaluateError> {
         let output = self.harness.execute(&mut self.command(), &[0])?.stdout;
-        let report: Value =
-            serde_json::from_str(&output).map_err(|_| missing("the sweep's report"))?;
+        let report: Value = parse(&output, "the sweep's report")?;
         let rows = report["repeats"].as_array();
         let repeat = |row: &Value| Some((row["key"].as_str()?.to_owned(), row["round"].as_u64()?));
         let found: Option<Vec<Repeat>> =
@@ -90,13 +89,13 @@ impl Site<'_> {
         Ok(found)
     }
 
-    /// Repeats that are on the disk.
-    fn kept(&self) -> usize {
+    /// Number of repeats on the disk.
+    fn count_repeats(&self) -> usize {
         let text = fs::read_to_string(self.out.join("results.jsonl")).unwrap_or_default();
         text.matches('\n').count()
     }
 
-    /// Starts it and kills it `after` a while, also its children if `all`; whether it was still at work.
+    /// Starts the sweep and kills it `after` a while, also its children if `all`. Returns whether it was still at work.
     fn kill(&self, after: Duration, all: bool) -> Result<bool, EvaluateError> {
         let mut child = self
             .command()
@@ -114,14 +113,12 @@ impl Site<'_> {
             let _ = kill_process(other, Signal::KILL);
         }
         child.wait().map_err(EvaluateError::file("wait for", self.harness.luc_path()))?;
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         Ok(was_at_work)
     }
 
-    /// What a sweep must not leave behind: disks, mounts, folders of its repeats.
-    fn left(&self) -> Vec<String> {
+    /// Returns what a sweep must not leave behind: disks, mounts, folders of its repeats.
+    fn find_leftovers(&self) -> Vec<String> {
         let disks = fs::read_dir(self.harness.path("run/disk"));
         let disks = disks.into_iter().flatten().flatten();
         let mut left: Vec<String> =
@@ -136,21 +133,21 @@ impl Site<'_> {
         left
     }
 
-    /// Waits until nothing is left; what is.
+    /// Waits until nothing is left, and returns what is left in the end.
     fn cleared(&self) -> Vec<String> {
         let mut waited = Duration::ZERO;
         loop {
-            let left = self.left();
-            if left.is_empty() || waited >= PATIENCE || interrupt::interrupted() {
+            let left = self.find_leftovers();
+            if left.is_empty() || waited >= CLEANUP_TIMEOUT || interrupt::interrupted() {
                 return left;
             }
-            thread::sleep(LOOK);
-            waited += LOOK;
+            thread::sleep(POLL_INTERVAL);
+            waited += POLL_INTERVAL;
         }
     }
 }
 
-/// Processes whose parent is `parent`.
+/// Returns the processes whose parent is `parent`.
 fn children(parent: u32) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -169,7 +166,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let plan = harness.path("plan.toml");
     fs::write(&plan, PLAN).map_err(EvaluateError::file("write", &plan))?;
-    let site = |name: &str| Site { harness, plan: plan.clone(), out: harness.path(name) };
+    let site = |name: &str| SweepSite { harness, plan: plan.clone(), out: harness.path(name) };
     let mut progress = Progress::new(harness.part, kills as usize + 2);
     let undisturbed = site("undisturbed").run()?;
     progress.step(&format!("undisturbed: {} repeats", undisturbed.len()));
@@ -179,7 +176,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut table = Table::new(&["kill", "killed", "after, s", "repeats kept", "left behind"]);
     let (mut at_work, mut left_behind) = (0, 0);
     for kill in 0..kills {
-        let after = Duration::from_millis(random.random_range(WHEN_MS));
+        let after = Duration::from_millis(random.random_range(KILL_DELAY_MS));
         let all = kill % 2 == 1;
         at_work += u64::from(killed.kill(after, all)?);
         // Whoever kills the cleanup process, too, has the next start clear up.
@@ -188,15 +185,15 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let what =
             if all { "the sweep, its cleanup process and its workload" } else { "the sweep" };
         harness.keep(json!({
-            "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.kept(), "left": left,
+            "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.count_repeats(), "left": left,
         }));
-        progress.step(&format!("kill {}: {} repeats kept", kill + 1, killed.kept()));
-        table.row(vec![
-            (kill + 1).to_string(),
-            what.to_owned(),
+        progress.step(&format!("kill {}: {} repeats kept", kill + 1, killed.count_repeats()));
+        table.row(cells![
+            kill + 1,
+            what,
             format!("{:.2}", after.as_secs_f64()),
-            killed.kept().to_string(),
-            if all { "-".to_owned() } else { left.len().to_string() },
+            killed.count_repeats(),
+            if all { "-".to_owned() } else { left.len().to_string() }
         ]);
     }
     let resumed = killed.run()?;

@@ -1,5 +1,7 @@
-//! A program that does nothing but switch: pairs of threads that pass a byte through two pipes. Both threads of a
-//! pair have the same processor, so each passing is a context switch, and the processor is never idle.
+//! A program that does nothing but switch: pairs of threads that pass a byte through two pipes.
+//!
+//! Both threads of a pair have the same processor. So each passing is a context switch, and the processor is never
+//! idle.
 
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _, pipe};
@@ -12,17 +14,16 @@ use luc_host::usage::Usage;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
-use super::error::EvaluateError;
-use super::harness::missing;
+use crate::error::EvaluateError;
+use crate::harness::missing;
 
-/// How long a calibrating run is.
-const CALIBRATION: Duration = Duration::from_millis(300);
-/// Calibrating runs; each brings the rate closer.
+const CALIBRATION_TIME: Duration = Duration::from_millis(300);
+/// Number of calibrating runs. Each brings the rate closer.
 const CALIBRATIONS: usize = 5;
-/// How often it is looked for a signal.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which signals are checked.
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What to do.
+/// Options of `luc-evaluate switches`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Orders {
     /// Pairs of threads; the processors are dealt out to them in turn
@@ -31,10 +32,10 @@ pub struct Orders {
     /// Steps of computing between two switches of a thread
     #[arg(long, default_value_t = 0)]
     pub work: u64,
-    /// For how long, in seconds
+    /// Duration in seconds
     #[arg(long, default_value_t = 3.0)]
     pub seconds: f64,
-    /// For how long before that, not counted, in seconds
+    /// Duration of the warm-up before that, which is not counted, in seconds
     #[arg(long, default_value_t = 0.0)]
     pub warmup: f64,
     /// Find the work that makes this many switches a second, and print that too
@@ -46,15 +47,15 @@ pub struct Orders {
 pub struct Done {
     /// Steps of computing between two switches of a thread.
     pub work: u64,
-    /// Times that a byte went there and back, all pairs, per second.
+    /// Round trips of the byte per second, of all pairs.
     pub rounds_per_s: f64,
-    /// The same per second of processor time that this process used: what else the machine does hardly matters.
+    /// Round trips per second of this process' processor time, which other work on the machine hardly affects.
     pub rounds_per_processor_s: f64,
     /// Context switches of all threads per second, by the kernel's count.
     pub switches_per_s: f64,
 }
 
-/// Does it.
+/// Runs the pairs of threads, and measures.
 ///
 /// # Errors
 /// [`EvaluateError`]: there is no pipe, thread or processor to be had.
@@ -67,10 +68,10 @@ pub fn run(orders: &Orders) -> Result<Done, EvaluateError> {
     switch(orders.pairs, work, length(orders.warmup), length(orders.seconds))
 }
 
-/// The work with which `pairs` make `wanted` switches a second.
+/// Finds the work with which `pairs` make `wanted` switches a second.
 fn calibrate(pairs: usize, wanted: f64) -> Result<u64, EvaluateError> {
     // Time per switch = idle + step * work: two points give both, and each further run corrects.
-    let run = |work| switch(pairs, work, Duration::ZERO, CALIBRATION);
+    let run = |work| switch(pairs, work, Duration::ZERO, CALIBRATION_TIME);
     let ns = |work| run(work).map(|done| 1e9 / done.switches_per_s.max(1.0));
     let idle = ns(0)?;
     let mut work = 1_000;
@@ -81,8 +82,7 @@ fn calibrate(pairs: usize, wanted: f64) -> Result<u64, EvaluateError> {
     Ok(work)
 }
 
-/// How often a byte came back to one pair's first thread; apart from the others', so that they do not slow down
-/// each other.
+/// Round trips of one pair. Each is aligned, so that pairs do not slow down each other.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Rounds(AtomicU64);
@@ -140,11 +140,11 @@ fn pause(length: Duration) {
         if left.is_zero() {
             return;
         }
-        thread::sleep(left.min(LOOK));
+        thread::sleep(left.min(SIGNAL_POLL_INTERVAL));
     }
 }
 
-/// Sends a byte and waits for it, until it is over.
+/// Sends a byte and waits for it, until the run is over.
 fn call(
     processor: usize,
     work: u64,
@@ -163,7 +163,7 @@ fn call(
     Ok(())
 }
 
-/// Sends back what comes, until nothing more does.
+/// Returns bytes to their sender, until no more come.
 fn echo(
     processor: usize,
     work: u64,
@@ -178,7 +178,7 @@ fn echo(
     Ok(())
 }
 
-/// Steps that depend on each other and cannot be left out.
+/// Computes steps that depend on each other, so that the compiler leaves none out.
 fn compute(steps: u64) {
     let mut state = 1u64;
     for _ in 0..steps {
@@ -186,7 +186,7 @@ fn compute(steps: u64) {
     }
 }
 
-/// Those that this thread may use.
+/// Returns the processors that this thread may use.
 fn processors() -> Result<Vec<usize>, EvaluateError> {
     let allowed = sched_getaffinity(None).map_err(|error| {
         EvaluateError::file("ask for", "this process' processors")(error.into())

@@ -1,4 +1,4 @@
-//! A made-up trace of any length: 64 callers of fsync and 16 writers, most of it waits, as real traces are.
+//! A generated trace of any length: 64 callers of fsync and 16 writers. Most events are waits, as in real traces.
 
 use std::path::Path;
 
@@ -26,8 +26,8 @@ fn wait(number: u64, off_ns: u64, on_ns: u64, cause: Cause) -> Event {
     .into()
 }
 
-/// One commit, the fsyncs of half of the callers, each with waits for data and commit and some others
-/// before it, and writes.
+/// Adds one commit, the fsyncs of half of the callers, and writes. Each fsync has waits for data and commit, and some
+/// others before it.
 fn commit(number: u64, events: &mut Vec<Event>) {
     let start_ns = 1_000_000 + number * COMMIT_NS;
     let end_ns = start_ns + COMMIT_NS - 50_000;
@@ -105,7 +105,7 @@ fn commit(number: u64, events: &mut Vec<Event>) {
     );
 }
 
-/// Writes a trace of `commits`, some 450 events each, into a new directory. How many events it has.
+/// Writes a trace of `commits`, some 450 events each, into a new directory. Returns the number of its events.
 pub(super) fn write(directory: &Path, commits: u64) -> Result<u64, StoreError> {
     let description =
         Trace { end_ns: (commits + 1) * COMMIT_NS, processors: 2, ..Trace::default() };

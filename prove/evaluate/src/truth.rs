@@ -1,4 +1,4 @@
-//! Part `truth`: troubles that are known because they were planted, and what `luc explain` makes of them.
+//! Part `truth`: plants known troubles, and compares them with the findings of `luc explain`.
 
 mod cases;
 mod judge;
@@ -7,24 +7,24 @@ mod priority;
 
 use std::fs;
 
-use luc_claims::report::{Page, Table, Target};
-use luc_host::processors::Processors;
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, or_dash};
 use serde_json::{Value, json};
 
-use super::disks::Disk;
-use super::error::EvaluateError;
-use super::groups::{self, Group};
-use super::harness::{Harness, line, missing};
-use super::plant::scene::AND;
-use super::progress::Progress;
+use crate::disks::Disk;
+use crate::error::EvaluateError;
+use crate::groups::{self, Group};
+use crate::harness::{Harness, elements, line, missing};
+use crate::plant::scene::AND;
+use crate::progress::Progress;
+use crate::steal::with_stolen_share;
 use cases::{Case, Expected};
-use judge::{Actor, Judgement, KNOWN_WITHIN, judge};
+use judge::{Actor, Judgement, MAX_KNOWN_ERROR, judge};
 
-/// Slowness of the disks, repeat by repeat.
-const STRETCHES: [f64; 3] = [1.0, 1.5, 2.0];
+/// Slowdown of the disks in each repeat.
+const SLOWDOWNS: [f64; 3] = [1.0, 1.5, 2.0];
 
-/// One judgement, with what it is about.
-struct Row {
+struct CaseRow {
     case: &'static str,
     planted: String,
     judgement: Judgement,
@@ -34,14 +34,13 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(2);
     let seconds = harness.options.seconds.unwrap_or(3.0);
     let wanted = |repeat: usize| {
-        let cases = cases::all(STRETCHES[repeat % STRETCHES.len()]);
+        let cases = cases::all(SLOWDOWNS[repeat % SLOWDOWNS.len()]);
         let wanted = |case: &Case| harness.options.wants(case.name);
         cases.into_iter().filter(wanted).collect::<Vec<Case>>()
     };
     let steps = wanted(0).len() * repeats;
     if steps == 0 {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let root = groups::root();
     let _first = priority::First::raise();
@@ -53,13 +52,13 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 let numbers = 0..case.roles.len();
                 numbers.map(|number| Group::create(root, number)).collect()
             })?;
-            let judgements = once(harness, &case, &groups, repeat, seconds)?;
+            let judgements = run_case(harness, &case, &groups, repeat, seconds)?;
             let right = judgements.iter().filter(|found| found.is_right()).count();
             progress.step(&format!("{}: {right} of {} right", case.name, judgements.len()));
             let of = case.expected.iter().zip(judgements);
-            rows.extend(of.map(|(expected, judgement)| Row {
+            rows.extend(of.map(|(expected, judgement)| CaseRow {
                 case: case.name,
-                planted: planted(&case, expected),
+                planted: describe_plant(&case, expected),
                 judgement,
             }));
         }
@@ -67,16 +66,16 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&rows, repeats, seconds, root.is_some()))
 }
 
-/// The disk and the programs on it, in words.
-fn planted(case: &Case, expected: &Expected) -> String {
+/// Describes the disk and the programs on it.
+fn describe_plant(case: &Case, expected: &Expected) -> String {
     let on = expected.disk.unwrap_or(0);
     let roles = case.roles.iter().filter(|role| role.disk == on);
     let roles: Vec<String> = roles.map(|role| format!("{}: `{}`", role.name, role.words)).collect();
     format!("{}; {}", case.disks[on], roles.join(", "))
 }
 
-/// Plants the trouble, records it, and judges what is said of it.
-fn once(
+/// Plants the trouble, records it, and judges the findings.
+fn run_case(
     harness: &Harness,
     case: &Case,
     groups: &[Group],
@@ -115,9 +114,7 @@ fn once(
             words.extend(["--cgroup".to_owned(), group.path.display().to_string()]);
         }
     }
-    let processors = Processors::now();
-    let played = harness.json(&words)?;
-    let stolen_share = Processors::now().stolen_share_since(processors);
+    let (played, stolen_share) = with_stolen_share(|| harness.json(&words))?;
     let explain = ["explain".to_owned(), trace.display().to_string(), "--json".to_owned()];
     let report = harness.json(&explain)?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
@@ -129,15 +126,10 @@ fn once(
         .collect();
     let judgements = judgements?;
     harness.keep(json!({
-        "case": case.name,
-        "repeat": repeat,
+        "case": case.name, "repeat": repeat,
         "disks": case.disks.iter().map(ToString::to_string).collect::<Vec<String>>(),
-        "command": line(&harness.luc(&words)),
-        "actors": actors,
-        "stolen_share": stolen_share,
-        "lost": report["lost"],
-        "findings": first_findings(&report),
-        "judgements": judgements,
+        "command": line(&harness.luc(&words)), "actors": actors, "stolen_share": stolen_share, "lost": report["lost"],
+        "findings": first_findings(&report), "judgements": judgements,
     }));
     Ok(judgements)
 }
@@ -155,18 +147,18 @@ fn actors(case: &Case, groups: &[Group], played: &Value) -> Result<Vec<Actor>, E
     case.roles.iter().enumerate().map(of).collect()
 }
 
-/// The first three, without their evidence.
+/// Returns the first three findings, without their evidence.
 fn first_findings(report: &Value) -> Vec<Value> {
-    let findings = report["findings"].as_array().map(Vec::as_slice);
+    let findings = elements(&report["findings"]);
     let keys = ["kind", "dev", "share", "cost_ns", "victim", "culprit"];
     let short = |finding: &Value| {
         let pairs = keys.iter().map(|key| ((*key).to_owned(), finding[*key].clone()));
         Value::Object(pairs.collect())
     };
-    findings.unwrap_or_default().iter().take(3).map(short).collect()
+    findings.iter().take(3).map(short).collect()
 }
 
-fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
+fn page(rows: &[CaseRow], repeats: usize, seconds: f64, has_groups: bool) -> Page {
     let mut table = Table::new(&[
         "case",
         "planted",
@@ -179,19 +171,19 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
     ]);
     for row in rows {
         let found = &row.judgement;
-        table.row(vec![
-            row.case.to_owned(),
-            row.planted.clone(),
-            found.finding.clone(),
+        table.row(cells![
+            row.case,
+            row.planted,
+            found.finding,
             format!("{:.0} %", found.share * 100.0),
-            found.victim.clone(),
-            found.culprit.clone(),
-            found.known.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+            found.victim,
+            found.culprit,
+            or_dash(found.known.as_ref()),
             if found.is_right() {
                 "yes".to_owned()
             } else {
                 format!("**no**: {}", found.wrong.join(", "))
-            },
+            }
         ]);
     }
     let count = |holds: &dyn Fn(&Judgement) -> bool| {
@@ -218,7 +210,7 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
             } else {
                 "; there is no cgroup v2 here to tell apart, too"
             },
-            KNOWN_WITHIN * 100.0
+            MAX_KNOWN_ERROR * 100.0
         ),
         tables: vec![("Every judgement:".to_owned(), table)],
         targets: vec![

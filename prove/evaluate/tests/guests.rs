@@ -1,4 +1,5 @@
-//! Part `fleet-guests` at its shortest: two guests, whose clocks are related, and the truth is within the bounds.
+//! Part `fleet-guests` at its shortest: relates the clocks of two guests, and checks that the truth is within the
+//! bounds.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Seconds in which clocks are read; with two boots the test takes some 20.
+/// Seconds in which clocks are read. With two boots the test takes some 20.
 const SECONDS: &str = "4";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Emulated disks that go away with their values.
+//! Emulated disks that are removed when their values are dropped.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, mount_remount};
 use crate::error::EvaluateError;
 use crate::harness::{Harness, missing};
 
-/// Which disk, and what is on it.
+/// An emulated disk and its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpec {
     /// Options of `luc disk create` for the model.
@@ -17,15 +17,15 @@ pub struct DiskSpec {
     pub mkfs: &'static str,
 }
 
-/// The disk of most parts: a flush of 6 ms, 20 µs for a request.
+/// Disk of most parts: a flush takes 6 ms, a request 20 µs.
 pub const FLUSH_6MS: &[&str] =
     &["--model", "fixed", "--flush", "6ms", "--write", "20us", "--read", "20us"];
 
-/// ext4 on it, with the journal that mke2fs gives a disk of 128 GiB or more.
+/// ext4 with the journal that mke2fs gives a disk of 128 GiB or more.
 pub const EXT4: DiskSpec = DiskSpec { model: FLUSH_6MS, fs: "ext4", mkfs: "-i 4096 -J size=1024" };
 
 impl DiskSpec {
-    /// The words of `luc disk create`.
+    /// Returns the words of `luc disk create`.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<&str> = self.model.to_vec();
         words.extend(["--size", "4G", "--mkfs", self.fs]);
@@ -36,17 +36,17 @@ impl DiskSpec {
     }
 }
 
-/// A disk that is removed with this value.
+/// A disk that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Disk<'a> {
     harness: &'a Harness,
     name: String,
     device: String,
-    /// Where it is mounted.
+    /// Directory on which it is mounted.
     pub mount: PathBuf,
 }
 
-/// What a disk and its journal have done so far.
+/// Counts of a disk and its journal so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
     pub flushes: u64,
@@ -55,12 +55,11 @@ pub struct Counts {
 }
 
 impl<'a> Disk<'a> {
-    /// Makes and mounts it.
     pub fn create(harness: &'a Harness, spec: &DiskSpec) -> Result<Self, EvaluateError> {
         Self::create_with(harness, spec.words())
     }
 
-    /// The same, with these words of `luc disk create`.
+    /// Makes and mounts a disk by these words of `luc disk create`.
     pub fn create_with(harness: &'a Harness, spec: Vec<String>) -> Result<Self, EvaluateError> {
         let number = harness.next_disk();
         let name = format!("evaluate-{}-{number}", std::process::id());
@@ -81,12 +80,12 @@ impl<'a> Disk<'a> {
         Ok(disk)
     }
 
-    /// Its device as `luc run` names it, `loop3`.
+    /// Returns its device as `luc run` names it, `loop3`.
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// Writes back what earlier runs left and empties the journal, so that the next does not pay for it.
+    /// Writes back data that earlier runs left, and empties the journal, so that the next run does not pay for it.
     pub fn settle(&self) -> Result<(), EvaluateError> {
         // A journal is checkpointed and emptied when its file system becomes read-only.
         for flags in [MountFlags::RDONLY, MountFlags::empty()] {
@@ -118,7 +117,7 @@ impl Drop for Disk<'_> {
     }
 }
 
-/// `2056 transactions (2055 requested), ...`: the commits so far.
+/// Parses the number of commits: `2056 transactions (2055 requested), ...`.
 fn commits(info: &str) -> Option<u64> {
     info.split_whitespace().next()?.parse().ok()
 }

@@ -1,14 +1,14 @@
 //! Rounds in which recorded runs lie between unrecorded ones: the machine's speed drifts by more than recording costs.
 
-/// The order of a round: unrecorded at its beginning and its end.
+/// Returns the order of a round: unrecorded at its beginning and its end.
 #[must_use]
 pub fn around<S: Copy>(unrecorded: S, recorders: &[S]) -> Vec<S> {
     let ends = [unrecorded];
     ends.iter().chain(recorders).chain(&ends).copied().collect()
 }
 
-/// A figure of a round's run over what it would have been unrecorded just then: between those of the round's ends, as
-/// far from each as the run was.
+/// Divides the figure of a round's run by the unrecorded figure at that time. That figure is interpolated between the
+/// round's ends by the run's place.
 #[must_use]
 pub fn over_unrecorded(figures: &[f64], index: usize) -> Option<f64> {
     let (&first, &last) = (figures.first()?, figures.last()?);

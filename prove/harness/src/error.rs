@@ -1,12 +1,13 @@
-//! What can go wrong in an evaluation.
+//! Errors of an evaluation.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// An evaluation that could not go on.
+/// An error that ends an evaluation.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
-    /// Emulated disks are root's.
+    /// Emulated disks need root.
     #[error("the evaluation makes emulated disks, which needs root: run it with sudo")]
     Root,
     #[error(
@@ -16,17 +17,10 @@ pub enum EvaluateError {
     Interrupted,
     /// A file or a program.
     #[error("cannot {what} {path}: {reason}", path = .path.display())]
-    File {
-        /// What was being done.
-        what: &'static str,
-        path: PathBuf,
-        reason: io::Error,
-    },
-    /// A program did not do what it should.
+    File { what: &'static str, path: PathBuf, reason: io::Error },
     #[error("`{command}` failed ({how}): {said}")]
     Command {
         command: String,
-        /// Its exit status or signal.
         how: String,
         /// The end of its standard error.
         said: String,
@@ -40,7 +34,7 @@ pub enum EvaluateError {
     Missing { what: String },
     /// The claims about a plan, or its raw data.
     #[error(transparent)]
-    Claims(#[from] luc_claims::ClaimsError),
+    Claims(Box<dyn Error + Send + Sync>),
     /// An option that a plan does not take.
     #[error(
         "{option} does not go with {part}, whose plan has it: leave it out, or change a copy of prove/plans/{part}.toml and \
@@ -56,7 +50,6 @@ pub enum EvaluateError {
     /// A page that only measuring makes.
     #[error("{part} is no plan, so its page is made while it is measured: leave --again out")]
     NoPlan { part: &'static str },
-    /// A trace cannot be written.
     #[error("{0}")]
     Trace(#[source] Box<luc_events::store::StoreError>),
     /// The budget was spent before anything was measured.
@@ -68,7 +61,7 @@ pub enum EvaluateError {
 }
 
 impl EvaluateError {
-    /// For `map_err` of an operation on a file.
+    /// Returns a function for `map_err` of an operation on a file.
     pub fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |reason| Self::File { what, path, reason }

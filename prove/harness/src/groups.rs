@@ -1,4 +1,4 @@
-//! Cgroups that go away with their values.
+//! Cgroups that are removed when their values are dropped.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::EvaluateError;
 
-/// How the names begin; a process id and a number follow.
+/// Prefix of the names; a process id and a number follow.
 const PREFIX: &str = "luc-evaluate-";
 
-/// A cgroup (version 2) that is removed with this value; whoever worked in it has ended by then.
+/// A cgroup (version 2) that is removed when this value is dropped. Its processes must have ended by then.
 #[derive(Debug)]
 pub struct Group {
     pub path: PathBuf,
@@ -19,7 +19,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes it under `root`, the number `number` of this process.
+    /// Makes a cgroup under `root`, the number `number` of this process.
     pub fn create(root: &Path, number: usize) -> Result<Self, EvaluateError> {
         let name = format!("{PREFIX}{}-{number}", std::process::id());
         let path = root.join(name);
@@ -40,7 +40,7 @@ impl Drop for Group {
     }
 }
 
-/// Where version 2 is mounted, and cleared of what killed evaluations left; `None` if it is not mounted.
+/// Returns the mount point of version 2, cleared of cgroups that killed evaluations left; `None` if it is not mounted.
 pub fn root() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let root = mounts.lines().find_map(|line| {

@@ -3,30 +3,33 @@
 use std::thread;
 use std::time::Duration;
 
-use luc_host::interrupt::interrupted;
 use luc_vm::{Outcome, Vm};
 
 use crate::error::EvaluateError;
+use crate::harness::{missing, stop_if_interrupted};
 
-/// How often a running guest is looked at.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a machine; a signal ends it.
 pub fn run(vm: &Vm<'_>) -> Result<Outcome, EvaluateError> {
     let mut guest = vm.start()?;
     while guest.is_running()? {
-        if interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
-        thread::sleep(POLL);
+        stop_if_interrupted()?;
+        thread::sleep(POLL_INTERVAL);
     }
-    if interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     Ok(guest.wait()?)
 }
 
-/// As [`run`]; a script that ends with another status than 0 is an error.
+/// Returns a file that a guest has written, as text.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn file(outcome: &Outcome, name: &str) -> Result<String, EvaluateError> {
+    outcome.file(name).ok_or_else(|| missing(name))
+}
+
+/// Runs a machine as [`run`] does. A script that ends with another status than 0 is an error.
 pub fn succeed(vm: &Vm<'_>, what: &str) -> Result<Outcome, EvaluateError> {
     let outcome = run(vm)?;
     if outcome.status == 0 {

@@ -1,8 +1,8 @@
-//! Where the evaluation works: a directory, and programs run to their end or to the user's patience.
+//! Work directory of the evaluation, and programs that run until they end or the user interrupts them.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,28 +12,27 @@ use std::time::Duration;
 use luc_host::interrupt;
 use luc_host::private;
 use rustix::process::{Pid, Signal, kill_process};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::Options;
 use crate::error::EvaluateError;
 use crate::machine;
 
-/// How often a running program is looked at.
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Who holds this file open says how many microseconds a processor may take to wake up; see
+/// File that says, while it is open, how many microseconds a processor may take to wake up. See
 /// Documentation/power/pm_qos_interface.rst.
 const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// A run is made again if more than this share of the processors' time was stolen during it. A rented machine
-/// always loses about 1 %, whatever the setting.
-pub const MOST_STOLEN_SHARE: f64 = 0.02;
+/// Maximum stolen share of the processors' time; above it a run is made again. A rented machine always loses about 1 %,
+/// whatever the setting.
+pub const MAX_STOLEN_SHARE: f64 = 0.02;
 
-/// The directory, the options, and the runs made so far.
+/// Work directory, options, and runs made so far.
 #[derive(Debug)]
 pub struct Harness {
     pub part: &'static str,
-    /// What the user asked for.
     pub options: Options,
     work: PathBuf,
     runs: RefCell<Vec<Value>>,
@@ -74,7 +73,7 @@ impl Harness {
             .map_err(EvaluateError::file("open to others", &self.work))
     }
 
-    /// A path in the directory.
+    /// Returns a path in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.work.join(name)
     }
@@ -94,7 +93,7 @@ impl Harness {
         self.json_of(&mut self.luc(words))
     }
 
-    /// The same of a command line of `luc` that is there already.
+    /// Runs a command line of `luc`, whose output is JSON.
     pub fn json_of(&self, command: &mut Command) -> Result<Value, EvaluateError> {
         let output = self.execute(command, &[0, 1])?.stdout;
         serde_json::from_str(&output).map_err(|_| EvaluateError::Missing {
@@ -102,7 +101,7 @@ impl Harness {
         })
     }
 
-    /// A number for each disk.
+    /// Returns the next number of a disk.
     pub fn next_disk(&self) -> usize {
         self.disks.replace(self.disks.get() + 1)
     }
@@ -118,8 +117,8 @@ impl Harness {
         self.disturbed.set(self.disturbed.get() + 1);
     }
 
-    /// Keeps idle processors from halting until the part ends. A virtual processor that halts loses its
-    /// place on the host, and its next wake-up takes as long as the host's other guests please.
+    /// Keeps idle processors from halting until the part ends. A virtual processor that halts loses its place on the
+    /// host. Its next wake-up takes as long as the host's other guests please.
     pub fn keep_processors_awake(&self) -> Result<(), EvaluateError> {
         let failed = || EvaluateError::file("write", WAKE_UP_LATENCY);
         let mut file = File::options().write(true).open(WAKE_UP_LATENCY).map_err(failed())?;
@@ -128,7 +127,7 @@ impl Harness {
         Ok(())
     }
 
-    /// What was done against other guests of the host, and how often it was not enough; may be empty.
+    /// Describes the measures against other guests of the host, and how often they were not enough; may be empty.
     pub fn disturbances(&self) -> String {
         let awake = match self.awake.get() {
             None => "",
@@ -147,7 +146,7 @@ impl Harness {
                 " The machine is a virtual one that others share: {count} runs during which the \
                  hypervisor took more than {} % of the processors' time were made again, whatever \
                  they had shown; they are in the raw data, marked `disturbed`.",
-                MOST_STOLEN_SHARE * 100.0
+                MAX_STOLEN_SHARE * 100.0
             ),
         }
     }
@@ -162,13 +161,11 @@ impl Harness {
         command: &mut Command,
         accept: &[i32],
     ) -> Result<Finished, EvaluateError> {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         self.finish(command, accept, true)
     }
 
-    /// The installed version of one of the distribution's packages.
+    /// Returns the installed version of one of the distribution's packages.
     ///
     /// # Errors
     /// [`EvaluateError`]: there is no `dpkg-query`, or the package is not installed.
@@ -182,7 +179,7 @@ impl Harness {
         Ok(version)
     }
 
-    /// As [`Harness::execute`], for cleaning up: also after a signal.
+    /// Runs a program as [`Harness::execute`] does, for cleaning up: also after a signal.
     pub fn finish(
         &self,
         command: &mut Command,
@@ -199,8 +196,8 @@ impl Harness {
             .map_err(EvaluateError::file("run", command.get_program()))?;
         let status = wait(&mut child, stoppable)
             .map_err(EvaluateError::file("wait for", command.get_program()))?;
-        if stoppable && interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
+        if stoppable {
+            stop_if_interrupted()?;
         }
         let said = tail(&read(&err)?);
         match status.code().filter(|code| accept.contains(code)) {
@@ -238,7 +235,15 @@ impl Drop for Harness {
     }
 }
 
-/// Waits; if `stoppable`, a signal to us becomes SIGTERM for the child.
+/// Fails once the user has interrupted the evaluation.
+///
+/// # Errors
+/// [`EvaluateError::Interrupted`].
+pub fn stop_if_interrupted() -> Result<(), EvaluateError> {
+    if interrupt::interrupted() { Err(EvaluateError::Interrupted) } else { Ok(()) }
+}
+
+/// Waits for a child. If `stoppable`, a signal to this process becomes SIGTERM for the child.
 pub fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
     let mut told = false;
     loop {
@@ -248,11 +253,11 @@ pub fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
         if stoppable && interrupt::interrupted() && !told {
             told = kill_process(Pid::from_child(child), Signal::TERM).is_ok();
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// A command line as it is shown and kept: programs by their names, not their places.
+/// Formats a command line for pages and raw data: programs by their names, not their paths.
 pub fn line(command: &Command) -> String {
     let name = |word: &std::ffi::OsStr| {
         let path = Path::new(word);
@@ -267,29 +272,56 @@ pub fn line(command: &Command) -> String {
     words.join(" ")
 }
 
-/// A number in a reply.
+/// Parses JSON; `what` names it in the error.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, EvaluateError> {
+    serde_json::from_str(text).map_err(|_| missing(what))
+}
+
+/// Returns a count in a reply.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn count(value: &Value, key: &str) -> Result<u64, EvaluateError> {
+    value[key].as_u64().ok_or_else(|| missing(key))
+}
+
+/// Returns the elements of an array; none of another value.
+#[must_use]
+pub fn elements(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the elements of an array; `what` names it in the error.
+///
+/// # Errors
+/// [`EvaluateError::Missing`].
+pub fn array<'v>(value: &'v Value, what: &str) -> Result<&'v [Value], EvaluateError> {
+    value.as_array().map(Vec::as_slice).ok_or_else(|| missing(what))
+}
+
+/// Returns a number in a reply.
 pub fn figure(value: &Value, key: &str) -> Result<f64, EvaluateError> {
     value[key].as_f64().ok_or_else(|| missing(key))
 }
 
-/// The error of a figure that is not there.
+/// Returns the error of a figure that is not there.
 #[must_use]
 pub fn missing(what: &str) -> EvaluateError {
     EvaluateError::Missing { what: format!("'{what}'") }
 }
 
-/// A JSON file that a program has written.
+/// Reads a JSON file that a program has written.
 pub fn read_json(path: &Path) -> Result<Value, EvaluateError> {
-    serde_json::from_str(&read(path)?).map_err(|_| missing("the report"))
+    parse(&read(path)?, "the report")
 }
 
-/// What `luc run` reports on the file system of a disk, as `loop3`.
+/// Returns the report of `luc run` on the file system of a disk, as `loop3`.
 pub fn of_disk<'v>(report: &'v Value, device: &str) -> &'v Value {
-    let rows = report["file_systems"].as_array().map(Vec::as_slice);
-    rows.unwrap_or_default()
-        .iter()
-        .find(|row| row["device"] == json!(device))
-        .unwrap_or(&Value::Null)
+    let mut rows = elements(&report["file_systems"]).iter();
+    rows.find(|row| row["device"] == json!(device)).unwrap_or(&Value::Null)
 }
 
 fn read(path: &Path) -> Result<String, EvaluateError> {
@@ -300,7 +332,20 @@ fn read(path: &Path) -> Result<String, EvaluateError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How many bytes the files of a directory have.
+/// Removes a folder with all that is in it, if it is there.
+///
+/// # Errors
+/// [`EvaluateError::File`].
+pub fn remove_folder(folder: &Path) -> Result<(), EvaluateError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(EvaluateError::file("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the number of bytes in the files of a directory.
 pub fn directory_bytes(path: &Path) -> Result<u64, EvaluateError> {
     let failed = || EvaluateError::file("read", path);
     let mut bytes = 0;
@@ -311,7 +356,7 @@ pub fn directory_bytes(path: &Path) -> Result<u64, EvaluateError> {
     Ok(bytes)
 }
 
-/// The last few lines, as one.
+/// Joins the last few lines.
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(5)..].join("; ")

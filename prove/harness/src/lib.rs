@@ -1,8 +1,12 @@
-//! What evaluations are made with: programs are run, disks, cgroups and guests made and given back, runs kept.
+//! Common parts of evaluations.
 //!
-//! [`harness`] runs programs in a directory of its own, [`disks`] and [`groups`] are given back with their values,
-//! [`runs`] outlive an interruption, [`guests`] are ended by a signal, [`steal`] makes runs again that the machine's
-//! host disturbed, [`drift`] takes out how the machine's speed drifts.
+//! - [`harness`]: a work directory, and the programs that run in it.
+//! - [`disks`] and [`groups`]: disks and cgroups that are removed when their values are dropped.
+//! - [`guests`]: guests that a signal ends.
+//! - [`runs`]: runs that outlive an interruption.
+//! - [`steal`]: makes runs again that the machine's host disturbed.
+//! - [`drift`]: removes the drift of the machine's speed from figures.
+//! - [`report`]: the page of the results.
 
 pub mod disks;
 pub mod drift;
@@ -12,6 +16,7 @@ pub mod guests;
 pub mod harness;
 pub mod machine;
 pub mod progress;
+pub mod report;
 pub mod runs;
 pub mod steal;
 
@@ -24,13 +29,12 @@ use serde_json::Value;
 pub use error::EvaluateError;
 pub use harness::Harness;
 
-/// What to evaluate, and how thoroughly.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub luc: PathBuf,
     /// This program, for its hidden subcommands.
     pub myself: PathBuf,
-    /// Where the pages go; the raw data into `raw` below it.
+    /// Directory of the pages; the raw data go into `raw` below it.
     pub out: PathBuf,
     /// Runs of each setting; absent: the part's own number.
     pub repeats: Option<usize>,
@@ -38,15 +42,15 @@ pub struct Options {
     pub seconds: Option<f64>,
     /// Power cuts of each trial, or kills; absent: the part's own number.
     pub cuts: Option<u64>,
-    /// Only cells whose name contains this.
+    /// Part of the names of the cells to run.
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
-    /// Guests or personalities at a time.
+    /// Number of guests or personalities at a time.
     pub jobs: usize,
-    /// Pages are made of the raw data that are there; nothing is measured.
+    /// Whether pages are made from the raw data that are there, and nothing is measured.
     pub again: bool,
-    /// No repeat is begun after this time, of the parts that are plans.
+    /// Time after which no repeat is begun, of the parts that are plans.
     pub budget: Option<Duration>,
 }
 
@@ -56,6 +60,28 @@ impl Options {
     pub fn wants(&self, cell: &str) -> bool {
         self.only.as_ref().is_none_or(|only| cell.contains(only))
     }
+
+    /// Returns the number and duration of runs; the part's own where the user gave none.
+    #[must_use]
+    pub fn extent(&self, repeats: usize, seconds: f64) -> Extent {
+        Extent {
+            repeats: self.repeats.unwrap_or(repeats),
+            seconds: self.seconds.unwrap_or(seconds),
+        }
+    }
+
+    /// Returns the error where no cell is wanted.
+    #[must_use]
+    pub fn no_cell(&self) -> EvaluateError {
+        EvaluateError::NoCell(self.only.clone().unwrap_or_default())
+    }
+}
+
+/// Number and duration of the runs of each setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    pub repeats: usize,
+    pub seconds: f64,
 }
 
 /// Writes raw data.
@@ -66,7 +92,7 @@ pub fn write_json(path: &Path, data: &Value) -> Result<(), EvaluateError> {
     fs::write(path, text(data)).map_err(EvaluateError::file("write", path))
 }
 
-/// JSON for people, but each run on a line of its own, which is a third shorter.
+/// Formats JSON for people, but each run on a line of its own, which is a third shorter.
 fn text(data: &Value) -> String {
     let mut frame = data.clone();
     let runs = frame["runs"].take();

@@ -1,4 +1,4 @@
-//! The machine that the figures are of.
+//! Description of the machine on which figures were measured.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 
-/// Everything about the machine that a reader of the figures may ask for.
+/// Describes the machine, with everything that a reader of the figures may ask for.
 pub fn describe(luc: &Path) -> Result<Value, EvaluateError> {
     let uname = rustix::system::uname();
     let version = Command::new(luc).arg("--version").output();
@@ -17,18 +17,14 @@ pub fn describe(luc: &Path) -> Result<Value, EvaluateError> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Ok(json!({
-        "started": now()?,
-        "luc": String::from_utf8_lossy(&version).trim(),
-        "kernel": uname.release().to_string_lossy(),
-        "architecture": uname.machine().to_string_lossy(),
-        "cpus": available_parallelism().map(usize::from).unwrap_or(1),
-        "cpu": field(&cpuinfo, "model name"),
-        "memory": field(&meminfo, "MemTotal"),
-        "load": load(),
+        "started": now()?, "luc": String::from_utf8_lossy(&version).trim(),
+        "kernel": uname.release().to_string_lossy(), "architecture": uname.machine().to_string_lossy(),
+        "cpus": available_parallelism().map(usize::from).unwrap_or(1), "cpu": field(&cpuinfo, "model name"),
+        "memory": field(&meminfo, "MemTotal"), "load": load(),
     }))
 }
 
-/// One sentence of [`describe`]. In virtual time only the day may be known, and the machine does not matter.
+/// Makes one sentence of [`describe`]. In virtual time only the day may be known, and the machine does not matter.
 pub fn sentence(machine: &Value) -> String {
     let text = |key: &str| machine[key].as_str().unwrap_or("unknown").to_owned();
     if machine["kernel"].is_null() {
@@ -46,7 +42,7 @@ pub fn sentence(machine: &Value) -> String {
     )
 }
 
-/// Date and time, UTC.
+/// Returns the date and time, UTC.
 pub fn now() -> Result<String, EvaluateError> {
     let output = Command::new("date")
         .args(["-u", "+%Y-%m-%dT%H:%M:%SZ"])
@@ -55,13 +51,12 @@ pub fn now() -> Result<String, EvaluateError> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The three load averages.
 pub fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// The first `KEY: value` of a file in /proc.
+/// Returns the first `KEY: value` of a file in /proc.
 fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

@@ -1,4 +1,4 @@
-//! How far the evaluation is: a bar on a terminal, else a line per run.
+//! Progress of the evaluation: a bar on a terminal, else a line per run.
 
 use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
@@ -16,7 +16,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing is done yet.
     #[must_use]
     pub fn new(part: &'static str, steps: usize) -> Self {
         let bar = stderr().is_terminal().then(|| {
@@ -33,7 +32,7 @@ impl Progress {
         Self { part, steps, done: 0, started: Instant::now(), bar }
     }
 
-    /// A step is done; `what` says which, and its figure.
+    /// Counts a step; `what` names it, with its figure.
     pub fn step(&mut self, what: &str) {
         self.done += 1;
         match &self.bar {
@@ -46,7 +45,7 @@ impl Progress {
                 self.part,
                 self.done,
                 self.steps,
-                left(self.started.elapsed(), self.done, self.steps)
+                format_time_left(self.started.elapsed(), self.done, self.steps)
             ),
         }
     }
@@ -60,8 +59,8 @@ impl Drop for Progress {
     }
 }
 
-/// Time left if the other steps take as long as those done.
-fn left(elapsed: Duration, done: usize, steps: usize) -> String {
+/// Returns the time left if the other steps take as long as those done.
+fn format_time_left(elapsed: Duration, done: usize, steps: usize) -> String {
     let each = elapsed.as_secs_f64() / done.max(1) as f64;
     let seconds = (each * steps.saturating_sub(done) as f64).round() as u64;
     match seconds {
@@ -76,8 +75,8 @@ mod tests {
 
     #[test]
     fn time_left() {
-        assert_eq!(left(Duration::from_secs(10), 5, 10), "10 s");
-        assert_eq!(left(Duration::from_secs(60), 1, 4), "3 min");
-        assert_eq!(left(Duration::from_secs(60), 4, 4), "0 s");
+        assert_eq!(format_time_left(Duration::from_secs(10), 5, 10), "10 s");
+        assert_eq!(format_time_left(Duration::from_secs(60), 1, 4), "3 min");
+        assert_eq!(format_time_left(Duration::from_secs(60), 4, 4), "0 s");
     }
 }

@@ -1,4 +1,4 @@
-//! Runs that outlive an interrupted evaluation: the next one with the same seed takes them over.
+//! Runs that outlive an interrupted evaluation. The next evaluation with the same seed takes them over.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::error::EvaluateError;
 use crate::harness::Harness;
 use crate::write_json;
 
-/// The runs of an earlier, unfinished evaluation, and this one's.
+/// Runs of an earlier, unfinished evaluation, and of this one.
 #[derive(Debug)]
 pub struct Runs<'a> {
     harness: &'a Harness,
@@ -28,7 +28,7 @@ impl<'a> Runs<'a> {
         Self { harness, path, earlier: earlier.unwrap_or_default() }
     }
 
-    /// The result of run `key`: an earlier one, or that of `make`, which is written down at once.
+    /// Returns the result of run `key`: an earlier one, or that of `make`, which is written down at once.
     pub fn get(
         &self,
         key: &Value,

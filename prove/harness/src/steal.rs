@@ -1,18 +1,20 @@
 //! Repeats runs that the hypervisor disturbed.
 
+use luc_host::processors::Processors;
+
 use crate::error::EvaluateError;
-use crate::harness::{Harness, MOST_STOLEN_SHARE};
+use crate::harness::{Harness, MAX_STOLEN_SHARE};
 
-/// Attempts at a run. The last one counts, whatever happened to it.
-const TRIES: usize = 4;
+/// Maximum attempts at a run. The last one counts, whatever happened to it.
+const MAX_TRIES: usize = 4;
 
-/// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made
-/// again, and gives its result and the share that was stolen.
+/// Makes a run, and makes it again while too much processor time is stolen. `once` learns whether it may be made again.
+/// It returns its result and the stolen share.
 pub fn undisturbed<T>(
     harness: &Harness,
     mut once: impl FnMut(bool) -> Result<(T, f64), EvaluateError>,
 ) -> Result<T, EvaluateError> {
-    for _ in 1..TRIES {
+    for _ in 1..MAX_TRIES {
         let (run, stolen_share) = once(true)?;
         if !is_disturbed(true, stolen_share) {
             return Ok(run);
@@ -22,7 +24,16 @@ pub fn undisturbed<T>(
     once(false).map(|(run, _)| run)
 }
 
+/// Makes a run, and returns the stolen share of the processors' time in it too.
+pub fn with_stolen_share<T>(
+    run: impl FnOnce() -> Result<T, EvaluateError>,
+) -> Result<(T, f64), EvaluateError> {
+    let before = Processors::now();
+    let done = run()?;
+    Ok((done, Processors::now().stolen_share_since(before)))
+}
+
 /// Whether a run is made again.
 pub fn is_disturbed(may_repeat: bool, stolen_share: f64) -> bool {
-    may_repeat && stolen_share > MOST_STOLEN_SHARE
+    may_repeat && stolen_share > MAX_STOLEN_SHARE
 }

@@ -1,7 +1,7 @@
-//! Hosts of one machine: network namespaces on a bridge, and links that lose or hold back packets.
+//! Hosts on one machine: network namespaces on a bridge, and links that lose or delay packets.
 //!
-//! A namespace is that of a process and has no name: nothing of it stays when its last process has ended. `ip`, `tc` and
-//! `nsenter` do the work, which needs root.
+//! A namespace belongs to a process and has no name, so it disappears with its last process. `ip`, `tc` and `nsenter`
+//! do the work, which needs root.
 
 mod program;
 
@@ -12,12 +12,12 @@ pub use program::{Namespace, NetworkError};
 use program::feed;
 
 const BRIDGE: &str = "bridge";
-/// The name of each host's own link.
+/// Name of each host's own link.
 const LINK: &str = "eth0";
-/// All hosts of a bridge are in one network.
+/// Prefix of the network that all hosts of a bridge are in.
 const PREFIX_BITS: u8 = 16;
 
-/// Makes a bridge in a namespace that has none; with an address, it is a host on the bridge, too.
+/// Makes a bridge in a namespace that has none. With an address it is a host on the bridge, too.
 ///
 /// # Errors
 /// See [`NetworkError`].
@@ -29,7 +29,8 @@ pub fn make_bridge(at: Namespace, address: Option<Ipv4Addr>) -> Result<(), Netwo
     ip(at, &lines)
 }
 
-/// Links the namespace of a process with a bridge, and gives it an address. Each link of a bridge has another `number`.
+/// Links the namespace of a process with a bridge, and gives it an address. Each link of a bridge needs its own
+/// `number`.
 ///
 /// # Errors
 /// See [`NetworkError`].
@@ -54,10 +55,10 @@ pub fn link(
     )
 }
 
-/// Has so many percent of the IP packets that come to a host get lost, at random.
+/// Loses `percent` of the IP packets that come to a host, at random.
 ///
-/// A classic BPF program in `clsact` draws for each packet. netem would do it as well, but fewer kernels have it. On
-/// their way out the sender's TCP would notice, and send them again without a timeout.
+/// A classic BPF program in `clsact` draws for each packet. netem would do it as well, but fewer kernels have it. If
+/// packets were lost on their way out, the sender's TCP would notice and send them again without a timeout.
 ///
 /// # Errors
 /// See [`NetworkError`].
@@ -81,7 +82,7 @@ pub fn lose_nothing(at: Namespace) -> Result<(), NetworkError> {
     tc(at, &["qdisc", "del", "dev", LINK, "clsact"])
 }
 
-/// Has the packets that leave a host wait until they pass at so many kbit/s.
+/// Limits the rate of the packets that leave a host, by delaying them.
 ///
 /// # Errors
 /// See [`NetworkError`].
@@ -101,7 +102,7 @@ pub fn slow_down_nothing(at: Namespace) -> Result<(), NetworkError> {
     tc(at, &["qdisc", "del", "dev", LINK, "root"])
 }
 
-/// Has `ip` do these lines.
+/// Runs these lines in `ip`.
 fn ip(at: Namespace, lines: &str) -> Result<(), NetworkError> {
     feed(at, &["ip", "-batch", "-"], lines)
 }

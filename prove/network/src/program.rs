@@ -5,33 +5,31 @@ use std::process::{Command, Stdio};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Namespace {
-    /// That of the calling thread.
+    /// The namespace of the calling thread.
     Own,
-    /// That of a process.
+    /// The namespace of a process.
     Of(u32),
 }
 
-/// A program of the system that does not do what it is told.
+/// An error of a program of the system.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// It does not run.
     #[error("cannot run `{command}`: {reason}; iproute2 has ip and tc, and util-linux has nsenter")]
     Run {
-        /// The command line, and its input.
+        /// The command line and its input.
         command: String,
         reason: io::Error,
     },
     #[error("`{command}` failed ({how}): {said}")]
     Failed {
-        /// The command line, and its input.
+        /// The command line and its input.
         command: String,
-        /// Its exit status or signal.
         how: String,
         said: String,
     },
 }
 
-/// Runs one with this text as its standard input, and waits for its end.
+/// Runs a program with this text as its standard input, and waits for its end.
 pub(crate) fn feed(at: Namespace, words: &[&str], text: &str) -> Result<(), NetworkError> {
     let net;
     let words = match at {

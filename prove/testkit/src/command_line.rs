@@ -1,11 +1,11 @@
-//! Whether a command line is consistent.
+//! Check of a command line's consistency.
 
 use std::collections::HashSet;
 
 use clap::{Arg, ArgGroup, Command};
 
-/// No command has two arguments or groups of one name. clap checks that by itself only where it is compiled with debug
-/// assertions; tests in the release profile are not.
+/// Asserts that no command has two arguments or groups of one name. clap checks that only if it is compiled with debug
+/// assertions, unlike tests in the release profile.
 ///
 /// # Panics
 /// Where one has.

@@ -1,11 +1,11 @@
-//! Random events for the tests of whatever reads traces: of few threads on few devices, in any order, with any names.
+//! Random events for tests of trace readers: a few threads on a few devices, in any order, with any names.
 
 use luc_events::codes::{CallKind, CommitKind, Direction, SyncKind, WaitState};
 use luc_events::tables::{Call, Commit, Data, FileSystem, Handle, Request, Sync, Task, Wait};
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid, Transaction};
 use proptest::prelude::*;
 
-/// Names that would do harm if they were taken as they are.
+/// Names that do harm unless they are escaped.
 pub const NAMES: [&str; 8] = [
     "imap",
     "",
@@ -21,7 +21,7 @@ fn time() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..2_000_000_000, 1 => Just(0), 1 => any::<u64>()]
 }
 
-/// A row of any table. It is a flat list: rows share times and ids.
+/// Draws a row of any table. The tuple is flat: rows share times and ids.
 fn event() -> impl Strategy<Value = Event> {
     let ids = (0u32..4, 0u32..3, 0u64..2, 0u32..3, 0u32..6);
     let times = [time(), time(), time(), time()];
@@ -150,7 +150,7 @@ fn event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// Random events, in order or not.
+/// Draws events, sorted or not.
 pub fn events() -> impl Strategy<Value = Vec<Event>> {
     (prop::collection::vec(event(), 0..250), any::<bool>()).prop_map(|(mut events, sort)| {
         if sort {

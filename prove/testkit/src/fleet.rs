@@ -1,7 +1,7 @@
-//! Traces of hosts that were never there: a client, a front end and back ends, of any size, the same each time.
+//! Traces of simulated hosts: a client, a front end and any number of back ends. They are the same each time.
 //!
-//! Each request of the client makes the front end ask two back ends one after the other, in the thread that has the
-//! request. Hosts have clocks of their own. Whatever is random follows from the request's number.
+//! Each request of the client makes the front end ask two back ends, one after the other, in the request's thread.
+//! Hosts have clocks of their own. All random values follow from the request's number.
 
 use std::path::{Path, PathBuf};
 
@@ -10,43 +10,41 @@ use luc_events::store::{SCHEMA_VERSION, StoreError, Writer};
 use luc_events::tables::{ClockSample, Connection, Message, Packet, Task, Trace, Wait};
 use luc_events::{Cause, ConnectionId, Pid, Tgid};
 
-/// When all traces begin.
 const BEGIN_NS: u64 = 1_000_000_000_000;
-/// Between the begins of two requests.
-const GAP_NS: u64 = 400_000;
-/// Threads of each host, and connections between two hosts.
+/// Time between the begins of two requests.
+const REQUEST_INTERVAL_NS: u64 = 400_000;
+/// Number of threads of each host, and of connections between two hosts.
 const THREADS: u64 = 8;
-/// The first thread's id.
+/// Id of each host's first thread.
 const FIRST_THREAD: u32 = 1_000;
 const PROCESS: u32 = 900;
-/// How long a message is on its way at least.
-const WIRE_NS: u64 = 40_000;
-const SAMPLE_NS: u64 = 100_000_000;
-/// Back ends that a request needs.
-const ASKED: u64 = 2;
-/// One in so many requests to a back end waits for the journal there.
-const SLOW_ONE_IN: u64 = 10;
+/// Minimum transit time of a message.
+const MIN_TRANSIT_NS: u64 = 40_000;
+const CLOCK_SAMPLE_INTERVAL_NS: u64 = 100_000_000;
+/// Number of back ends that a request asks.
+const BACK_ENDS_PER_REQUEST: u64 = 2;
+/// One in this many requests to a back end waits for the journal there.
+const REQUESTS_PER_SLOW_ONE: u64 = 10;
 /// Causes of waits that belong to no request.
 const CAUSES: [Cause; 4] = [Cause::Futex, Cause::Poll, Cause::Device, Cause::Sleep];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlantedFleet {
-    /// How many back ends; two at least.
+    /// Number of back ends, at least two.
     pub back_ends: u64,
-    /// How many requests the client makes.
     pub requests: u64,
-    /// How many waits each host has that belong to no request.
+    /// Number of waits on each host that belong to no request.
     pub waits: u64,
 }
 
-/// A host as it is written.
+/// A host whose trace is being written.
 struct Host {
     writer: Writer,
     trace: Trace,
     clock: Clock,
 }
 
-/// A host's clock by the true time.
+/// Offset and drift of a host's clock from the true time.
 #[derive(Clone, Copy)]
 struct Clock {
     offset_ns: u64,
@@ -59,8 +57,8 @@ impl Clock {
     }
 }
 
-/// A number that looks random (splitmix64, Steele et al. 2014).
-fn mixed(seed: u64) -> u64 {
+/// Mixes the bits of a seed (splitmix64, Steele et al. 2014).
+fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -68,17 +66,18 @@ fn mixed(seed: u64) -> u64 {
 }
 
 impl PlantedFleet {
-    /// How many rows of messages, packets and waits there are in all traces.
+    /// Number of rows of messages, packets and waits in all traces.
     #[must_use]
     pub fn rows(&self) -> u64 {
         // Each that is sent is a message and a packet on two hosts; the client and the front end wait for each answer.
-        let of_each = (2 + 2 * ASKED) * 4 + 1 + ASKED;
-        let slow = (0..ASKED)
-            .map(|last_digit| (self.requests + SLOW_ONE_IN - 1 - last_digit) / SLOW_ONE_IN);
+        let of_each = (2 + 2 * BACK_ENDS_PER_REQUEST) * 4 + 1 + BACK_ENDS_PER_REQUEST;
+        let slow = (0..BACK_ENDS_PER_REQUEST).map(|last_digit| {
+            (self.requests + REQUESTS_PER_SLOW_ONE - 1 - last_digit) / REQUESTS_PER_SLOW_ONE
+        });
         self.requests * of_each + slow.sum::<u64>() + self.waits * (self.back_ends + 2)
     }
 
-    /// Writes a trace of each host, and says where: the client's, the front end's, the back ends'.
+    /// Writes a trace of each host, and returns their paths: the client's, the front end's, the back ends'.
     ///
     /// # Errors
     /// What the store says.
@@ -110,9 +109,8 @@ impl PlantedFleet {
         Ok(paths)
     }
 
-    /// How long the traces are.
     fn length_ns(&self) -> u64 {
-        (self.requests + 2 * THREADS) * GAP_NS
+        (self.requests + 2 * THREADS) * REQUEST_INTERVAL_NS
     }
 
     fn request(
@@ -122,16 +120,16 @@ impl PlantedFleet {
         request: u64,
     ) -> Result<(), StoreError> {
         let thread = request % THREADS;
-        let random = mixed(request);
-        let begin_ns = BEGIN_NS + GAP_NS * (request + 1) + random % 50_000;
+        let random = mix(request);
+        let begin_ns = BEGIN_NS + REQUEST_INTERVAL_NS * (request + 1) + random % 50_000;
         let mut road = Road { hosts, passed, thread, random };
         let mut at_ns = road.send((0, 1), 0, begin_ns, 40)?;
-        for asked in 0..ASKED {
+        for asked in 0..BACK_ENDS_PER_REQUEST {
             let back_end = 2 + ((request + asked) % self.back_ends) as usize;
             let sent_ns = at_ns + 5_000;
             let there_ns = road.send((1, back_end), 0, sent_ns, 30 + asked)?;
             let mut ready_ns = there_ns + 20_000 + road.next() % 60_000;
-            if request % SLOW_ONE_IN == asked {
+            if request % REQUESTS_PER_SLOW_ONE == asked {
                 let waited_ns = 300_000 + road.next() % 200_000;
                 road.wait(back_end, (ready_ns, ready_ns + waited_ns), Cause::CommitWait)?;
                 ready_ns += waited_ns + 3_000;
@@ -143,11 +141,11 @@ impl PlantedFleet {
         road.wait(0, (begin_ns + 2_000, answered_ns - 2_000), Cause::PipeSocket)
     }
 
-    /// Of threads that have no request.
+    /// Adds waits of threads that have no request.
     fn other_waits(&self, host: &mut Host, number: u64) -> Result<(), StoreError> {
         let step_ns = (self.length_ns() / self.waits.max(1)).max(1);
         for wait in 0..self.waits {
-            let random = mixed(number << 40 | wait);
+            let random = mix(number << 40 | wait);
             let off_ns = BEGIN_NS + wait * step_ns;
             let woken_ns = off_ns + 1 + random % 1_000_000;
             host.writer.add_wait(Wait {
@@ -188,7 +186,7 @@ impl Host {
                 raw_ns: clock.at(true_ns),
                 ..ClockSample::default()
             })?;
-            true_ns += SAMPLE_NS;
+            true_ns += CLOCK_SAMPLE_INTERVAL_NS;
         }
         for thread in 0..THREADS as u32 {
             writer.add(Task {
@@ -203,7 +201,7 @@ impl Host {
     }
 }
 
-/// The number of a connection in the trace of either host.
+/// Number of a connection in the traces of both hosts.
 fn number(server: usize, thread: u64) -> ConnectionId {
     ConnectionId((server as u64 * THREADS + thread + 1) as u32)
 }
@@ -242,10 +240,10 @@ fn connect(hosts: &mut [Host], ends: (usize, usize), thread: u64) -> Result<(), 
     Ok(())
 }
 
-/// Where the threads of one number of all hosts meet.
+/// The threads of one number on all hosts, and their connections.
 struct Road<'a> {
     hosts: &'a mut [Host],
-    /// Bytes that passed each way over each connection.
+    /// Bytes that passed in each direction over each connection.
     passed: &'a mut [[u64; 2]],
     thread: u64,
     random: u64,
@@ -253,7 +251,7 @@ struct Road<'a> {
 
 impl Road<'_> {
     fn next(&mut self) -> u64 {
-        self.random = mixed(self.random);
+        self.random = mix(self.random);
         self.random
     }
 
@@ -261,7 +259,7 @@ impl Road<'_> {
         Pid(FIRST_THREAD + self.thread as u32)
     }
 
-    /// Sends bytes from client to server, or back; says when they were read.
+    /// Sends bytes from client to server (way 0) or back (way 1). Returns the time at which they were read.
     fn send(
         &mut self,
         (client, server): (usize, usize),
@@ -274,7 +272,7 @@ impl Road<'_> {
         let first_byte = *passed;
         *passed += bytes;
         let late_ns = self.next() % 30_000;
-        let read_ns = sent_ns + WIRE_NS + late_ns + 10_000;
+        let read_ns = sent_ns + MIN_TRANSIT_NS + late_ns + 10_000;
         let ends = if way == 0 { [client, server] } else { [server, client] };
         let wire_ns = [sent_ns + 1_000, read_ns - 9_000];
         let thread = self.pid();

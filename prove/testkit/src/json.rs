@@ -1,8 +1,8 @@
-//! Whether two reports, as JSON, say the same.
+//! Comparison of two reports in JSON.
 
 use serde_json::Value;
 
-/// The first place where two values differ by more than the order of additions explains.
+/// Returns the first place where two values differ by more than rounding.
 pub fn difference(left: &Value, right: &Value) -> Option<String> {
     let below = |name: String, left: &Value, right: Option<&Value>| match right {
         Some(right) => difference(left, right).map(|found| format!("{name}.{found}")),

@@ -1,7 +1,7 @@
-//! What tests of many crates need, and no program.
+//! Helpers for the tests of many crates. No program uses them.
 //!
-//! A test that cannot run here says so by [`skipped!`] and returns. `make test` counts and prints what was skipped;
-//! with `LUC_NO_SKIPS` set, as in CI, a skipped test fails.
+//! A test that cannot run here says so by [`skipped!`] and returns. `make test` counts and prints skipped tests. With
+//! `LUC_NO_SKIPS` set, as in CI, a skipped test fails.
 
 #[cfg(feature = "command-line")]
 pub mod command_line;
@@ -27,12 +27,12 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::thread;
 
-/// The file that skipped tests are written to, a line each.
+/// Variable with the file that skipped tests are appended to, a line each.
 const LIST: &str = "LUC_SKIPPED";
-/// Set where every test must run.
+/// Variable that is set where every test must run.
 const FORBIDDEN: &str = "LUC_NO_SKIPS";
 
-/// Says that a test cannot run here, and why: the words of a `format!`.
+/// Marks a test as skipped, with the reason as in `format!`.
 ///
 /// # Panics
 /// Where `LUC_NO_SKIPS` is set.
@@ -43,7 +43,7 @@ macro_rules! skipped {
     };
 }
 
-/// See [`skipped!`].
+/// Marks a test as skipped. See [`skipped!`].
 ///
 /// # Panics
 /// Where `LUC_NO_SKIPS` is set, or the list cannot be written.
@@ -63,7 +63,8 @@ pub fn note_skipped(reason: &str) {
     }
 }
 
-/// What was found; `None` after saying why a test is skipped, where `is_missing` says that this machine lacks it.
+/// Returns the value that was found. If `is_missing` says that this machine lacks it, marks the test as skipped and
+/// returns `None`.
 ///
 /// # Panics
 /// At any other error, and as [`skipped!`].

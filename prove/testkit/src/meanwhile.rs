@@ -1,21 +1,22 @@
-//! What a test makes beside its process, and what must not outlive that.
+//! Temporary state of the machine that a test needs and must not leave behind.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Something that is so until this is dropped, or this process ends, however it does: a shell in a process group of its
-/// own undoes it.
+/// Temporary state that is undone when this value is dropped or this process ends in any way. A shell in a process
+/// group of its own undoes it.
 #[derive(Debug)]
 pub struct Meanwhile {
     shell: Child,
-    /// The line that it said.
+    /// The line that the shell printed.
     pub message: String,
 }
 
 impl Meanwhile {
-    /// Runs the shell's words `begin`, which say one line; at last `end`. Both have `arguments` as `$1` and on.
+    /// Runs the shell's words `begin`, which print one line, and in the end the words `end`. Both have `arguments` as
+    /// `$1` and on.
     ///
     /// # Panics
     /// Where there is no shell.
@@ -23,7 +24,7 @@ impl Meanwhile {
         Self::under(&[], begin, end, arguments)
     }
 
-    /// A loop device on a file, whose path is its message. `options` are those of losetup.
+    /// Makes a loop device on a file. Its path is the message. `options` are those of losetup.
     ///
     /// # Panics
     /// Where it cannot be made.
@@ -41,7 +42,7 @@ impl Meanwhile {
         made
     }
 
-    /// As [`new`](Self::new), where the program `wrapper` runs the shell.
+    /// As [`new`](Self::new), but the program `wrapper` runs the shell.
     ///
     /// # Panics
     /// Where there is no such program.
@@ -63,7 +64,7 @@ impl Meanwhile {
     }
 }
 
-/// Where a program is.
+/// Finds a program in `PATH`.
 fn program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));

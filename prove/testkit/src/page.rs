@@ -1,9 +1,9 @@
-//! Pages of HTML: whether they are well formed, and what a browser makes of them.
+//! Checks of HTML pages: well-formedness, and rendering by a browser.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Checks a page that needs nothing but itself.
+/// Checks a self-contained page.
 ///
 /// # Panics
 /// If elements do not nest, attributes are not quoted, or anything outside of the page is named.
@@ -39,7 +39,7 @@ pub fn check(page: &str) {
     assert_eq!(open, [""; 0]);
 }
 
-/// Where a tag ends: the first > that is not in quotes.
+/// Returns the end of a tag: the first > that is not in quotes.
 fn tag_end(tag: &str) -> usize {
     let mut quoted = false;
     for (index, c) in tag.char_indices() {
@@ -53,8 +53,8 @@ fn tag_end(tag: &str) -> usize {
     panic!("a tag without an end: {tag}");
 }
 
-/// The elements of a page as Chromium has them, as text; `None` after saying that it is not installed. Its profile is
-/// beside the page.
+/// Returns the elements of a page as Chromium shows them, as text; `None` after marking the test as skipped where it is
+/// not installed. Its profile is beside the page.
 ///
 /// # Panics
 /// If it shows no page, or has something to say of it: as of a style that the page itself forbids.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A field of a message.
 #[derive(Debug)]
 enum Value<'a> {
     Number(u64),
@@ -73,42 +72,33 @@ fn get<'a, 'b>(fields: &'b [(u64, Value<'a>)], number: u64) -> Option<&'b Value<
     fields.iter().find(|field| field.0 == number).map(|field| &field.1)
 }
 
-/// What a trace has.
+/// Contents of a trace.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Slices: their tracks, names, depths, begins and ends.
     pub slices: Vec<(u64, String, usize, u64, u64)>,
     pub instants: Vec<Instant>,
-    /// The tracks of each flow, in the order of the file.
+    /// Tracks of each flow, in the order of the file.
     pub flows: HashMap<u64, Vec<u64>>,
-    /// Counters: their tracks and numbers.
     pub counters: Vec<(u64, u64)>,
-    /// The names of tracks.
     pub tracks: HashMap<u64, String>,
-    /// The machines that they are of.
     pub machine_of: HashMap<u64, u64>,
-    /// The tracks that they stand below.
     pub parents: HashMap<u64, u64>,
-    /// The names of machines.
     pub machines: BTreeMap<u64, String>,
 }
 
-/// A moment of a track.
 #[derive(Debug, Default)]
 pub struct Instant {
     pub track: u64,
     pub name: String,
     pub at_ns: u64,
-    /// The flows that it is on.
+    /// Flows that the moment is part of.
     pub flows: Vec<u64>,
-    /// Its arguments that are numbers.
     pub numbers: HashMap<String, u64>,
 }
 
-/// Reads a trace.
-///
 /// # Panics
-/// If it is not as it has to be.
+/// If the trace breaks a rule of the trace processor.
 pub fn check(bytes: &[u8]) -> Checked {
     let mut checked = Checked::default();
     let mut last: HashMap<u64, u64> = HashMap::new();
@@ -176,7 +166,6 @@ pub fn check(bytes: &[u8]) -> Checked {
     checked
 }
 
-/// The arguments of an event that are numbers.
 fn numbers(event: &[(u64, Value<'_>)]) -> HashMap<String, u64> {
     let annotations = event.iter().filter(|field| field.0 == 4);
     let number = |(_, annotation): &(u64, Value<'_>)| {
@@ -218,7 +207,7 @@ impl Checked {
         }
     }
 
-    /// The name of a track, with those that it stands below before it.
+    /// Returns the name of a track, with its parents' names before it.
     #[must_use]
     pub fn path(&self, track: u64) -> String {
         let name = &self.tracks[&track];

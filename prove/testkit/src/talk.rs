@@ -1,6 +1,6 @@
-//! What the program `crates/luc/tests/programs/talk.c` exchanges with itself.
+//! Traffic of the program `crates/luc/tests/programs/talk.c`, which talks to itself.
 
-/// Requests, each of 7 bytes more than the one before, and as many answers, each of 2 bytes more.
+/// Number of requests, each 7 bytes longer than the one before. Each has an answer, 2 bytes longer than the one before.
 pub const MESSAGES: u64 = 50;
 
 /// Bytes of one more request. Its answer has one.

@@ -4,8 +4,8 @@ use luc_vm::{Error, Kernel};
 
 use crate::{skipped, unless_missing};
 
-/// The kernel of this version, fetched if the cache does not have it; `None` after saying why a test is skipped, where
-/// QEMU or the kernel cannot be had.
+/// Finds the kernel of this version, and fetches it if the cache does not have it. Returns `None` after marking the
+/// test as skipped where QEMU or the kernel is not available.
 ///
 /// # Panics
 /// Where a kernel is there but damaged, and as [`skipped!`].
@@ -13,7 +13,7 @@ pub fn kernel(version: &str) -> Option<Kernel> {
     unless_missing(Kernel::bootable(version), Error::is_unavailable)
 }
 
-/// The same, where modules for it can be built.
+/// As [`kernel`], for kernels that modules can be built for.
 ///
 /// # Panics
 /// As [`kernel`].

@@ -1,4 +1,4 @@
-//! The arguments, and what they mean to the library.
+//! The command line, and its translation into the library's options.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use luc_twin::{
-    BackEndOptions, ClientOptions, Corpus, FrontEndOptions, Loop, NeighbourOptions, ProcessOptions,
-    RunOptions, Serve, Spec, TwinError,
+    BackEndOptions, ClientOptions, Corpus, DEFAULT_ROWS, FrontEndOptions, Loop, NeighbourOptions,
+    ProcessOptions, RunOptions, Serve, Spec, TwinError,
 };
 
 /// A small scale-out search service with planted troubles, which writes down the truth about itself.
@@ -23,7 +23,7 @@ pub(crate) enum Command {
     /// Serve one partition until a line comes on the standard input, or its end
     BackEnd(BackEnd),
     /// Scatter, gather and merge until a line comes on the standard input, or its end
-    FrontEnd(FrontEnd),
+    FrontEnd(FrontEndOptions),
     /// Ask all queries
     Client(Client),
     /// Start all of it in network namespaces, and leave a folder of truth (root)
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// Remove a cgroup when the standard input has ended
     #[command(hide = true)]
     RemoveCgroup {
-        /// Which one
+        /// The cgroup's path
         path: PathBuf,
     },
     /// Be in the way of a back end until the standard input ends
@@ -41,7 +41,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Neighbour {
-    /// The process with which it ends
+    /// The process that this one ends with
     pub(crate) parent: u32,
     #[command(subcommand)]
     way: Way,
@@ -51,18 +51,18 @@ pub(crate) struct Neighbour {
 enum Way {
     /// Stop a process by a signal, and let it go on
     Stop {
-        /// Which one
+        /// Id of the process
         process: u32,
-        /// For how long, ms
+        /// Time of each stop, ms
         stopped_ms: u64,
-        /// For how long it goes on, ms
+        /// Time between two stops, ms
         between_ms: u64,
     },
     /// Write to a file, and have the kernel write that to the disk
     Write {
-        /// Of the file, which has no name
+        /// Directory of the file, which has no name
         directory: PathBuf,
-        /// How much at a time
+        /// Bytes that are written at a time
         bytes: u64,
     },
 }
@@ -80,27 +80,6 @@ impl Neighbour {
     }
 }
 
-/// Of every process.
-#[derive(Debug, Args)]
-struct Process {
-    /// The name of the host, and of the file of truth
-    #[arg(long)]
-    host: String,
-    /// The folder for the file of truth
-    #[arg(long, value_name = "DIR")]
-    truth: PathBuf,
-    /// Rows of truth that each thread has room for
-    #[arg(long, default_value_t = ROWS)]
-    rows: usize,
-    /// End when this process has ended
-    #[arg(long, hide = true)]
-    parent: Option<u32>,
-    /// Make a network namespace
-    #[arg(long, hide = true)]
-    own_network: bool,
-}
-
-const ROWS: usize = 16_384;
 const DOCUMENTS: u32 = 20_000;
 const VOCABULARY: u32 = 20_000;
 const CLIENTS: u32 = 4;
@@ -108,22 +87,10 @@ const REQUESTS: u32 = 200;
 const HITS: u8 = 10;
 const THINK_US: u64 = 1_000;
 
-impl Process {
-    fn options(self) -> ProcessOptions {
-        ProcessOptions {
-            host: self.host,
-            truth: self.truth,
-            rows: self.rows,
-            parent: self.parent,
-            own_network: self.own_network,
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct BackEnd {
     #[command(flatten)]
-    process: Process,
+    process: ProcessOptions,
     /// All random numbers follow from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -163,7 +130,7 @@ pub(crate) struct BackEnd {
 impl BackEnd {
     pub(crate) fn options(self) -> BackEndOptions {
         BackEndOptions {
-            process: self.process.options(),
+            process: self.process,
             corpus: Corpus {
                 seed: self.seed,
                 documents: self.documents,
@@ -181,37 +148,7 @@ impl BackEnd {
     }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct FrontEnd {
-    #[command(flatten)]
-    process: Process,
-    /// All random numbers follow from it
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: SocketAddrV4,
-    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
-    #[arg(long, default_value_t = Serve::Thread)]
-    serve: Serve,
-    /// Where the back ends listen, by partition
-    #[arg(long, value_delimiter = ',', value_name = "ADDRESS:PORT,...", required = true)]
-    back_ends: Vec<SocketAddrV4>,
-}
-
-impl FrontEnd {
-    pub(crate) fn options(self) -> FrontEndOptions {
-        FrontEndOptions {
-            process: self.process.options(),
-            seed: self.seed,
-            listen: self.listen,
-            serve: self.serve,
-            back_ends: self.back_ends,
-        }
-    }
-}
-
-/// How much clients ask, and when.
+/// Number and times of the clients' queries.
 #[derive(Debug, Args)]
 struct Queries {
     /// How many clients
@@ -243,7 +180,7 @@ impl Queries {
 #[derive(Debug, Args)]
 pub(crate) struct Client {
     #[command(flatten)]
-    process: Process,
+    process: ProcessOptions,
     /// All random numbers follow from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -266,7 +203,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn options(self) -> ClientOptions {
         ClientOptions {
-            process: self.process.options(),
+            process: self.process,
             corpus: Corpus {
                 seed: self.seed,
                 documents: 0,
@@ -309,7 +246,7 @@ pub(crate) struct Run {
     #[arg(long, default_value_t = 0)]
     delay_us: u64,
     /// Rows of truth that each thread has room for
-    #[arg(long, default_value_t = ROWS)]
+    #[arg(long, default_value_t = DEFAULT_ROWS)]
     rows: usize,
     /// Wait for a line on the standard input before the first query, when all processes are there
     #[arg(long)]
@@ -321,7 +258,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether somebody says when to begin.
+    /// Whether the run waits for a line before the first query.
     pub(crate) fn waits(&self) -> bool {
         self.wait
     }
@@ -402,7 +339,7 @@ mod tests {
             back_ends: vec![at("1.2.3.4:6"), at("1.2.3.4:7")],
         };
         match parse(front_end.arguments()) {
-            Command::FrontEnd(parsed) => assert_eq!(parsed.options(), front_end),
+            Command::FrontEnd(parsed) => assert_eq!(parsed, front_end),
             other => panic!("{other:?}"),
         }
         for looped in [Loop::Closed { think_us: 7 }, Loop::Open { per_s: 12.5 }] {

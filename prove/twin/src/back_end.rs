@@ -1,4 +1,4 @@
-//! A back end: one partition, its index, and what is planted there.
+//! A back end: one partition, its index and its planted troubles.
 
 use std::ffi::OsString;
 use std::net::{SocketAddrV4, TcpListener};
@@ -18,37 +18,35 @@ use crate::corpus::Corpus;
 use crate::engine::Engine;
 use crate::error::TwinError;
 use crate::log::Recorder;
-use crate::plant::{Garden, Place};
+use crate::plant::{Garden, PlantSite};
 use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
 use crate::spec::Spec;
 use crate::wire::{Body, Frame};
 
-/// Of the random numbers for delays.
-const DELAYS: u64 = 4 << 40;
+/// Stream of the random numbers for delays.
+const DELAY_STREAM: u64 = 4 << 40;
 
-/// What a back end is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackEndOptions {
     pub process: ProcessOptions,
     pub corpus: Corpus,
-    /// Which partition this one has, from 0.
+    /// Index of this back end's partition.
     pub partition: usize,
     pub listen: SocketAddrV4,
-    /// How its threads share the requests.
+    /// Way in which its threads share the requests.
     pub serve: Serve,
-    /// The mean of an exponential delay before each search, us; 0 for none.
+    /// Mean of an exponential delay before each search, us; 0 for none.
     pub delay_us: u64,
-    /// How many searches will come: when a plant begins and ends is a share of it.
+    /// Number of searches to come. A plant begins and ends at a share of it.
     pub searches: u64,
-    /// What is planted here.
     pub plants: Vec<Spec>,
-    /// The cgroup that this process is in, for a quota.
+    /// The cgroup of this process, for a quota.
     pub cgroup: Option<PathBuf>,
 }
 
 impl BackEndOptions {
-    /// The command line for it.
+    /// The command line that gives these options.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["back-end".into()];
@@ -77,7 +75,7 @@ impl BackEndOptions {
         arguments
     }
 
-    /// Serves until a line comes on the standard input, or its end. To be called by a process' first thread.
+    /// Serves until a line comes on the standard input, or its end. Must be called by the first thread of a process.
     ///
     /// # Errors
     /// What cannot be done here; also what any thread ran into.
@@ -85,7 +83,7 @@ impl BackEndOptions {
         let process = Process::begin(&self.process, Role::BackEnd, self.corpus.seed)?;
         let garden = Garden::make(
             &self.plants,
-            &Place {
+            &PlantSite {
                 seed: self.corpus.seed,
                 searches: self.searches,
                 serve: self.serve,
@@ -119,19 +117,18 @@ struct BackEnd {
     seed: u64,
     partition: usize,
     delay_us: u64,
-    /// How many have come.
     searches: AtomicU64,
     garden: Garden,
 }
 
 impl BackEnd {
-    /// How long a request is delayed: known beforehand, since it follows from its id.
+    /// Returns the delay of a request, which follows from its id.
     fn delay(&self, request: u64) -> Option<Duration> {
         if self.delay_us == 0 {
             return None;
         }
         let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ request);
-        random.set_stream(DELAYS + self.partition as u64);
+        random.set_stream(DELAY_STREAM + self.partition as u64);
         let times: f64 = random.sample(Exp1);
         Some(Duration::from_micros((self.delay_us as f64 * times) as u64))
     }
@@ -161,12 +158,12 @@ impl Handler for Searching<'_> {
                 }
                 from_ns = now_ns();
                 kind = WorkKind::Search;
-                body = Body::Found { hits: back_end.engine.search(words, usize::from(*hits))? };
+                body = Body::Found { hits: back_end.engine.search(words, usize::from(*hits)) };
             }
             Body::Snippets { words, documents } => {
                 from_ns = now_ns();
                 kind = WorkKind::Snippet;
-                body = Body::Texts { snippets: back_end.engine.snippets(words, documents)? };
+                body = Body::Texts { snippets: back_end.engine.snippets(words, documents) };
             }
             _ => {
                 return Err(TwinError::Wire {

@@ -1,4 +1,4 @@
-//! Asking another process: on a connection of the thread's own, or on one that many threads share.
+//! Asking another process, on a connection of the thread's own or on one that many threads share.
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
@@ -14,20 +14,20 @@ use crate::wire::Frame;
 /// A way to ask one other process.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    /// A connection for this thread alone: answers come in the order of the questions.
+    /// A connection of this thread alone. Answers come in the order of the questions.
     Own(Sender, Receiver),
-    /// A connection with others, and the slots of this thread's questions.
+    /// A connection that others use too, and the slots of this thread's questions.
     Shared(Arc<Shared>, Vec<(u64, Arc<Slot>)>),
 }
 
 impl Caller {
-    /// With a connection of its own.
+    /// Opens a connection for this thread.
     pub(crate) fn own(address: SocketAddrV4, log: &Log) -> Result<Self, TwinError> {
         let (sender, receiver) = connect(address, log)?;
         Ok(Self::Own(sender, receiver))
     }
 
-    /// On a connection that others use at the same time.
+    /// Uses a connection together with other threads.
     pub(crate) fn shared(connection: &Arc<Shared>) -> Self {
         Self::Shared(Arc::clone(connection), Vec::new())
     }
@@ -78,7 +78,7 @@ struct Open {
 }
 
 impl Shared {
-    /// Connects, and starts the thread that gives each answer to who has asked.
+    /// Connects, and starts the thread that gives each answer to the thread that asked.
     pub(crate) fn connect(address: SocketAddrV4, log: &Arc<Log>) -> Result<Arc<Self>, TwinError> {
         let (sender, receiver) = connect(address, log)?;
         let shared =

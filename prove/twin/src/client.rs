@@ -23,47 +23,51 @@ use crate::process::{Process, ProcessOptions};
 use crate::spec::Spec;
 use crate::wire::{Body, Frame};
 
-/// Of the random numbers for times.
-const TIMES: u64 = 5 << 40;
-/// A request's id is its client's number, its own and that of its questions.
+/// Stream of the random numbers for arrival times.
+const ARRIVAL_STREAM: u64 = 5 << 40;
+/// A request's id is made of its client's number, its own number and that of its questions.
 const CLIENT_SHIFT: u32 = 40;
 const SEQUENCE_SHIFT: u32 = 8;
 const MAX_REQUESTS: u32 = 1 << 24;
 
-/// When a client asks.
+/// Rule for the times of a client's queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loop {
-    /// After its answer and a think time: exponential, of this mean, us.
+    /// Each query follows an answer after a think time: exponential, with this mean, us.
     Closed { think_us: u64 },
-    /// At times that were drawn before, whether answers are late or not: all clients together so many in a second. A
-    /// client whose answer is late asks as soon as it has it; its lateness is in the truth.
+    /// Query times are drawn beforehand and do not depend on answers. A client whose answer is late asks as soon as it
+    /// has it, and its lateness is in the truth.
     Open {
-        /// The mean rate of all clients.
+        /// Mean rate of all clients together.
         per_s: f64,
     },
 }
 
-/// What the clients are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientOptions {
     pub process: ProcessOptions,
-    /// The corpus, for the queries.
     pub corpus: Corpus,
     pub front_end: SocketAddrV4,
     pub clients: u32,
-    /// How many queries each has.
+    /// Number of queries of each client.
     pub requests: u32,
-    /// How many documents each asks for.
+    /// Number of documents that a query asks for.
     pub hits: u8,
     pub looped: Loop,
-    /// Whether all use one connection.
+    /// Whether all clients use one connection.
     pub one_connection: bool,
-    /// What is planted here.
     pub plants: Vec<Spec>,
 }
 
+/// A client's query, and the time at which it is due.
+struct Query {
+    client: u32,
+    sequence: u32,
+    due_ns: u64,
+}
+
 impl ClientOptions {
-    /// The command line for it.
+    /// The command line that gives these options.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["client".into()];
@@ -115,7 +119,7 @@ impl ClientOptions {
         }
     }
 
-    /// Asks all queries. To be called by a process' first thread.
+    /// Asks all queries. Must be called by the first thread of a process.
     ///
     /// # Errors
     /// What cannot be done here; also what any thread ran into.
@@ -159,7 +163,7 @@ impl ClientOptions {
         shared: Option<&Arc<Shared>>,
         process: &Process,
         start: &Barrier,
-    ) -> Result<share::Span, TwinError> {
+    ) -> Result<share::ClientSpan, TwinError> {
         let recorder = process.log.recorder();
         let mut caller = match shared {
             Some(connection) => Caller::shared(connection),
@@ -167,7 +171,7 @@ impl ClientOptions {
         };
         start.wait();
         let mut random = ChaCha8Rng::seed_from_u64(self.corpus.seed);
-        random.set_stream(TIMES + u64::from(client));
+        random.set_stream(ARRIVAL_STREAM + u64::from(client));
         let mut due_ns = now_ns();
         let from_ns = due_ns;
         for sequence in 0..self.requests {
@@ -179,15 +183,15 @@ impl ClientOptions {
                 }
             };
             thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
-            self.ask(&mut caller, (client, sequence, due_ns), &recorder)?;
+            self.ask(&mut caller, &Query { client, sequence, due_ns }, &recorder)?;
         }
-        Ok(share::Span { client, thread: recorder.thread(), from_ns, to_ns: now_ns() })
+        Ok(share::ClientSpan { client, thread: recorder.thread(), from_ns, to_ns: now_ns() })
     }
 
     fn ask(
         &self,
         caller: &mut Caller,
-        (client, sequence, due_ns): (u32, u32, u64),
+        &Query { client, sequence, due_ns }: &Query,
         recorder: &Recorder,
     ) -> Result<(), TwinError> {
         let request = id(client, sequence);
@@ -217,7 +221,7 @@ impl ClientOptions {
     }
 }
 
-/// A request's id. Its last 8 bits are for the questions that it leads to.
+/// Returns a request's id. Its last 8 bits are left for the questions that it leads to.
 fn id(client: u32, sequence: u32) -> u64 {
     ((u64::from(client) + 1) << CLIENT_SHIFT) + ((u64::from(sequence) + 1) << SEQUENCE_SHIFT)
 }

@@ -1,6 +1,6 @@
-//! The generated corpus: documents whose words follow Zipf's law, and queries for them, all from one seed.
+//! The generated corpus: documents whose words follow Zipf's law, and queries for them.
 //!
-//! Each document follows from the seed and its number alone, so that every process can make any part of the corpus, and
+//! Each document follows from the seed and its number alone. So every process can make any part of the corpus, and
 //! knows the statistics of the whole.
 
 use rand::{RngExt as _, SeedableRng as _};
@@ -9,25 +9,21 @@ use rand_distr::Zipf;
 
 use crate::error::TwinError;
 
-/// Words of a document, from and to.
-const WORDS: [usize; 2] = [20, 120];
+/// Range of the number of words of a document.
+const DOCUMENT_WORDS: [usize; 2] = [20, 120];
 /// The exponent of Zipf's law: natural languages have about 1.
-const EXPONENT: f64 = 1.0;
-/// Streams of random numbers of one seed, for what each is.
-const DOCUMENTS: u64 = 1 << 40;
-const OWNERS: u64 = 2 << 40;
-const QUERIES: u64 = 3 << 40;
+const ZIPF_EXPONENT: f64 = 1.0;
+/// Streams of the random numbers.
+const DOCUMENT_STREAM: u64 = 1 << 40;
+const OWNER_STREAM: u64 = 2 << 40;
+const QUERY_STREAM: u64 = 3 << 40;
 
-/// What a corpus follows from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corpus {
-    /// All else being equal, another seed is another corpus.
+    /// Seed of all documents and queries.
     pub seed: u64,
-    /// How many documents there are.
     pub documents: u32,
-    /// How many different words there may be.
     pub vocabulary: u32,
-    /// A partition for each: how many times as large as one of weight 1 it is.
     pub weights: Vec<u32>,
 }
 
@@ -51,19 +47,19 @@ impl Corpus {
         })
     }
 
-    /// The words of a document, as ranks: 0 is the most frequent one.
+    /// Returns the words of a document as ranks: 0 is the most frequent word.
     #[must_use]
     pub fn document(&self, document: u32) -> Vec<u32> {
-        let mut random = self.random(DOCUMENTS + u64::from(document));
-        let count = random.random_range(WORDS[0]..=WORDS[1]);
+        let mut random = self.random(DOCUMENT_STREAM + u64::from(document));
+        let count = random.random_range(DOCUMENT_WORDS[0]..=DOCUMENT_WORDS[1]);
         (0..count).map(|_| self.word(&mut random)).collect()
     }
 
-    /// The partition that has a document.
+    /// Returns the partition that has a document.
     #[must_use]
     pub fn owner(&self, document: u32) -> usize {
         let total = self.weights.iter().sum();
-        let mut drawn = self.random(OWNERS + u64::from(document)).random_range(0..total);
+        let mut drawn = self.random(OWNER_STREAM + u64::from(document)).random_range(0..total);
         let owner = self.weights.iter().position(|&weight| {
             let is_here = drawn < weight;
             drawn = drawn.saturating_sub(weight);
@@ -72,20 +68,20 @@ impl Corpus {
         owner.unwrap_or_default()
     }
 
-    /// The words of a client's query: one, or two different ones.
+    /// Returns the words of a client's query: one, or two different ones.
     ///
-    /// The sum of two scores does not depend on their order, so that partitions and the whole give the same bits.
+    /// The sum of two scores does not depend on their order, so partitions give the same bits as the whole.
     #[must_use]
     pub fn query(&self, client: u32, sequence: u32) -> Vec<u32> {
         let number = (u64::from(client) << 24) + u64::from(sequence);
-        let mut random = self.random(QUERIES + number);
+        let mut random = self.random(QUERY_STREAM + number);
         let mut words = vec![self.word(&mut random), self.word(&mut random)];
         words.dedup();
         words
     }
 
     fn word(&self, random: &mut ChaCha8Rng) -> u32 {
-        let Ok(zipf) = Zipf::new(f64::from(self.vocabulary), EXPONENT) else {
+        let Ok(zipf) = Zipf::new(f64::from(self.vocabulary), ZIPF_EXPONENT) else {
             return 0; // `check` refuses an empty vocabulary.
         };
         let rank: f64 = random.sample(zipf);
@@ -99,17 +95,17 @@ impl Corpus {
     }
 }
 
-/// The statistics of the whole corpus that scores depend on.
+/// Statistics of the whole corpus, on which scores depend.
 #[derive(Debug)]
 pub(crate) struct Statistics {
     pub(crate) documents: u64,
     pub(crate) words: u64,
-    /// In how many documents a word is, by rank.
+    /// Number of documents that have a word, by rank.
     pub(crate) frequencies: Vec<u32>,
 }
 
 impl Statistics {
-    /// Of all documents of a corpus.
+    /// Counts all documents of a corpus.
     pub(crate) fn of(corpus: &Corpus) -> Self {
         let mut statistics = Self {
             documents: corpus.documents.into(),

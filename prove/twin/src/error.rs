@@ -12,9 +12,6 @@ pub enum TwinError {
     /// A file or folder cannot be used.
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
-    /// The search engine failed.
-    #[error("the index: {0}")]
-    Engine(#[from] tantivy::TantivyError),
     /// What came over a connection is none of the twin's messages.
     #[error(
         "a message from {from} cannot be read: {why}; only processes of one version talk to each other"

@@ -1,7 +1,7 @@
 //! Threads whose failure ends the process.
 //!
-//! Somebody waits for what a failed thread should have sent, and would wait forever on a connection that other threads
-//! keep open. When the process ends, all others notice.
+//! Others wait for messages of a failed thread, on a connection that other threads keep open. They would wait forever;
+//! when the process ends, all of them notice.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::exit;
@@ -9,12 +9,12 @@ use std::thread::Builder;
 
 use crate::error::TwinError;
 
-/// Bad input, or a machine that cannot do it.
+/// Exit status for bad input, or a machine that cannot do it.
 const STATUS_UNABLE: i32 = 2;
-/// As Rust's own of a panic in the first thread.
+/// Exit status of Rust's own after a panic in the first thread.
 const STATUS_PANIC: i32 = 101;
 
-/// Does it; prints an error and ends the process if that fails.
+/// Runs `body`. If it fails, prints the error and ends the process.
 pub(crate) fn or_end<T>(body: impl FnOnce() -> Result<T, TwinError>) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
@@ -27,7 +27,7 @@ pub(crate) fn or_end<T>(body: impl FnOnce() -> Result<T, TwinError>) -> T {
     }
 }
 
-/// Does it in a thread of this name, which nobody joins.
+/// Runs `body` in a thread of this name, which nobody joins.
 pub(crate) fn spawn(
     name: &str,
     body: impl FnOnce() -> Result<(), TwinError> + Send + 'static,

@@ -15,23 +15,30 @@ use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
 use crate::wire::{Body, Frame};
 
-/// The most back ends: a request's id has room for two questions to each.
+/// Maximum number of back ends: a request's id has room for two questions to each.
 pub(crate) const MAX_BACK_ENDS: usize = 100;
 
-/// What a front end is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+// Without a doc comment: it would be the help of the command, which the command line has.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct FrontEndOptions {
+    #[command(flatten)]
     pub process: ProcessOptions,
+    /// All random numbers follow from it
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: SocketAddrV4,
-    /// How its threads share the requests.
+    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    #[arg(long, default_value_t = Serve::Thread)]
     pub serve: Serve,
-    /// Where the back ends listen, by partition.
+    /// Where the back ends listen, by partition
+    #[arg(long, value_delimiter = ',', value_name = "ADDRESS:PORT,...", required = true)]
     pub back_ends: Vec<SocketAddrV4>,
 }
 
 impl FrontEndOptions {
-    /// The command line for it.
+    /// The command line that gives these options.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["front-end".into()];
@@ -49,7 +56,7 @@ impl FrontEndOptions {
         arguments
     }
 
-    /// Serves until a line comes on the standard input, or its end. To be called by a process' first thread.
+    /// Serves until a line comes on the standard input, or its end. Must be called by the first thread of a process.
     ///
     /// # Errors
     /// What cannot be done here; also what any thread ran into.
@@ -81,7 +88,7 @@ impl FrontEndOptions {
 #[derive(Debug)]
 struct FrontEnd {
     back_ends: Vec<SocketAddrV4>,
-    /// A connection to each for all threads; none if each thread has its own.
+    /// A connection to each back end for all threads; empty if each thread has its own.
     shared: Vec<Arc<Shared>>,
     log: Arc<Log>,
 }
@@ -98,7 +105,7 @@ impl Service for FrontEnd {
     }
 }
 
-/// A thread's ways to the back ends.
+/// A thread's callers, one for each back end.
 struct Gathering(Vec<Caller>);
 
 impl Gathering {
@@ -121,7 +128,7 @@ impl Gathering {
         for (partition, caller) in self.0.iter_mut().enumerate() {
             let answer = caller.answer(child(root, 2 * partition), recorder)?;
             let Body::Found { hits } = answer.body else {
-                return Err(wrong("a search is answered by what was found"));
+                return Err(wire_error("a search is answered by what was found"));
             };
             found.push(hits);
         }
@@ -160,10 +167,10 @@ impl Gathering {
             }
             let answer = caller.answer(child(root, 2 * partition + 1), recorder)?;
             let Body::Texts { snippets: texts } = answer.body else {
-                return Err(wrong("snippets are answered by texts"));
+                return Err(wire_error("snippets are answered by texts"));
             };
             if texts.len() != owned.len() {
-                return Err(wrong("each document has a snippet"));
+                return Err(wire_error("each document has a snippet"));
             }
             for (at, text) in owned.into_iter().zip(texts) {
                 snippets[at] = text;
@@ -176,7 +183,7 @@ impl Gathering {
 impl Handler for Gathering {
     fn handle(&mut self, question: &Frame, recorder: &Recorder) -> Result<Frame, TwinError> {
         let Body::Query { words, hits } = &question.body else {
-            return Err(wrong("a front end answers queries"));
+            return Err(wire_error("a front end answers queries"));
         };
         let root = question.request;
         let found = self.gather(root, words, *hits, recorder)?;
@@ -189,11 +196,11 @@ impl Handler for Gathering {
     }
 }
 
-/// The id of a request's `number`th question; clients leave the last 8 bits 0.
+/// Returns the id of a request's `number`th question. Clients leave the last 8 bits 0.
 fn child(root: u64, number: usize) -> u64 {
     root.wrapping_add(1 + number as u64)
 }
 
-fn wrong(why: &'static str) -> TwinError {
+fn wire_error(why: &'static str) -> TwinError {
     TwinError::Wire { from: "another process".into(), why }
 }

@@ -1,32 +1,37 @@
-//! What a search finds, and which of several are the best.
+//! Hits of a search, and their order.
 
 use std::cmp::Ordering;
 
-/// One document that was found.
+/// A document that a search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Its number in the whole corpus.
+    /// Number in the whole corpus.
     pub document: u32,
-    /// Its score, the bits of an `f32`.
+    /// Bits of its score, an `f32`.
     pub score_bits: u32,
 }
 
-impl Hit {
-    /// Better ones first: by score, and of the same score the first of the corpus.
-    #[must_use]
-    pub fn order(&self, other: &Self) -> Ordering {
+impl Ord for Hit {
+    /// Better hits first: by score, and of the same score the first of the corpus.
+    fn cmp(&self, other: &Self) -> Ordering {
         let [mine, others] = [self, other].map(|hit| f32::from_bits(hit.score_bits));
         others.total_cmp(&mine).then(self.document.cmp(&other.document))
     }
 }
 
-/// The best `most` of what the partitions found, best first, each with the number of its partition.
+impl PartialOrd for Hit {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Merges the partitions' hits and returns the best `most`, best first, each with its partition.
 #[must_use]
 pub(crate) fn merge(found: &[Vec<Hit>], most: usize) -> Vec<(usize, Hit)> {
     let each = found.iter().enumerate();
     let mut all: Vec<(usize, Hit)> =
         each.flat_map(|(partition, hits)| hits.iter().map(move |hit| (partition, *hit))).collect();
-    all.sort_by(|(_, a), (_, b)| a.order(b));
+    all.sort_by_key(|(_, hit)| *hit);
     all.truncate(most);
     all
 }

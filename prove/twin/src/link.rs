@@ -1,4 +1,4 @@
-//! Both directions of a connection: messages in and out, each a row of the truth.
+//! Both directions of a connection. Each message sent or received becomes a row of the truth.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddrV4, TcpStream};
@@ -11,17 +11,15 @@ use crate::log::{Log, Recorder};
 use crate::socket::Ends;
 use crate::wire::{Frame, LENGTH_BYTES, length};
 
-/// What one call reads at most.
 const READ_BYTES: usize = 1 << 16;
 
-/// Connects, and splits the connection.
 pub(crate) fn connect(address: SocketAddrV4, log: &Log) -> Result<(Sender, Receiver), TwinError> {
     let stream = TcpStream::connect(address)
         .map_err(TwinError::system(format!("connecting to {address}")))?;
     split(stream, log)
 }
 
-/// The two directions of a connection.
+/// Splits a connection into its two directions.
 pub(crate) fn split(stream: TcpStream, log: &Log) -> Result<(Sender, Receiver), TwinError> {
     let failed = || TwinError::system("setting up a connection");
     // A message is one call: nothing is gained by waiting for more.
@@ -59,8 +57,11 @@ impl Sender {
         // Before the call: the last answer may end the run before this thread goes on.
         recorder.message(row(
             frame,
-            (Direction::Sent, self.ends),
-            (now_ns(), self.first_byte, self.bytes.len()),
+            Direction::Sent,
+            self.ends,
+            now_ns(),
+            self.first_byte,
+            self.bytes.len(),
             recorder,
         ));
         self.stream
@@ -75,7 +76,7 @@ impl Sender {
 pub(crate) struct Receiver {
     stream: TcpStream,
     ends: Ends,
-    /// Of the first byte in the buffer.
+    /// Offset in the stream of the buffer's first byte.
     first_byte: u64,
     bytes: Vec<u8>,
     filled: usize,
@@ -83,14 +84,14 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Who is at the other end.
+    /// Address of the other end.
     pub(crate) fn remote(&self) -> SocketAddrV4 {
         self.ends.remote
     }
 
-    /// The next message; `None` when the other end has closed the connection after a whole one.
+    /// Returns the next message; `None` when the other end has closed the connection after a whole one.
     ///
-    /// One call may read several messages: those have one time.
+    /// Messages that one call reads have the same time.
     pub(crate) fn receive(&mut self, recorder: &Recorder) -> Result<Option<Frame>, TwinError> {
         let wrong = |why| TwinError::Wire { from: self.ends.remote.to_string(), why };
         loop {
@@ -100,8 +101,11 @@ impl Receiver {
                 let frame = Frame::decode(&self.bytes[LENGTH_BYTES..total]).map_err(wrong)?;
                 recorder.message(row(
                     &frame,
-                    (Direction::Received, self.ends),
-                    (self.read_at_ns, self.first_byte, total),
+                    Direction::Received,
+                    self.ends,
+                    self.read_at_ns,
+                    self.first_byte,
+                    total,
                     recorder,
                 ));
                 self.bytes.copy_within(total..self.filled, 0);
@@ -127,8 +131,11 @@ impl Receiver {
 
 fn row(
     frame: &Frame,
-    (direction, ends): (Direction, Ends),
-    (at_ns, first_byte, bytes): (u64, u64, usize),
+    direction: Direction,
+    ends: Ends,
+    at_ns: u64,
+    first_byte: u64,
+    bytes: usize,
     recorder: &Recorder,
 ) -> Message {
     Message {

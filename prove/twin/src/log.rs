@@ -1,7 +1,7 @@
-//! Rows in memory while a process serves.
+//! Rows of the truth, kept in memory while a process serves.
 //!
-//! Each thread has rows of its own, so that no thread waits for another one to write down what it did. Their memory is
-//! touched before the first request: a page that is not there yet would be a wait of its own.
+//! Each thread has rows of its own, so no thread waits for another one to write. Their memory is touched before the
+//! first request, because a page fault would be a wait of its own.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::error::TwinError;
 use crate::socket;
 use crate::sync::locked;
 
-/// What a thread's memory is filled with until it is needed.
+/// Row that a thread's memory is filled with at the start.
 const FILLING: Row =
     Row::Work(Work { request: 0, thread: 0, kind: WorkKind::Queue, from_ns: 0, to_ns: 0 });
 
@@ -32,7 +32,6 @@ impl Rows {
     }
 }
 
-/// All rows of a process.
 #[derive(Debug)]
 pub(crate) struct Log {
     rows_per_thread: usize,
@@ -41,12 +40,12 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// With room for so many rows of each thread.
+    /// Makes a log with room for `rows_per_thread` rows of each thread.
     pub(crate) fn new(rows_per_thread: usize) -> Arc<Self> {
         Arc::new(Self { rows_per_thread, threads: Mutex::default(), connections: Mutex::default() })
     }
 
-    /// The rows of the thread that calls, with memory that is there.
+    /// Makes rows for the calling thread, in memory that is already touched.
     pub(crate) fn recorder(&self) -> Recorder {
         let mut rows = vec![FILLING; self.rows_per_thread];
         rows.clear();
@@ -55,14 +54,14 @@ impl Log {
         Recorder { thread: thread_id(), rows }
     }
 
-    /// Remembers a connection, to ask the kernel about it at the end.
+    /// Remembers a connection, whose counters the kernel is asked for at the end.
     pub(crate) fn watch(&self, stream: &TcpStream) -> Result<(), TwinError> {
         let stream = stream.try_clone().map_err(TwinError::system("duplicating a socket"))?;
         locked(&self.connections).push(stream);
         Ok(())
     }
 
-    /// All rows, in no order, and how many found no room.
+    /// Returns all rows in no order, and the number of rows that found no room.
     pub(crate) fn take(&self) -> Result<(Vec<Row>, u64), TwinError> {
         let (mut all, mut dropped) = (Vec::new(), 0);
         for thread in locked(&self.threads).iter() {
@@ -77,7 +76,7 @@ impl Log {
     }
 }
 
-/// What one thread writes down.
+/// Writes the rows of one thread.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     thread: u32,
@@ -106,7 +105,7 @@ impl Recorder {
     }
 }
 
-/// The id of the thread that calls, as the kernel knows it.
+/// Returns the calling thread's id, as the kernel knows it.
 pub(crate) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }

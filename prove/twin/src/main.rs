@@ -10,7 +10,7 @@ use luc_twin::{TwinError, remove_cgroup_at_end};
 
 use arguments::{Arguments, Command};
 
-/// Bad input, or a machine that cannot do it.
+/// Exit status for bad input, or a machine that cannot do it.
 const STATUS_UNABLE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), TwinError> {
     match command {
         Command::BackEnd(arguments) => arguments.options().run(),
-        Command::FrontEnd(arguments) => arguments.options().run(),
+        Command::FrontEnd(options) => options.run(),
         Command::Client(arguments) => arguments.options().run(),
         Command::Run(arguments) => {
             let waits = arguments.waits();
@@ -49,7 +49,7 @@ fn run(command: Command) -> Result<(), TwinError> {
     }
 }
 
-/// Prints a line. That nobody reads it any more is no error.
+/// Prints a line. A closed output is no error.
 fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }

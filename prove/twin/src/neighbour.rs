@@ -1,4 +1,4 @@
-//! A process on a back end's host that is in its way: it ends with the back end.
+//! A process on a back end's host that is in its way. It ends with the back end.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -17,30 +17,30 @@ use crate::error::TwinError;
 use crate::plant::cold::unnamed;
 use crate::process::end_with;
 
-/// The file begins anew when it has so many bytes.
+/// Size at which the file begins anew.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// What it does, until its standard input ends.
+/// Work of a neighbour until its standard input ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NeighbourOptions {
-    /// Stops a process by a signal, and lets it go on.
+    /// Stops a process by a signal and lets it go on, again and again.
     Stop {
         process: u32,
         stopped: Duration,
-        /// For how long it goes on.
+        /// Time between two stops.
         between: Duration,
     },
-    /// Writes to a file, and asks the kernel to write that to the disk.
+    /// Writes to a file and asks the kernel to write it back.
     Write {
-        /// Of the file, which has no name.
+        /// Directory of the file, which has no name.
         directory: PathBuf,
-        /// How much at a time.
+        /// Bytes written at a time.
         bytes: u64,
     },
 }
 
 impl NeighbourOptions {
-    /// The command line for it.
+    /// The command line that gives these options.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let parent = std::process::id().to_string();
@@ -63,7 +63,7 @@ impl NeighbourOptions {
         arguments
     }
 
-    /// Does it until the standard input ends, or the process `parent`.
+    /// Works until the standard input ends, or the process `parent`.
     ///
     /// # Errors
     /// What cannot be done here.
@@ -121,12 +121,13 @@ fn stop(
     Ok(())
 }
 
-/// A neighbour that runs; dropped, it is told to end.
+/// A running neighbour. Dropping it closes its input, which ends it.
 #[derive(Debug)]
 pub(crate) struct Neighbour(Child);
 
 impl Neighbour {
-    /// Starts it. The calling thread must live until [`Neighbour::end`], as it ends with that thread.
+    /// Starts a neighbour. The calling thread must live until [`Neighbour::end`], because the neighbour ends with that
+    /// thread.
     pub(crate) fn start(options: &NeighbourOptions) -> Result<Self, TwinError> {
         let failed = || TwinError::system("starting a neighbour");
         let program = std::env::current_exe().map_err(failed())?;
@@ -141,7 +142,7 @@ impl Neighbour {
         self.0.id()
     }
 
-    /// Has it end, and waits until it has.
+    /// Ends the neighbour and waits for it.
     pub(crate) fn end(mut self) -> Result<(), TwinError> {
         drop(self.0.stdin.take());
         let status = self.0.wait().map_err(TwinError::system("waiting for a neighbour"))?;

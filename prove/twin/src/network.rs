@@ -1,5 +1,4 @@
-//! Network namespaces without names: each lives as long as the process that made it, so that nothing of it stays when
-//! that process ends, however it ends.
+//! Network namespaces without names. Each lives as long as the process that made it, so nothing of it stays.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +7,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::error::TwinError;
 
-/// Moves the calling thread, and all that it starts later, into a new network namespace.
+/// Moves the calling thread, and all threads that it starts later, into a new network namespace.
 pub(crate) fn enter_new() -> Result<(), TwinError> {
     // SAFETY: without UnshareFlags::FILES no file descriptor is affected.
     let result = unsafe { unshare_unsafe(UnshareFlags::NEWNET) };
@@ -21,7 +20,7 @@ pub(crate) fn enter_new() -> Result<(), TwinError> {
     })
 }
 
-/// The address of a host; only the namespaces of its run see it.
+/// Returns the address of a host, which only the namespaces of its run see.
 pub(crate) fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, host)
 }

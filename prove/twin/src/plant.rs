@@ -1,4 +1,4 @@
-//! Planted troubles: what each is and where it is, in a file each.
+//! Planted troubles, a file each.
 
 pub(crate) mod cold;
 mod cpu;
@@ -31,12 +31,12 @@ use crate::log::Recorder;
 use crate::serve::Serve;
 use crate::spec::Spec;
 
-/// Of the random numbers for troubles.
-const TROUBLES: u64 = 6 << 40;
+/// Stream of the random numbers for troubles.
+const PLANT_STREAM: u64 = 6 << 40;
 
 /// A trouble in a back end.
 trait Plant: Debug + Send + Sync {
-    /// Called by the thread that serves the back end's `ordinal`th search, from 1, before it searches.
+    /// Called before the back end's `ordinal`th search, from 1, by the thread that serves it.
     fn before_search(
         &self,
         ordinal: u64,
@@ -47,22 +47,21 @@ trait Plant: Debug + Send + Sync {
         Ok(())
     }
 
-    /// How the back end serves, if the trouble is that.
+    /// Way in which the back end serves, if the trouble changes it.
     fn serve(&self) -> Option<Serve> {
         None
     }
 
-    /// What happened, at the end: a row for each time that it was there.
+    /// Returns the rows of the trouble: one for each time that it was there.
     fn planted(&self) -> Vec<Planted>;
 }
 
-/// Where troubles are planted.
+/// The back end of the troubles.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct PlantSite {
     pub(crate) seed: u64,
-    /// How many searches will come.
     pub(crate) searches: u64,
-    /// How the back end would serve without.
+    /// Way in which the back end serves without troubles.
     pub(crate) serve: Serve,
     pub(crate) weight: Option<u32>,
     pub(crate) cgroup: Option<PathBuf>,
@@ -76,8 +75,8 @@ pub(crate) struct Garden {
 }
 
 impl Garden {
-    /// Makes them, before the first search.
-    pub(crate) fn make(specs: &[Spec], place: &Place) -> Result<Self, TwinError> {
+    /// Makes the troubles before the first search.
+    pub(crate) fn make(specs: &[Spec], place: &PlantSite) -> Result<Self, TwinError> {
         let plants: Result<Vec<_>, TwinError> =
             specs.iter().map(|spec| make(spec, place)).collect();
         let plants = plants?;
@@ -85,7 +84,7 @@ impl Garden {
         Ok(Self { serve: serve.unwrap_or(place.serve), plants })
     }
 
-    /// How the back end serves.
+    /// Way in which the back end serves.
     pub(crate) fn serve(&self) -> Serve {
         self.serve
     }
@@ -106,7 +105,7 @@ impl Garden {
     }
 }
 
-fn make(spec: &Spec, place: &Place) -> Result<Box<dyn Plant>, TwinError> {
+fn make(spec: &Spec, place: &PlantSite) -> Result<Box<dyn Plant>, TwinError> {
     let mut random = random(place.seed, spec.kind);
     let random = &mut random;
     let searches = place.searches;
@@ -130,9 +129,9 @@ fn make(spec: &Spec, place: &Place) -> Result<Box<dyn Plant>, TwinError> {
     })
 }
 
-/// The random numbers of a trouble: each kind has its own, so that one more leaves the others as they are.
+/// Returns the random numbers of a kind of trouble. Each kind has its own stream, so another trouble changes none.
 pub(crate) fn random(seed: u64, kind: Kind) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(TROUBLES + kind as u64);
+    random.set_stream(PLANT_STREAM + kind as u64);
     random
 }

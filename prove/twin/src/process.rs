@@ -1,4 +1,4 @@
-//! What all processes of the service have in common: where they are, when they start and end, and what they leave.
+//! Start, end and truth file of every process of the service.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, Write as _};
@@ -13,25 +13,33 @@ use crate::error::TwinError;
 use crate::log::Log;
 use crate::network;
 
-/// What the process says when it has a network namespace of its own, without links.
+/// Line of a process that has a network namespace of its own, without links.
 pub(crate) const SAYS_NETWORK: &str = "network";
-/// What it says when it serves.
+/// Line of a process that serves.
 pub(crate) const SAYS_READY: &str = "ready";
 
 /// Options of every process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ProcessOptions {
-    /// The host's name, and the name of the file of truth.
+    /// The name of the host, and of the file of truth
+    #[arg(long)]
     pub host: String,
-    /// The folder for the file of truth, which is there.
+    /// The folder for the file of truth
+    #[arg(long, value_name = "DIR")]
     pub truth: PathBuf,
-    /// Rows that each thread has room for.
+    /// Rows of truth that each thread has room for
+    #[arg(long, default_value_t = DEFAULT_ROWS)]
     pub rows: usize,
-    /// Of a run: the process that started this one. This one ends when that one has ended, however.
+    /// End when this process has ended
+    #[arg(long, hide = true)]
     pub parent: Option<u32>,
-    /// Of a run: makes a network namespace, says so, and goes on when a line comes on the standard input.
+    /// Make a network namespace, say so, and go on when a line comes on the standard input
+    #[arg(long, hide = true)]
     pub own_network: bool,
 }
+
+/// Rows of truth for which each thread has room by default.
+pub const DEFAULT_ROWS: usize = 16_384;
 
 impl ProcessOptions {
     pub(crate) fn arguments(&self) -> Vec<OsString> {
@@ -53,7 +61,6 @@ impl ProcessOptions {
     }
 }
 
-/// A process that has begun.
 #[derive(Debug)]
 pub(crate) struct Process {
     options: ProcessOptions,
@@ -63,7 +70,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// To be called by the first thread, before there are others.
+    /// Must be called by the first thread, before there are others.
     pub(crate) fn begin(
         options: &ProcessOptions,
         role: Role,
@@ -82,8 +89,8 @@ impl Process {
 
     /// Says that it serves, and returns when a line comes on the standard input.
     ///
-    /// Without a run also when the input ends. Of a run that is killed the input ends before this process is killed as
-    /// well, and the truth would be cut off.
+    /// Without a run the end of the input ends it, too. When a run is killed, the input ends before this process is
+    /// killed, and a truth written then would be cut off.
     pub(crate) fn serve(&self) -> Result<(), TwinError> {
         say(SAYS_READY)?;
         let has_line = has_line("reading the standard input")?;
@@ -121,7 +128,7 @@ impl Process {
     }
 }
 
-/// Has this process end when its parent does.
+/// Makes this process end when its parent does.
 pub(crate) fn end_with(parent: u32) -> Result<(), TwinError> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(TwinError::system("asking for the parent's end"))?;

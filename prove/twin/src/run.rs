@@ -1,8 +1,8 @@
 //! A whole run: all processes, each in a network namespace of its own on one bridge, and one folder of truth.
 //!
-//! Everything that a run makes belongs to its processes: namespaces have no names and files for plants neither. Each
-//! process ends when the run's process does (`PR_SET_PDEATHSIG`), so that nothing stays, also after SIGKILL. Only a
-//! cgroup has a name: `cgroup` says who removes it.
+//! All that a run makes belongs to its processes: neither namespaces nor files for plants have names. Each process ends
+//! with the run's process (`PR_SET_PDEATHSIG`), so nothing stays, even after SIGKILL. Only a cgroup has a name, and
+//! `cgroup` starts a process that removes it.
 
 mod cgroup;
 mod host;
@@ -31,44 +31,41 @@ use host::Host;
 pub use cgroup::remove_at_end as remove_cgroup_at_end;
 
 const PORT: u16 = 7_000;
-/// The last part of the addresses.
+/// Last parts of the hosts' addresses.
 const CLIENT: u8 = 1;
 const FRONT_END: u8 = 2;
 const FIRST_BACK_END: u8 = 10;
 
-/// What a run is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// This program, which is each process of the run.
+    /// This program, which is every process of the run.
     pub program: PathBuf,
-    /// The folder of truth; it is made, and must not have files of another run.
+    /// Folder of truth. It is made, and must not have files of another run.
     pub truth: PathBuf,
-    /// All random numbers follow from it.
     pub seed: u64,
     pub back_ends: usize,
-    /// How many documents the corpus has.
+    /// Number of documents in the corpus.
     pub documents: u32,
-    /// How many different words.
     pub vocabulary: u32,
     pub clients: u32,
-    /// How many queries each.
+    /// Number of queries of each client.
     pub requests: u32,
-    /// How many documents a query asks for.
+    /// Number of documents that a query asks for.
     pub hits: u8,
     pub looped: Loop,
-    /// How the threads of servers share requests.
+    /// Way in which the threads of servers share requests.
     pub serve: Serve,
-    /// The mean of an exponential delay before each search, us.
+    /// Mean of an exponential delay before each search, us.
     pub delay_us: u64,
-    /// Rows that each thread has room for.
+    /// Room for rows of each thread.
     pub rows: usize,
-    /// What is planted; where is drawn.
+    /// Troubles to plant, at back ends that are drawn.
     pub plants: Vec<Spec>,
 }
 
 impl RunOptions {
-    /// Runs it to its end. The calling thread is moved into a network namespace of its own: call it in the first
-    /// thread of a process that does nothing else.
+    /// Makes a run. The calling thread is moved into a network namespace of its own: call it in the first thread of a
+    /// process that does nothing else.
     ///
     /// `says` is called when all processes are there, before the first query.
     ///
@@ -157,7 +154,7 @@ impl RunOptions {
         })
     }
 
-    /// The back end where a trouble is planted.
+    /// Draws the back end where a trouble is planted.
     fn place(&self, kind: Kind) -> usize {
         // Another seed than the plant's own, whose strength would follow from its place.
         plant::random(self.seed.rotate_left(32), kind).random_range(0..self.back_ends)
@@ -170,7 +167,7 @@ impl RunOptions {
             .collect()
     }
 
-    /// How back ends serve: where one has a pool that is too small, the others have one that is large enough.
+    /// Way in which back ends serve: where one has a pool that is too small, the others have one that is large enough.
     fn serve_of_back_ends(&self) -> Serve {
         let is_pool = self.plants.iter().any(|spec| spec.kind == Kind::Pool);
         if is_pool && self.serve == Serve::Thread {

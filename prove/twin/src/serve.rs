@@ -1,5 +1,5 @@
-//! How a server's threads share its requests. What hands a request over inside a process is hard to see from outside,
-//! so each way is an option.
+//! Ways in which a server's threads share its requests. Handing over inside a process is hard to see from outside, so
+//! each way is an option.
 
 mod pool;
 mod thread;
@@ -14,27 +14,26 @@ use crate::fatal;
 use crate::log::{Log, Recorder};
 use crate::wire::Frame;
 
-/// Workers where no number is given.
-const WORKERS: u32 = 8;
+const DEFAULT_WORKERS: u32 = 8;
 const MAX_WORKERS: u32 = 1_024;
 
-/// Which thread does what.
+/// Division of a server's work among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Serve {
     /// A thread for each connection reads, works and answers.
     Thread,
-    /// Threads for each connection put what they read in one queue, from which so many workers take.
+    /// A thread for each connection puts requests into one queue, from which `workers` threads take.
     Pool {
         workers: u32,
-        /// Who sends the answer.
+        /// Thread that sends the answer.
         answerer: Answerer,
     },
-    /// As a pool whose workers answer themselves; and what this process asks others goes over one connection for all
-    /// threads, with several requests in flight.
+    /// A pool whose workers answer themselves. Questions to other processes share one connection for all threads, with
+    /// several requests in flight.
     Shared { workers: u32 },
 }
 
-/// Who sends the answer of a pool.
+/// Thread that sends the answer of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answerer {
     /// The connection's thread, which waits for the worker.
@@ -55,7 +54,7 @@ impl FromStr for Serve {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let mut workers = || match parts.next() {
-            None => Some(WORKERS),
+            None => Some(DEFAULT_WORKERS),
             Some(number) => {
                 let number = number.parse().ok();
                 number.filter(|number| (1..=MAX_WORKERS).contains(number))
@@ -95,18 +94,17 @@ impl fmt::Display for Serve {
     }
 }
 
-/// What a server does with requests.
+/// Makes the handlers of a server's requests.
 pub(crate) trait Service: fmt::Debug + Send + Sync {
-    /// What one thread needs to answer; made by that thread, before its first request.
+    /// Makes a thread's handler, in that thread and before its first request.
     fn handler(&self) -> Result<Box<dyn Handler + '_>, TwinError>;
 }
 
 pub(crate) trait Handler {
-    /// The answer to a question.
     fn handle(&mut self, question: &Frame, recorder: &Recorder) -> Result<Frame, TwinError>;
 }
 
-/// What all threads of a server have.
+/// State that all threads of a server share.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) service: Arc<dyn Service>,
@@ -114,7 +112,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the threads that serve whoever connects. They end with the process.
+    /// Starts the threads that serve all connections. They end with the process.
     pub(crate) fn start(self, listener: TcpListener, serve: Serve) -> Result<(), TwinError> {
         match serve {
             Serve::Thread => thread::start(self, listener),
@@ -123,7 +121,7 @@ impl Server {
         }
     }
 
-    /// A thread of this name; what fails in it ends the process.
+    /// Starts a thread of this name, whose failure ends the process.
     fn spawn(
         &self,
         name: &str,

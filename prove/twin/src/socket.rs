@@ -1,4 +1,4 @@
-//! What the kernel knows about a TCP socket.
+//! The kernel's counters of a TCP socket.
 
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd as _;
@@ -7,17 +7,16 @@ use luc_twin_truth::Connection;
 
 use crate::error::TwinError;
 
-/// Where fields are in `struct tcp_info` of linux/tcp.h, which only grows at its end.
+/// Offsets of fields in `struct tcp_info` of linux/tcp.h, which only grows at its end.
 const STATE: usize = 0;
 const BYTES_RECEIVED: usize = 128;
 const BYTES_SENT: usize = 200;
 const BYTES_RETRANS: usize = 208;
 const INFO_BYTES: usize = BYTES_RETRANS + 8;
-/// `enum tcp_state`: the other end has sent its FIN, or both have.
+/// States of `enum tcp_state` in which the other end has sent its FIN.
 const CLOSE_WAIT: u8 = 8;
 const LAST_ACK: u8 = 9;
 
-/// Both ends of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) local: SocketAddrV4,
@@ -43,7 +42,7 @@ fn v4(address: SocketAddr) -> Result<SocketAddrV4, TwinError> {
     }
 }
 
-/// What has gone over a connection so far, as the kernel counts it (Linux 4.19 and later).
+/// Returns the bytes that have gone over a connection, as the kernel counts them (Linux 4.19 and later).
 pub(crate) fn counters(stream: &TcpStream) -> Result<Connection, TwinError> {
     let ends = Ends::of(stream)?;
     let mut info = [0_u8; INFO_BYTES];

@@ -1,4 +1,4 @@
-//! What is to be planted, on the command line.
+//! Troubles to plant, as they are written on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,17 @@ use luc_twin_truth::Kind;
 
 use crate::error::TwinError;
 
-/// What is to be planted: `KIND[:HOW]`.
+/// A trouble to plant: `KIND[:HOW]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub kind: Kind,
-    /// How: a directory for `disk`, `journal` and `writer`, else a number in the kind's unit, which is drawn if none is given.
+    /// A directory for `disk`, `journal` and `writer`, else a number in the kind's unit. The number is drawn if none is
+    /// given.
     pub how: Option<String>,
 }
 
 impl Spec {
-    /// The number in `how`.
+    /// Returns the number in `how`.
     ///
     /// # Errors
     /// [`TwinError::Option`] if it is none, or 0.
@@ -30,7 +31,7 @@ impl Spec {
         }
     }
 
-    /// The directory in `how`.
+    /// Returns the directory in `how`.
     ///
     /// # Errors
     /// [`TwinError::Option`] if there is none.

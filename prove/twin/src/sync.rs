@@ -1,10 +1,10 @@
-//! How threads of one process wait for each other.
+//! Waiting of threads of one process for each other.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::wire::Frame;
 
-/// Where a thread waits for one frame that another thread brings.
+/// A place for one frame, which one thread brings and another waits for.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     frame: Mutex<Option<Option<Frame>>>,
@@ -12,13 +12,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Wakes who waits; `None` says that nothing will come.
+    /// Wakes the waiting thread; `None` says that no frame will come.
     pub(crate) fn fill(&self, frame: Option<Frame>) {
         *locked(&self.frame) = Some(frame);
         self.filled.notify_one();
     }
 
-    /// What the other thread has brought.
     pub(crate) fn wait(&self) -> Option<Frame> {
         let mut frame = locked(&self.frame);
         loop {

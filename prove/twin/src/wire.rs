@@ -1,45 +1,43 @@
-//! The messages, and their bytes.
+//! The messages, and their encoding.
 //!
-//! A message is its length without this field (4 bytes, little endian, as all numbers), the request's id (8), the id of
-//! the request that it is part of (8; 0 if none), what it is (1), and its body. The ids are truth and nothing else: a
-//! tool that is tested never looks at them.
+//! A message is its length without this field (4 bytes, little endian like all numbers), the request's id (8), the id
+//! of the request that it is part of (8; 0 if none), its kind (1), and its body. The ids serve the truth alone: a tool
+//! under test never looks at them.
 
 use luc_twin_truth::{MAX_HITS, MessageKind};
 
 use crate::hit::Hit;
 
-/// Bytes of the length.
 pub(crate) const LENGTH_BYTES: usize = 4;
 /// Bytes between the length and the body.
 const HEAD_BYTES: usize = 8 + 8 + 1;
-/// The longest message, without its length.
+/// Maximum length of a message, without its length field.
 const MAX_BYTES: usize = 1 << 20;
-/// The most words of a query.
+/// Maximum number of words in a query.
 const MAX_WORDS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// The request's id, the same in its answer.
+    /// Id of the request; its answer has the same.
     pub(crate) request: u64,
-    /// The request that this one is part of; 0 for a client's.
+    /// Id of the request that this one is part of; 0 for a client's.
     pub(crate) parent: u64,
     pub(crate) body: Body,
 }
 
-/// What a message says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Client to front end: the best so many documents for these words.
+    /// Client to front end: asks for the best `hits` documents for these words.
     Query { words: Vec<u32>, hits: u8 },
     /// Front end to client: the documents, best first, each with its snippet.
     Answer { hits: Vec<Hit>, snippets: Vec<Vec<u8>> },
-    /// Front end to back end: the same of its partition.
+    /// Front end to back end: the same query for its partition.
     Search { words: Vec<u32>, hits: u8 },
-    /// Back end to front end.
+    /// Back end to front end: the best documents of the partition.
     Found { hits: Vec<Hit> },
-    /// Front end to back end: snippets of these of its documents.
+    /// Front end to back end: asks for snippets of some of its documents.
     Snippets { words: Vec<u32>, documents: Vec<u32> },
-    /// Back end to front end, in the order of the documents.
+    /// Back end to front end: snippets in the order of the documents.
     Texts { snippets: Vec<Vec<u8>> },
 }
 
@@ -57,7 +55,7 @@ impl Body {
 }
 
 impl Frame {
-    /// Its bytes, with the length before them.
+    /// Encodes the message, with its length before it.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.clear();
         bytes.extend([0; LENGTH_BYTES]);
@@ -86,7 +84,7 @@ impl Frame {
         bytes[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// A message of the bytes after the length.
+    /// Decodes a message from the bytes after its length.
     ///
     /// # Errors
     /// What is wrong.
@@ -120,7 +118,7 @@ impl Frame {
     }
 }
 
-/// The length that a message's first bytes say; `None` if they are too few.
+/// Returns the length that a message's first bytes state; `None` if they are too few.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -172,7 +170,7 @@ fn put_texts(bytes: &mut Vec<u8>, texts: &[Vec<u8>]) {
     }
 }
 
-/// What is not read yet.
+/// Bytes that are not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

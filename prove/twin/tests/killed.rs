@@ -1,4 +1,4 @@
-//! Nothing of a run stays, also when it is killed.
+//! A run leaves nothing behind, even when it is killed.
 
 mod common;
 
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use common::{command, folder, is_root, wait_for_processes};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The kernel removes namespaces some time after their last process.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time that the kernel may take to remove namespaces after their last process.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 const EVERY: Duration = Duration::from_millis(20);
 
 /// All processes of the twin that have this folder of truth.
@@ -46,7 +46,7 @@ fn links() -> BTreeSet<String> {
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
+        assert!(begin.elapsed() < REMOVAL_TIMEOUT, "{what}");
         thread::sleep(EVERY);
     }
 }

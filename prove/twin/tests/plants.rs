@@ -1,4 +1,4 @@
-//! Each planted trouble is in the truth, with its effect: ratios within one run, since machines differ.
+//! Each planted trouble is in the truth and has its effect. Effects are ratios within one run, since machines differ.
 
 mod common;
 

@@ -10,7 +10,7 @@ use luc_vm::Vm;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_luc-twin");
 
-/// The cgroup is gone when the run is, also when that is killed.
+/// Runs each plant, kills one run, and checks that the cgroup is gone.
 const SCRIPT: &str = r#"
 for module in veth bridge sch_ingress cls_bpf; do modprobe $module || exit 1; done
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control || exit 1
@@ -30,7 +30,7 @@ done
 exit 1
 "#;
 
-/// What one of the script's runs left.
+/// Reads the truth of one of the script's runs.
 fn folder(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Folder {
     let folder = tempfile::tempdir().expect("a folder");
     for (path, bytes) in files {
@@ -41,7 +41,7 @@ fn folder(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Folder {
     Folder::read(folder.path()).expect("read")
 }
 
-/// How long searches took at the planted host, while the trouble was there and otherwise: the longest and the median.
+/// Returns, for searches at the planted host, the longest duration during the trouble and the median of the others.
 fn longest_and_median(folder: &Folder) -> (u64, u64) {
     let (process, planted) = folder.planted().next().expect("planted");
     let is_in =

@@ -1,4 +1,4 @@
-//! Where kernels come from: the machine's own package sources, and other distributions' archives.
+//! Sources of kernels: the machine's own package sources, and other distributions' archives.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,19 +8,18 @@ use crate::cache;
 use crate::error::Error;
 use crate::tools;
 
-/// Packages of which an image package may consist, without the release at their end: Debian's from Linux 6.19 on, and
-/// Ubuntu's.
+/// Packages that an image package may be divided into, without the release at their end: Debian's from Linux 6.19 on,
+/// and Ubuntu's.
 const PIECES: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 
-/// A configuration of apt.
 #[derive(Debug)]
 pub(super) struct Archive {
-    /// Of a configuration that `scripts/setup-kernels.sh` has made; `None`: the machine's.
+    /// Configuration made by `scripts/setup-kernels.sh`; `None`: the machine's own.
     file: Option<PathBuf>,
 }
 
 impl Archive {
-    /// The machine's package sources, then the others in the order of their names.
+    /// Returns the machine's package sources, then the others in the order of their names.
     pub(super) fn all(version: &str) -> Result<Vec<Self>, Error> {
         for tool in ["apt-get", "apt-cache"] {
             if tools::which(tool).is_none() {
@@ -44,7 +43,7 @@ impl Archive {
         Ok(all.map(|file| Self { file }).collect())
     }
 
-    /// A program of apt's that uses it.
+    /// Makes a command of apt's that uses this configuration.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("LC_ALL", "C");
@@ -54,7 +53,7 @@ impl Archive {
         command
     }
 
-    /// The releases of which it has packages that begin with `prefix`.
+    /// Returns the releases that have packages whose names begin with `prefix`.
     pub(super) fn releases(&self, prefix: &str) -> Result<Vec<String>, Error> {
         let names = tools::output(self.command("apt-cache").args(["pkgnames", prefix]))?;
         let names = String::from_utf8_lossy(&names).into_owned();
@@ -62,12 +61,11 @@ impl Archive {
         Ok(releases.map(str::to_owned).collect())
     }
 
-    /// The releases of its images.
     pub(super) fn images(&self) -> Result<Vec<String>, Error> {
         self.releases("linux-image-")
     }
 
-    /// The packages of which image package `name` consists.
+    /// Returns the packages that image package `name` is divided into.
     pub(super) fn pieces(&self, name: &str) -> Result<Vec<String>, Error> {
         let lines = tools::output(self.command("apt-cache").args(["depends", name]))?;
         let lines = String::from_utf8_lossy(&lines).into_owned();

@@ -12,10 +12,10 @@ const MAGIC: usize = 0x202;
 const PAYLOAD_OFFSET: usize = 0x248;
 const PAYLOAD_LENGTH: usize = 0x24c;
 
-/// How a payload is compressed: its first bytes and the program that undoes it.
+/// Compression formats of a payload: first bytes, and the program that decompresses it.
 const FORMATS: [(&[u8], &str); 2] = [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd")];
 
-/// The ELF image inside `image`.
+/// Extracts the ELF image from `image`.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub(super) fn extract(image: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(vmlinux)
 }
 
-/// The compressed payload without the four bytes of its size that follow it.
+/// Returns the compressed payload, without its size in the four bytes after it.
 fn payload(image: &[u8]) -> Option<&[u8]> {
     if image.get(MAGIC..MAGIC + 4)? != b"HdrS" {
         return None;
@@ -49,7 +49,7 @@ fn number(image: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(bytes)).ok()
 }
 
-/// Runs `program` ("xz", "zstd") on `bytes`.
+/// Decompresses `bytes` by `program` ("xz", "zstd").
 pub(crate) fn decompress(program: &'static str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let system = |source| Error::System { what: "decompressing a kernel", source };
     let mut child = Command::new(tools::find(program)?)

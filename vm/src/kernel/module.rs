@@ -1,4 +1,4 @@
-//! Building a module of this project for a kernel.
+//! Builds modules of this project for a kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ mount --bind "$1" "$root/source"
 mount --bind "$2" "$root/work"
 shift 2
 exec chroot "$root" /usr/bin/make -s -C /source BUILD=/work "$@""#;
-/// The compiler in that root.
 const COMPILER: &str = "x86_64-linux-gnu-gcc-14";
 
 impl Kernel {
-    /// Builds the module whose sources, `Kbuild` and `Makefile` (variables `KDIR` and `BUILD`) are in
-    /// `source`, in a folder of this kernel below `work`, and returns the `.ko` file, named like the
-    /// source folder. What is built already is not built again.
+    /// Builds the module in `source`, which has its `Kbuild` and a `Makefile` with variables `KDIR` and `BUILD`.
+    /// Returns the `.ko` file, named like the source folder.
+    ///
+    /// It is built in a folder of this kernel below `work`. A module that is built already is not built again.
     ///
     /// # Errors
     ///
@@ -58,8 +58,8 @@ impl Kernel {
         Ok(build.join(name).with_extension("ko"))
     }
 
-    /// `make` of the root that has the headers: their programs need its C library, and often its compiler. What is
-    /// mounted for it is gone with its namespace.
+    /// Returns `make` in the root that has the headers: their programs need its C library, and often its compiler. Its
+    /// mounts disappear with its namespace.
     fn make_in_root(&self, root: &Path, source: &Path, build: &Path) -> Result<Command, Error> {
         let mut make = Command::new(tools::find("unshare")?);
         make.args(["--mount", "--map-root-user", "sh", "-c", IN_ROOT]);

@@ -1,4 +1,4 @@
-//! The `linux-image` package of a release: which there is, fetching it, unpacking it.
+//! The `linux-image` package of a release: choosing it, fetching it, unpacking it.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::{bzimage, headers};
 use crate::error::Error;
 use crate::tools;
 
-/// The parts of a package that a guest can use: file systems, block devices, networks and what they need.
+/// Parts of a package that a guest can use: file systems, block devices, networks and their dependencies.
 const PARTS: [&str; 10] = [
     "arch",
     "block",
@@ -24,13 +24,13 @@ const PARTS: [&str; 10] = [
     "lib",
     "net",
 ];
-/// Single modules of parts that are large.
+/// Single modules of large parts.
 const MODULES: [&str; 3] =
     ["drivers/net/net_failover.ko", "drivers/net/veth.ko", "drivers/net/virtio_net.ko"];
-/// How releases of ordinary kernels end: Debian's, Ubuntu's.
+/// Endings of the releases of ordinary kernels: Debian's, Ubuntu's.
 const FLAVOURS: [&str; 2] = ["-amd64", "-generic"];
 
-/// The release that `version` stands for.
+/// Returns the release that `version` stands for.
 pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
     let valid = |c: char| c.is_ascii_alphanumeric() || ".+-~_".contains(c);
     if version.is_empty() || version.starts_with(['.', '-']) || !version.chars().all(valid) {
@@ -70,7 +70,7 @@ pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
     })
 }
 
-/// The newest of `releases` that is `version` or begins with it and is an ordinary kernel.
+/// Returns the newest ordinary kernel of `releases` that is `version` or begins with it.
 fn newest(version: &str, releases: impl Iterator<Item = String>) -> Option<String> {
     let fits = |release: &String| {
         release == version
@@ -81,7 +81,7 @@ fn newest(version: &str, releases: impl Iterator<Item = String>) -> Option<Strin
     releases.filter(fits).max_by_key(|release| numbers(release))
 }
 
-/// The numbers in a release, which order it: 6.1.0-9 comes before 6.1.0-10.
+/// Returns the numbers in a release, which order it: 6.1.0-9 comes before 6.1.0-10.
 pub(super) fn numbers(release: &str) -> Vec<u64> {
     release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
@@ -91,7 +91,7 @@ pub(super) fn folders(parent: &Path) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// Fetches the package of `release` and unpacks it to `folder`, at once or not at all.
+/// Fetches the package of `release` and unpacks it to `folder`, completely or not at all.
 pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), Error> {
     let work = Work::new(cache, release)?;
     let packages = download(release, &work.0)?;
@@ -116,7 +116,7 @@ pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), E
     }
 }
 
-/// Where a package has its compressed image.
+/// Paths of the compressed image in a package.
 fn images(release: &str) -> [String; 2] {
     [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")]
 }
@@ -128,8 +128,8 @@ fn image(release: &str, work: &Path) -> Result<PathBuf, Error> {
     found.into_iter().find(|path| path.is_file()).ok_or_else(missing)
 }
 
-/// Has the modules below `lib`, also where packages have them below `usr/lib`; each name leads to them, since programs
-/// of the host look here or there.
+/// Moves the modules to `lib`, even if packages have them in `usr/lib`. Both names lead to them, since programs of the
+/// host use either.
 fn merge_usr(work: &Path) -> io::Result<()> {
     let (merged, below_usr) = (work.join("lib"), work.join("usr/lib"));
     if !merged.exists() {
@@ -142,8 +142,8 @@ fn merge_usr(work: &Path) -> io::Result<()> {
     symlink("../lib", &below_usr)
 }
 
-/// A folder to work in, removed when it goes out of use. What a killed process left there is removed by
-/// the next one for the same release.
+/// A temporary folder, removed when this value is dropped. The next process for the same release removes what a killed
+/// one left.
 struct Work(PathBuf);
 
 impl Work {
@@ -169,7 +169,7 @@ impl Drop for Work {
     }
 }
 
-/// Fetches the packages of which the image consists into `work`.
+/// Fetches the packages of the image into `work`.
 fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
     let name = format!("linux-image-{release}");
     let mut archives = Archive::all(release)?.into_iter();
@@ -228,7 +228,7 @@ fn extract(package: &Path, release: &str, work: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replaces compressed modules by plain ones: busybox cannot load those.
+/// Decompresses modules, since busybox cannot load compressed ones.
 fn decompress_modules(folder: &Path) -> Result<(), Error> {
     let file = |source| Error::File { path: folder.to_owned(), source };
     for entry in fs::read_dir(folder).map_err(file)? {

@@ -1,4 +1,4 @@
-//! Several guests: a cable between them, memory that they share, and one that is stopped for a while.
+//! Several guests: a cable between them, memory that they share, and a guest that is paused.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::thread;
@@ -8,11 +8,11 @@ use luc_vm::{Guest, Kernel, Outcome, SharedMemory, Vm, cable};
 
 use crate::common::{STABLE, kernel};
 
-const LIMIT: Duration = Duration::from_secs(120);
-const LOOK: Duration = Duration::from_millis(20);
+const GUEST_TIMEOUT: Duration = Duration::from_secs(120);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn guest<'k>(kernel: &'k Kernel, script: &str) -> Vm<'k> {
-    Vm::new(kernel).timeout(LIMIT).script(script)
+    Vm::new(kernel).timeout(GUEST_TIMEOUT).script(script)
 }
 
 fn ended(guest: Guest) -> Outcome {
@@ -62,14 +62,14 @@ fn a_guest_stands_still_while_it_is_stopped() {
         guest(&kernel, script).pausable().start().unwrap_or_else(|error| panic!("{error}"));
     while paused.output().expect("its output").is_empty() {
         assert!(paused.is_running().expect("a guest"), "it ended too early");
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     paused.pause().unwrap_or_else(|error| panic!("{error}"));
     let stopped = Instant::now();
     let said = paused.output().expect("its output");
     while stopped.elapsed() < PAUSE {
         assert!(paused.is_running().expect("a guest"), "it ended");
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     assert_eq!(paused.output().expect("its output"), said);
     paused.resume().unwrap_or_else(|error| panic!("{error}"));

@@ -1,4 +1,4 @@
-//! What the tests share: a kernel, `lagdisk.ko`, `luc`.
+//! Parts that the tests share: a kernel, `lagdisk.ko`, `luc`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -7,13 +7,13 @@ use luc_vm::{Error, Kernel, Outcome, Vm};
 
 /// The kernel of Debian 12.
 pub(crate) const STABLE: &str = "6.1";
-/// The newer one in the same archive.
+/// A newer kernel in the same archive.
 pub(crate) const BACKPORT: &str = "6.12";
 
-/// Fetching a kernel and building a module are done once; the other tests wait.
+/// Held while a kernel is fetched or a module built, which is done once while other tests wait.
 static PREPARING: Mutex<()> = Mutex::new(());
 
-/// The kernel, or `None` after saying why there is none.
+/// Returns the kernel, or `None` after saying why there is none.
 pub(crate) fn kernel(version: &str) -> Option<Kernel> {
     let _one = PREPARING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     // Not by testkit's own, which uses this crate.
@@ -30,7 +30,7 @@ pub(crate) fn kernel_and_lagdisk(version: &str) -> Option<(Kernel, PathBuf)> {
     Some((kernel, module))
 }
 
-/// The `luc` that `make test` builds before it tests.
+/// Returns the `luc` that `make test` builds before it tests.
 pub(crate) fn luc() -> Option<PathBuf> {
     let test = std::env::current_exe().expect("the test's own path");
     let luc = test.ancestors().nth(2).expect("target/release").join("luc");
@@ -44,8 +44,8 @@ pub(crate) fn luc() -> Option<PathBuf> {
 /// Bits of EFLAGS that no processor sets: 3, 5, 15 and all from 22 on.
 const RESERVED_FLAGS: u64 = 0xffc0_8028;
 
-/// Runs a machine whose script must succeed, and whose kernel must have nothing to complain of. A guest that its
-/// emulator broke is run once more.
+/// Runs a machine whose script must succeed, and whose kernel must log no faults. A guest that its emulator broke is
+/// run once more.
 pub(crate) fn succeed(vm: &Vm<'_>) -> Outcome {
     let outcome = vm.run().or_else(|error| {
         if !has_impossible_flags(&error.to_string()) {
@@ -60,8 +60,8 @@ pub(crate) fn succeed(vm: &Vm<'_>) -> Outcome {
     outcome
 }
 
-/// Whether a guest's log has an EFLAGS with reserved bits. QEMU 7.2 without KVM has resumed a guest so, seen once in
-/// all tests so far; the trap flag among them ends in a warning of `exc_debug_kernel()`.
+/// Whether a guest's log has an EFLAGS with reserved bits. QEMU 7.2 without KVM resumed a guest with some once in all
+/// tests so far. The trap flag among them ends in a warning of `exc_debug_kernel()`.
 fn has_impossible_flags(log: &str) -> bool {
     log.split("EFLAGS: ").skip(1).any(|rest| {
         let digits = rest.split_whitespace().next().unwrap_or_default();

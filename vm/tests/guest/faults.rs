@@ -1,4 +1,4 @@
-//! Guests that do not end well.
+//! Guests that panic, hang or lose their caller.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -63,7 +63,7 @@ fn qemu_dies_with_its_caller() {
     assert_eq!(left, [script]);
 }
 
-/// The process of QEMU that `caller` starts.
+/// Returns the process of QEMU that `caller` starts.
 fn wait_for_child(caller: &mut Child) -> String {
     let children = format!("/proc/{0}/task/{0}/children", caller.id());
     loop {
@@ -84,7 +84,7 @@ fn wait_for_child(caller: &mut Child) -> String {
     }
 }
 
-/// Whether a process runs: one that is dead but not yet collected does not.
+/// Whether a process runs. A dead one that is not yet collected does not.
 fn is_alive(process: &str) -> bool {
     let stat =
         fs::read_to_string(Path::new("/proc").join(process).join("stat")).unwrap_or_default();

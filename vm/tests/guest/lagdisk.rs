@@ -1,4 +1,4 @@
-//! `lagdisk.ko`: latencies, and what a power cut leaves.
+//! Latencies of `lagdisk.ko`, and its contents after a power cut.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use luc_vm::{Mode, Vm};
 
 use crate::common::{BACKPORT, STABLE, kernel_and_lagdisk, succeed};
 
-/// Prints `name value` for the reads, writes and flushes of `/sys/block/lagdisk0/stat`: how many, and their
-/// sum in milliseconds as the block layer has measured it.
+/// Prints `name value` for the reads, writes and flushes of `/sys/block/lagdisk0/stat`: their number, and their sum in
+/// milliseconds as measured by the block layer.
 const LATENCIES: &str = "
 set -e
 insmod lagdisk.ko size_mib=64 read_ns=250000 write_ns=100000 write_ns_per_kib=25000 flush_ns=6000000

@@ -20,8 +20,8 @@ cat /proc/interrupts /proc/uptime
 sha256sum /dev/lagdisk0
 ";
 
-/// Two runs of a guest with this many processors, and a benchmark of so many seconds, are the same. `None` is the system's
-/// QEMU.
+/// Runs a guest twice, with this many processors and a benchmark of `length` seconds, and compares. `None` is the
+/// system's QEMU.
 fn repeats(qemu: Option<Qemu>, processors: u32, length: &str) {
     let (Some((kernel, lagdisk)), Some(luc)) = (kernel_and_lagdisk(STABLE), luc()) else {
         return;

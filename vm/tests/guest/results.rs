@@ -1,4 +1,4 @@
-//! Scripts, and what comes back from them.
+//! Scripts and their results.
 
 use std::time::Duration;
 

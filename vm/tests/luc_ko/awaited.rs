@@ -1,10 +1,10 @@
-//! Who waits for a commit and is no fsync ends its hold; an fsync alone does not. On both kernels.
+//! A waiter for a commit that is no fsync ends its hold; an fsync alone does not. On both kernels.
 
 use crate::common::{BACKPORT, STABLE, succeed};
 use crate::module::{Parts, figure};
 
-/// A policy that holds each commit for 50 ms. Beside one who syncs a file, again and again, somebody else waits for
-/// commits by another way. `dirsync` makes handles synchronous: jbd2 waits at their end.
+/// Holds each commit for 50 ms. Beside a client that syncs a file again and again, another waits for commits by another
+/// way. `dirsync` makes handles synchronous: jbd2 waits at their end.
 const SCRIPT: &str = "
 prepare write_ns=20000 flush_ns=200000
 insmod luc.ko policy=delay

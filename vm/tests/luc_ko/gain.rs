@@ -1,6 +1,8 @@
-//! Batching, in virtual time: figures repeat to the last digit for the same binaries, on any machine and under any load.
-//! Another build of the binaries (another path is enough) moves them by some percent, hence the wide bounds here; what is
-//! gained is recorded in `docs/evaluation/kernel.md`.
+//! Batching, in virtual time. Figures repeat to the last digit for the same binaries, on any machine and under any
+//! load.
+//!
+//! Another build of the binaries (another path is enough) moves them by some percent, hence the wide bounds here. The
+//! gains are recorded in `docs/evaluation/kernel.md`.
 
 use luc_vm::Mode;
 

@@ -1,4 +1,4 @@
-//! What the tests share: both modules, and the shell functions that their scripts begin with.
+//! Parts that the tests share: both modules, and the shell functions that their scripts begin with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,8 +8,8 @@ use luc_vm::{Kernel, Vm};
 
 use crate::common::{kernel_and_lagdisk, luc};
 
-/// `$journal` is the journal's folder in sysfs. `files OPTIONS`: how many files metarates creates and syncs in
-/// a fixed time; `count NAME`: one of the journal's counters; `said TEXT`: is it in the log?
+/// `$journal` is the journal's folder in sysfs. `files OPTIONS` prints the number of files that metarates creates and
+/// syncs in a fixed time, `count NAME` one of the journal's counters. `message TEXT` fails unless TEXT is in the log.
 const PRELUDE: &str = "
 set -Eeuo pipefail
 trap 'echo line $LINENO: $BASH_COMMAND' ERR
@@ -34,10 +34,9 @@ finish() {
 }
 ";
 
-/// The module's sources.
 pub(crate) const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel/luc");
 
-/// The tests share the folder that the module is built in.
+/// Held while the module is built, in a folder that the tests share.
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// A kernel with `luc.ko` and `lagdisk.ko` built for it, and the `luc` that makes the load.
@@ -49,12 +48,12 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// `None` after saying what is missing.
+    /// Returns the parts, or `None` after saying what is missing.
     pub(crate) fn find(version: &str) -> Option<Self> {
         Self::of(version, Path::new(SOURCES))
     }
 
-    /// The same with the module's sources of a folder named `luc`; objects are in `FOLDER/..` if it is not ours.
+    /// Builds the module from a folder named `luc`. Objects are in its parent if it is not ours.
     pub(crate) fn of(version: &str, source: &Path) -> Option<Self> {
         let luc = luc()?;
         let (kernel, lagdisk) = kernel_and_lagdisk(version)?;
@@ -68,7 +67,7 @@ impl Parts {
         Some(Self { kernel, lagdisk, module, luc })
     }
 
-    /// A machine that runs `script` behind the prelude and stops at the first warning.
+    /// Makes a machine that runs `script` after the prelude and stops at the first warning.
     pub(crate) fn vm(&self, script: &str) -> Vm<'_> {
         Vm::new(&self.kernel)
             .kernel_argument("panic_on_warn=1")
@@ -83,7 +82,7 @@ impl Parts {
     }
 }
 
-/// The number behind `name` in lines of `name number`.
+/// Returns the number after `name` in lines of `name number`.
 pub(crate) fn figure(text: &str, name: &str) -> f64 {
     text.lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())

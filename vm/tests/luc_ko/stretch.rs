@@ -1,12 +1,12 @@
-//! `stretch_permille` makes the module's times longer, in virtual time: figures repeat to the last digit.
+//! `stretch_permille` lengthens the module's times, in virtual time. Figures repeat to the last digit.
 
 use luc_vm::Mode;
 
 use crate::common::{STABLE, succeed};
 use crate::module::{Parts, figure};
 
-/// A lone client whose commits are held for 2 ms, and six clients under `auto` for 5 s: how often it looked again whether
-/// that holding gains.
+/// A lone client whose commits are held for 2 ms, and six clients under `auto` for 5 s. Counts how often `auto` checks
+/// again whether holding gains.
 const SCRIPT: &str = "
 prepare write_ns=20000 flush_ns=3000000
 for bad in 9 100001 0; do

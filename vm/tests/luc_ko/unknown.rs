@@ -1,5 +1,5 @@
-//! Kernels that luc.ko has not been tested on, that are known to be bad, that have other functions, and kernels without
-//! type information.
+//! Kernels that luc.ko has not been tested on, known bad ones, ones with other functions, and ones without type
+//! information.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{STABLE, succeed};
 use crate::module::{Parts, SOURCES};
 
-/// The module's sources with a line of one file changed.
+/// Copies the module's sources with a line of one file changed.
 fn changed(folder: &str, file: &str, from: &str, to: &str) -> PathBuf {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder).join("luc");
     fs::create_dir_all(&copy).expect("directory");
@@ -61,7 +61,7 @@ finish
 "));
 }
 
-/// As if the running kernel's jbd2 had another argument than the headers say.
+/// The running kernel's jbd2 seems to have another argument than the headers say.
 #[test]
 fn a_function_with_other_arguments_is_refused() {
     let known = "\"jbd2_log_wait_commit\", \"4\", { \"*journal_s\", \"4\" }";

@@ -6,7 +6,7 @@ use super::{Actor, FILES, Generator, HANDLER_SLOT, handler, open};
 use crate::program::{ACTORS, Op};
 
 impl<R: Rng> Generator<'_, R> {
-    /// The next actor's number, if there may be one.
+    /// Returns the next actor's number, if there may be one.
     pub(super) fn another(&mut self) -> Option<u8> {
         let number = self.next.0;
         if usize::from(number) >= ACTORS {
@@ -48,7 +48,7 @@ impl<R: Rng> Generator<'_, R> {
         self.actors.push(Actor { number, process, is_thread: false });
     }
 
-    /// A child that only synchronizes.
+    /// Adds a child process that only synchronizes.
     pub(super) fn child(&mut self) {
         let slot = self.slot();
         let op = if self.is_limited || self.chance(60) { Op::VforkSync } else { Op::SpawnSync };

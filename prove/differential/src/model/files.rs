@@ -1,19 +1,19 @@
-//! The files of a program, with everything that they ever were.
+//! The files of a program, with all their versions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// What is written at once, and what a disk persists whole.
+/// Size of a cell, which is written at once and persisted whole.
 pub(crate) const CELL_BYTES: usize = 512;
 
-/// What is mapped of a file.
+/// Number of cells that are mapped of a file.
 pub(crate) const MAP_CELLS: usize = 16;
 
-/// A file, whatever its names.
+/// A file, independent of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileId(usize);
 
-/// What a call promises.
+/// Promise of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
     /// fsync: data, size and names.
@@ -23,7 +23,7 @@ pub(crate) enum Sync {
     System,
 }
 
-/// A version of a file: of each cell the step that wrote it, counted from 1; 0 for zeroes.
+/// A version of a file: for each cell the step that wrote it, counted from 1; 0 for zeroes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Content(Vec<u16>);
 
@@ -50,15 +50,15 @@ impl Content {
 #[derive(Debug)]
 struct File {
     versions: Vec<Content>,
-    /// Of each cell that was promised by itself the oldest version that the disk may have.
+    /// Oldest version that the disk may have, for each cell that was promised by itself.
     cells: HashMap<usize, usize>,
-    /// The oldest version whose size, and all other cells, the disk may have.
+    /// Oldest version whose size, and all other cells, the disk may have.
     whole: Option<usize>,
-    /// The oldest version of the names by which it can be found.
+    /// Oldest version of the names by which the file can be found.
     names: Option<usize>,
-    /// The version of the names when it was made.
+    /// Version of the names when the file was made.
     made: usize,
-    /// Whether something was stored behind its end: what these cells become is the kernel's choice.
+    /// Whether something was stored behind the end. The kernel chooses what these cells become.
     is_wild: bool,
     is_forgotten: bool,
 }
@@ -67,7 +67,7 @@ struct File {
 pub(super) struct Files {
     files: Vec<File>,
     history: History,
-    /// The oldest version of the names that the folder may have.
+    /// Oldest version of the names that the folder may have.
     names: Option<usize>,
 }
 
@@ -77,12 +77,12 @@ impl Default for Files {
     }
 }
 
-/// Names that were, are or will be those of a file.
+/// Names of files in one version.
 type Names = BTreeMap<i32, FileId>;
-/// Of each version of the names.
+/// All versions of the names.
 type History = Vec<Names>;
 
-/// The names of a file in some versions; `None` if it had none in one of them.
+/// Returns the names of a file in some versions; `None` if it had none in one of them.
 fn names_of(history: &[Names], id: FileId) -> Option<BTreeSet<i32>> {
     let mut all = BTreeSet::new();
     for names in history {
@@ -96,10 +96,10 @@ fn names_of(history: &[Names], id: FileId) -> Option<BTreeSet<i32>> {
     Some(all)
 }
 
-/// What a program's folder has after a cut.
+/// Contents of a program's folder after a cut.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
-    /// The bytes of each file.
+    /// Bytes of each file.
     pub(crate) files: HashMap<i32, Vec<u8>>,
     pub(crate) stamp: u32,
     pub(crate) number: u32,
@@ -107,9 +107,9 @@ pub(crate) struct Disk {
 
 /// A cell on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum DiskCell {
     Step(u16),
-    /// Nothing that this program wrote.
+    /// Contents that this program did not write.
     Foreign,
 }
 
@@ -124,7 +124,7 @@ impl Files {
         self.history.push(names);
     }
 
-    /// The file of a name, made if there is none.
+    /// Returns the file of a name, and makes it if there is none.
     pub(super) fn open(&mut self, name: i32) -> FileId {
         if let Some(&id) = self.current().get(&name) {
             return id;
@@ -190,7 +190,7 @@ impl Files {
         }
     }
 
-    /// Nobody knows any more what the disk may have of it.
+    /// Marks a file whose contents on the disk are unknown from now on.
     pub(super) fn forget(&mut self, id: FileId) {
         self.files[id.0].is_forgotten = true;
     }
@@ -222,21 +222,22 @@ impl Files {
         }
     }
 
-    /// The promises that a disk broke.
-    pub(super) fn broken(&self, disk: &Disk) -> Vec<String> {
+    /// Returns the promises that a disk broke.
+    pub(super) fn broken_promises(&self, disk: &Disk) -> Vec<String> {
         let ids = (0..self.files.len()).map(FileId);
-        let mut broken: Vec<String> = ids.filter_map(|id| self.broken_file(id, disk)).collect();
+        let mut broken_promises: Vec<String> =
+            ids.filter_map(|id| self.broken_file(id, disk)).collect();
         if let Some(from) = self.names {
             for name in 0..crate::generate::FILES {
                 let is_there = disk.files.contains_key(&name);
                 let mut versions = self.history[from..].iter();
                 if !versions.any(|names| names.contains_key(&name) == is_there) {
                     let is = if is_there { "is there" } else { "is missing" };
-                    broken.push(format!("the folder was synchronized, and f{name} {is}"));
+                    broken_promises.push(format!("the folder was synchronized, and f{name} {is}"));
                 }
             }
         }
-        broken
+        broken_promises
     }
 
     fn broken_file(&self, id: FileId, disk: &Disk) -> Option<String> {
@@ -252,7 +253,7 @@ impl Files {
                 reasons.push(format!("f{name} is missing"));
                 continue;
             };
-            match file.differs(bytes, disk) {
+            match file.difference(bytes, disk) {
                 None => return None,
                 Some(reason) => reasons.push(format!("f{name} {reason}")),
             }
@@ -262,8 +263,8 @@ impl Files {
 }
 
 impl File {
-    /// How a file on the disk differs from all that it may be.
-    fn differs(&self, bytes: &[u8], disk: &Disk) -> Option<String> {
+    /// Describes how a file on the disk difference from all that it may be.
+    fn difference(&self, bytes: &[u8], disk: &Disk) -> Option<String> {
         let cells = bytes.len() / CELL_BYTES;
         let sizes = self.versions[self.whole.unwrap_or(0)..].iter().map(Content::size);
         let (least, most) = (sizes.clone().min()?, sizes.max()?);
@@ -280,10 +281,10 @@ impl File {
         }
         for (at, cell) in bytes.chunks(CELL_BYTES).enumerate() {
             let oldest = self.cells.get(&at).copied().max(self.whole);
-            // What nobody promised may be anything that it ever was.
+            // Bytes that nobody promised may be anything that they ever were.
             let versions = &self.versions[oldest.unwrap_or(0)..];
             let cell = read(cell, disk);
-            let may = versions.iter().any(|one| Cell::Step(one.cell(at)) == cell);
+            let may = versions.iter().any(|one| DiskCell::Step(one.cell(at)) == cell);
             if !may {
                 let first = versions.first()?.cell(at);
                 return Some(format!("has {cell:?} in cell {at}, not Step({first}) or later"));
@@ -293,7 +294,7 @@ impl File {
     }
 }
 
-fn read(bytes: &[u8], disk: &Disk) -> Cell {
+fn read(bytes: &[u8], disk: &Disk) -> DiskCell {
     let word = |at: usize| {
         let four = bytes[4 * at..4 * at + 4].try_into();
         four.map_or(0, u32::from_ne_bytes)
@@ -302,13 +303,13 @@ fn read(bytes: &[u8], disk: &Disk) -> Cell {
     let check = stamp ^ number.wrapping_mul(2_654_435_761) ^ step.wrapping_mul(40_503);
     let is_uniform = bytes.chunks(16).all(|part| part == &bytes[..16]);
     if !is_uniform {
-        return Cell::Foreign;
+        return DiskCell::Foreign;
     }
     if bytes[..16] == [0; 16] {
-        return Cell::Step(0);
+        return DiskCell::Step(0);
     }
     if word(3) != check || (stamp, number) != (disk.stamp, disk.number) {
-        return Cell::Foreign;
+        return DiskCell::Foreign;
     }
-    Cell::Step(step as u16)
+    DiskCell::Step(step as u16)
 }

@@ -1,12 +1,11 @@
-//! What `luc fleet explain --json --rows` says, as far as it is judged.
+//! The judged parts of the output of `luc fleet explain --json --rows`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
+use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {
@@ -17,7 +16,7 @@ pub(crate) struct Answer {
     pub(crate) rows: Rows,
 }
 
-/// Threads without work of a host.
+/// Idle threads of a host.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Idle {
     pub(crate) ticking: Vec<Ticking>,
@@ -34,7 +33,7 @@ struct Host {
     lost: BTreeMap<String, u64>,
 }
 
-/// Why the slowest requests to an address are slow.
+/// Findings on the slowest requests to an address.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Findings {
     pub(crate) address: String,
@@ -95,7 +94,6 @@ struct Part {
     time_ns: u64,
 }
 
-/// All edges, requests and waits.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Rows {
     pub(crate) edges: Vec<Edge>,
@@ -140,21 +138,21 @@ pub(crate) struct RequestRow {
     pub(crate) span: Option<Span>,
 }
 
-/// The span that is put to a request.
+/// The span that is assigned to a request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Span {
     pub(crate) span_id: String,
 }
 
 impl RequestRow {
-    /// Whether a byte of its connection's direction is one of the request's.
+    /// Whether a byte of its connection's direction belongs to the request.
     pub(crate) fn has(&self, byte: u64) -> bool {
         (self.first_byte..self.first_byte.saturating_add(self.bytes)).contains(&byte)
     }
 }
 
 impl Answer {
-    /// What is said of traces.
+    /// Explains traces.
     ///
     /// # Errors
     /// A command that fails, or says something else.
@@ -162,7 +160,7 @@ impl Answer {
         Self::with_spans(harness, traces, None)
     }
 
-    /// The same with spans that programs wrote.
+    /// Explains traces with spans that programs wrote.
     ///
     /// # Errors
     /// As [`Answer::of`].
@@ -185,7 +183,7 @@ impl Answer {
     }
 
     /// Whether the parts of the slowest request's path sum to its time, and the findings of each address to the time of
-    /// its slowest requests: each path of these is a part of that sum.
+    /// its slowest requests. Each path of these is a part of that sum.
     pub(crate) fn sums(&self) -> bool {
         let of_request = self.request.as_ref().is_none_or(|one| {
             let sum_ns: u64 = one.path.iter().map(|part| part.time_ns).sum();

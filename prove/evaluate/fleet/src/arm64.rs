@@ -1,6 +1,6 @@
-//! Part `arm64`: what the recorder, the gate and the trial of power cuts do on 64-bit Arm, on distributions' kernels.
+//! Part `arm64`: the recorder, the gate and the trial of power cuts on 64-bit Arm, on distributions' kernels.
 //!
-//! The machine is emulated, so that its times say nothing of a real one: what is compared is what programs say of
+//! The machine is emulated, so its times say nothing of a real one. What is compared is the programs' output about
 //! themselves.
 
 mod counted;
@@ -9,10 +9,10 @@ mod machine;
 mod page;
 mod wire;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A program that is asked something, and looked at meanwhile.
+//! Runs a program that answers a question, and observes it meanwhile.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -6,35 +6,31 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line};
+use luc_harness::harness::{Harness, line, stop_if_interrupted};
 use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// How often a process is looked at.
-const LOOK: Duration = Duration::from_millis(5);
-/// A question that is not answered after this never will be.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Interval at which a process is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How a question was answered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) command: String,
     pub(crate) seconds: f64,
-    /// The most memory that its process had, and all servers together, bytes.
+    /// Peak memory of its process or of all servers together, bytes.
     pub(crate) peak_bytes: u64,
     pub(crate) answer_bytes: usize,
 }
 
-/// Runs a command to its end, and calls `look` again and again meanwhile. Returns the answer, too.
+/// Runs a command to its end, and calls `look` repeatedly meanwhile. Returns the answer, too.
 pub(crate) fn ask(
     harness: &Harness,
     mut command: Command,
     mut look: impl FnMut(Duration),
 ) -> Result<(Asked, Vec<u8>), EvaluateError> {
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     let (out, err) = (harness.path("answer"), harness.path("said"));
     let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
     let text = line(&command);
@@ -55,23 +51,21 @@ pub(crate) fn ask(
         if interrupt::interrupted() && !is_told {
             is_told = kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
         }
-        if began.elapsed() >= PATIENCE {
+        if began.elapsed() >= ANSWER_TIMEOUT {
             // It may just have ended; it is waited for in any case.
             let _ = child.kill();
             let _ = child.wait();
             return Err(EvaluateError::Command {
                 command: text,
-                how: format!("no answer after {} s", PATIENCE.as_secs()),
+                how: format!("no answer after {} s", ANSWER_TIMEOUT.as_secs()),
                 said: fs::read_to_string(&err).unwrap_or_default(),
             });
         }
         look(began.elapsed());
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let seconds = began.elapsed().as_secs_f64();
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     if !status.success() {
         return Err(EvaluateError::Command {
             command: text,
@@ -84,7 +78,7 @@ pub(crate) fn ask(
     Ok((asked, answer))
 }
 
-/// The most memory that a process has had (VmHWM); 0 if it has ended.
+/// Returns the peak memory of a process (VmHWM); 0 if it has ended.
 pub(crate) fn peak_bytes(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

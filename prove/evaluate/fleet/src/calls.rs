@@ -1,4 +1,4 @@
-//! Calls, by whether they are put to the request that they were made for.
+//! Counts of calls, by whether they are assigned to the request that they were made for.
 
 pub(crate) mod tables;
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use crate::answer::{RequestRow, Rows};
 
-/// How many calls there were, and what is said of them.
+/// Counts of calls, by the judgement and its evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Calls {
     pub(crate) calls: u64,
-    /// Right, by the evidence.
+    /// Right calls, by the evidence.
     pub(crate) right: BTreeMap<String, u64>,
-    /// Wrong, by the evidence.
+    /// Wrong calls, by the evidence.
     pub(crate) wrong: BTreeMap<String, u64>,
-    /// It is not said for which request it was made.
+    /// Calls that are assigned to no request.
     pub(crate) unknown: u64,
-    /// There is no such call.
+    /// Calls that the answer lacks.
     pub(crate) missing: u64,
 }
 
@@ -31,7 +31,7 @@ impl Calls {
         self.wrong.values().sum()
     }
 
-    /// Counts a call, whose row is this one; `is_cause` says whether a request is the one that it was made for.
+    /// Counts a call, whose row is `row`. `is_cause` says whether a request is the one that it was made for.
     pub(crate) fn count(
         &mut self,
         row: Option<&RequestRow>,
@@ -52,7 +52,7 @@ impl Calls {
         *of.entry(row.evidence.clone().unwrap_or_default()).or_default() += 1;
     }
 
-    /// The counts in a few words.
+    /// Describes the counts in a few words.
     pub(crate) fn brief(&self) -> String {
         format!(
             "of {} calls {} right ({}), {} wrong ({}), {} unknown, {} missing",
@@ -78,7 +78,7 @@ impl Calls {
     }
 }
 
-/// Counts by evidence, as words.
+/// Lists counts by evidence.
 pub(crate) fn words(counts: &BTreeMap<String, u64>) -> String {
     let words = counts.iter().map(|(evidence, count)| format!("{count} {evidence}"));
     let words: Vec<String> = words.collect();

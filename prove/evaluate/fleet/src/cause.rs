@@ -1,26 +1,27 @@
-//! What is said first of slow requests, compared with what was planted.
+//! Compares the first finding on slow requests with the planted trouble.
 
 use std::collections::BTreeSet;
 
-use luc_claims::report::Table;
+use luc_harness::cells;
+use luc_harness::report::Table;
 use serde::Serialize;
 
 use crate::answer::{Answer, Finding, Party};
 
-/// What is said first, and whether it is right.
+/// The first finding, and whether it is right.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Judgement {
-    /// The first finding's sentence; empty: there is none.
+    /// Sentence of the first finding; empty if there is none.
     pub(crate) first: String,
     pub(crate) share: f64,
     pub(crate) share_low: f64,
     pub(crate) share_high: f64,
-    /// What is wrong with it.
+    /// Parts of it that are wrong.
     pub(crate) wrong: Vec<&'static str>,
 }
 
 impl Judgement {
-    /// `wrong` says what is wrong with the first finding.
+    /// Judges the first finding. `wrong` returns its wrong parts.
     pub(crate) fn new(
         first: Option<&Finding>,
         wrong: impl FnOnce(&Finding) -> Vec<&'static str>,
@@ -48,34 +49,34 @@ impl Judgement {
     }
 }
 
-/// The findings on the requests to an address.
+/// Returns the findings on the requests to an address.
 pub(crate) fn findings_on<'a>(answer: &'a Answer, address: &str) -> &'a [Finding] {
     let mut groups = answer.findings.iter();
     let group = groups.find(|group| group.address == address);
     group.map_or(&[], |group| &group.findings)
 }
 
-/// What the first finding must say.
+/// Properties that the first finding must have.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) kind: &'static str,
     pub(crate) process: Option<u32>,
-    /// `None`: all is one host's.
+    /// `None` if there is only one host.
     pub(crate) host: Option<String>,
-    /// One of these; empty: any.
+    /// Threads of which one must be named; empty for any.
     pub(crate) threads: BTreeSet<u32>,
-    /// Why others wait for it.
+    /// Cause of the waiter's wait.
     pub(crate) waiter_cause: Option<&'static str>,
-    /// Whether segments were sent again.
+    /// Whether segments were retransmitted.
     pub(crate) is_sent_again: bool,
-    /// The process that ended the waits, or that sent the messages.
+    /// Process that ended the waits, or that sent the messages.
     pub(crate) holder: Option<u32>,
-    /// The process for which the disk worked most beside.
+    /// Process that the disk worked for most, beside the waiter.
     pub(crate) beside: Option<u32>,
 }
 
 impl Expected {
-    /// What is wrong with the first finding.
+    /// Returns the wrong parts of the first finding.
     pub(crate) fn compare(&self, first: &Finding) -> Vec<&'static str> {
         let who = &first.who;
         let is_thread_right = self.threads.is_empty()
@@ -104,27 +105,26 @@ impl Expected {
     }
 }
 
-/// A run as it was looked at in one way.
+/// A run under one view.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Viewed<'r> {
     pub(crate) trouble: &'static str,
     pub(crate) seed: u64,
-    /// The name of the way.
     pub(crate) view: &'static str,
     pub(crate) judgement: &'r Judgement,
 }
 
-/// Those whose first cause is wrong.
+/// Makes the table of runs whose first cause is wrong.
 pub(crate) fn of_wrong<'r>(all: impl Iterator<Item = Viewed<'r>>) -> Table {
     let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
     for one in all.filter(|one| !one.judgement.is_right()) {
-        table.row(vec![
-            one.trouble.to_owned(),
-            one.seed.to_string(),
-            one.view.to_owned(),
+        table.row(cells![
+            one.trouble,
+            one.seed,
+            one.view,
             one.judgement.wrong.join(", "),
-            one.judgement.first.clone(),
-            format!("{:.0} %", one.judgement.share * 100.0),
+            one.judgement.first,
+            format!("{:.0} %", one.judgement.share * 100.0)
         ]);
     }
     table

@@ -1,24 +1,25 @@
-//! Part `fleet-cost`: what servers and their clients lose while `luc record --fleet` records what they send each other.
+//! Part `fleet-cost`: the throughput that servers and their clients lose while `luc record --fleet` records their
+//! messages.
 
 pub mod loaded;
 mod page;
 mod recorded;
 pub(crate) mod servers;
 
-use luc_claims::report::{Page, number};
-use luc_host::processors::Processors;
+use luc_harness::drift::around;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing, parse};
+use luc_harness::progress::Progress;
+use luc_harness::report::{Page, number};
+use luc_harness::runs::Runs;
+use luc_harness::steal::with_stolen_share;
+use luc_harness::{Extent, steal};
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use loaded::Loaded;
-use luc_harness::drift::around;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line, missing};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
-use luc_harness::steal;
 
 use crate::program;
 use crate::recorder::Recorder;
@@ -26,29 +27,29 @@ use crate::solr::clients::Asked;
 use recorded::Rows;
 use servers::{LIST, SEARCH_CLIENTS, Server, Servers};
 
-/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
-/// the first second.
+/// Time between the recorder's first file and the first request, in which the programs are attached and look at system
+/// calls.
 const WARMUP_S: f64 = 2.0;
-/// How long the run is by which the length of the others is found, s.
+/// Duration of the run that calibrates the length of the others, s.
 const CALIBRATION_S: f64 = 1.0;
 /// Requests of that run for a server whose rate is not known.
 const FIRST_REQUESTS: f64 = 20_000.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
-    /// By how many clients.
+enum ServerCell {
+    /// Redis with this number of clients.
     Redis(u32),
-    /// Lists of [`LIST`] values are read: some 100,000 messages a second.
+    /// Redis with reads of lists of [`LIST`] values: some 100,000 messages a second.
     RedisLists,
-    /// A transaction is one statement.
+    /// PostgreSQL with transactions of one statement.
     Select,
-    /// A transaction is seven statements.
+    /// PostgreSQL with transactions of seven statements.
     Update,
-    /// A query of a front end and two shards, each on a host of its own.
+    /// Solr with a front end and two shards, each on a host of its own.
     Search,
 }
 
-impl Cell {
+impl ServerCell {
     const ALL: [Self; 6] = [
         Self::Redis(50),
         Self::Redis(1),
@@ -77,7 +78,7 @@ impl Cell {
         }
     }
 
-    /// Receives and sends of the server for a request, at least: a row each.
+    /// Minimum number of receives and sends of the server for a request, each a row.
     fn messages(self) -> f64 {
         match self {
             Self::Redis(_) | Self::RedisLists | Self::Select => 2.0,
@@ -88,7 +89,7 @@ impl Cell {
         }
     }
 
-    /// The client, for this many requests or for this time.
+    /// Returns the words of the client, for this many requests or for this time.
     fn words(
         self,
         harness: &Harness,
@@ -117,7 +118,7 @@ impl Cell {
         .collect()
     }
 
-    /// Requests, and requests per second, that the client says to have made; `None`: it does not.
+    /// Parses the requests and requests per second in the client's output.
     fn result(self, said: &str, requests: f64) -> Option<(f64, f64)> {
         let after = |name: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix(name));
@@ -131,7 +132,7 @@ impl Cell {
             }
             Self::Select | Self::Update => {
                 let requests = after("number of transactions actually processed: ")?;
-                // Of none pgbench tells no rate.
+                // Without a transaction pgbench prints no rate.
                 let rate = if requests > 0.0 { after("tps = ")? } else { 0.0 };
                 Some((requests, rate))
             }
@@ -144,24 +145,24 @@ impl Cell {
     }
 }
 
-/// What it runs under.
+/// A way of recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Setting {
+enum RecordingMode {
     Unrecorded,
-    /// Of everybody, without the network.
+    /// Records all processes, without the network.
     Record,
-    /// Of everybody: the server and its clients.
+    /// Records all processes: the server and its clients.
     Fleet,
-    /// Of everybody, with the names that requests carry.
+    /// Records all processes, with the names that requests carry.
     Tokens,
-    /// Of the server only, as on a host whose clients are elsewhere.
+    /// Records the server only, as on a host whose clients are elsewhere.
     FleetOfServer,
-    /// Sums only, of everybody.
+    /// Records sums only, of all processes.
     Sums,
 }
 
-impl Setting {
+impl RecordingMode {
     const RECORDERS: [Self; 5] =
         [Self::Record, Self::Fleet, Self::Tokens, Self::FleetOfServer, Self::Sums];
 
@@ -176,7 +177,7 @@ impl Setting {
         }
     }
 
-    /// How many ends of a connection have rows of messages.
+    /// Number of ends of a connection that have rows of messages.
     fn ends(self) -> f64 {
         match self {
             Self::Unrecorded | Self::Record | Self::Sums => 0.0,
@@ -185,12 +186,12 @@ impl Setting {
         }
     }
 
-    /// The least share of the unrecorded throughput. Sums are for always.
+    /// Minimum share of the unrecorded throughput. Sums may be recorded always, so they must cost less.
     fn least(self) -> f64 {
         if self == Self::Sums { 0.99 } else { 0.98 }
     }
 
-    /// The words of `luc`; `None`: there is no recorder.
+    /// Returns the words of `luc`; `None` without a recorder.
     fn words(self, trace: &str, servers: &[u32]) -> Option<Vec<String>> {
         let options = match self {
             Self::Unrecorded => return None,
@@ -209,21 +210,21 @@ impl Setting {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Run {
-    setting: Setting,
-    /// The recorder's command line.
+struct CostRun {
+    setting: RecordingMode,
+    /// Command line of the recorder.
     recorder: Option<String>,
     command: String,
     requests: f64,
     requests_per_s: f64,
     loaded: Loaded,
-    /// What is in the trace; absent: there is none.
+    /// Counts of the trace's rows, if there is a trace.
     rows: Option<Rows>,
     stolen_share: f64,
     disturbed: bool,
 }
 
-impl Run {
+impl CostRun {
     /// Processor time of client, server and recorder for a request, µs.
     fn processor_us(&self) -> f64 {
         let Loaded { client_s, server_s, recorder_s, .. } = self.loaded;
@@ -231,11 +232,19 @@ impl Run {
     }
 }
 
+/// Cell and recorder of a run, and the client's work.
+struct CostTrial {
+    cell: ServerCell,
+    setting: RecordingMode,
+    requests: f64,
+    seconds: f64,
+}
+
 /// The runs of one cell in one round, unrecorded at the beginning and the end.
 #[derive(Debug, Clone)]
 struct Round {
-    cell: Cell,
-    runs: Vec<Run>,
+    cell: ServerCell,
+    runs: Vec<CostRun>,
 }
 
 /// Makes part `fleet-cost`.
@@ -243,10 +252,10 @@ struct Round {
 /// # Errors
 /// A server, a client or the recorder that cannot be run, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(10);
-    let seconds = harness.options.seconds.unwrap_or(3.0);
-    let cells: Vec<Cell> =
-        Cell::ALL.into_iter().filter(|cell| harness.options.wants(&cell.name())).collect();
+    let extent = harness.options.extent(10, 3.0);
+    let Extent { repeats, seconds } = extent;
+    let cells: Vec<ServerCell> =
+        ServerCell::ALL.into_iter().filter(|cell| harness.options.wants(&cell.name())).collect();
     harness.keep_processors_awake()?;
     harness.let_others_pass()?;
     let servers = Servers::start(harness, cells.iter().map(|cell| cell.server()))?;
@@ -262,15 +271,15 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let mut order = work.clone();
         order.shuffle(&mut random);
         for (cell, requests) in order {
-            let mut recorders = Setting::RECORDERS;
+            let mut recorders = RecordingMode::RECORDERS;
             recorders.shuffle(&mut random);
             let key = json!({ "cell": cell.name(), "round": repeat, "seconds": seconds });
             let result = earlier.get(&key, || {
                 let mut runs = Vec::new();
-                for setting in around(Setting::Unrecorded, &recorders) {
+                for setting in around(RecordingMode::Unrecorded, &recorders) {
                     steal::undisturbed(harness, |may_repeat| {
-                        let which = (cell, setting);
-                        let run = once(harness, &servers, which, (requests, seconds), may_repeat)?;
+                        let trial = CostTrial { cell, setting, requests, seconds };
+                        let run = measure(harness, &servers, trial, may_repeat)?;
                         let stolen_share = run.stolen_share;
                         runs.push(run);
                         Ok(((), stolen_share))
@@ -278,7 +287,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 }
                 Ok(json!(runs))
             })?;
-            let mut runs: Vec<Run> =
+            let mut runs: Vec<CostRun> =
                 serde_json::from_value(result).map_err(|_| missing("the runs of a round"))?;
             runs.retain(|run| !run.disturbed);
             let rate = runs.first().map_or(0.0, |run| run.requests_per_s);
@@ -286,14 +295,14 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             rounds.push(Round { cell, runs });
         }
     }
-    Ok(page::page(&cells, &rounds, &servers, (repeats, seconds)))
+    Ok(page::page(&cells, &rounds, &servers, extent))
 }
 
-/// How many requests take about so long, unrecorded.
+/// Returns the number of requests that take `seconds` unrecorded.
 fn calibrate(
     harness: &Harness,
     servers: &Servers,
-    cell: Cell,
+    cell: ServerCell,
     seconds: f64,
 ) -> Result<f64, EvaluateError> {
     let mut requests = FIRST_REQUESTS;
@@ -310,13 +319,12 @@ fn calibrate(
     Ok(requests)
 }
 
-fn once(
+fn measure(
     harness: &Harness,
     servers: &Servers,
-    (cell, setting): (Cell, Setting),
-    (requests, seconds): (f64, f64),
+    CostTrial { cell, setting, requests, seconds }: CostTrial,
     may_repeat: bool,
-) -> Result<Run, EvaluateError> {
+) -> Result<CostRun, EvaluateError> {
     let trace = harness.path("trace");
     let processes = servers.processes(cell.server());
     let recorder = setting
@@ -333,16 +341,13 @@ fn once(
     }
     command.arg("--");
     command.args(cell.words(harness, servers, requests, seconds));
-    let before = Processors::now();
-    let output = harness.execute(&mut command, &[0])?.stdout;
-    let stolen_share = Processors::now().stolen_share_since(before);
+    let (finished, stolen_share) = with_stolen_share(|| harness.execute(&mut command, &[0]))?;
     let recorded_by = recorder.map(Recorder::stop).transpose()?;
-    let loaded: Loaded =
-        serde_json::from_str(&output).map_err(|_| missing("what the client did"))?;
+    let loaded: Loaded = parse(&finished.stdout, "what the client did")?;
     let (requests, requests_per_s) =
         cell.result(&loaded.said, requests).ok_or_else(|| missing("the rate of requests"))?;
-    let rows = recorded_by.is_some().then(|| recorded::taken(&trace)).transpose()?;
-    Ok(Run {
+    let rows = recorded_by.is_some().then(|| recorded::take_rows(&trace)).transpose()?;
+    Ok(CostRun {
         setting,
         recorder: recorded_by,
         command: line(&command),
@@ -362,27 +367,27 @@ mod tests {
     #[test]
     fn what_the_clients_say() {
         let said = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"98765.43\",\"0.25\"\n";
-        assert_eq!(Cell::Redis(50).result(said, 300.0), Some((300.0, 98_765.43)));
+        assert_eq!(ServerCell::Redis(50).result(said, 300.0), Some((300.0, 98_765.43)));
         let said = "\"test\",\"rps\"\n\"lrange list 0 -1\",\"70175.44\"\n";
-        assert_eq!(Cell::RedisLists.result(said, 9.0), Some((9.0, 70_175.44)));
+        assert_eq!(ServerCell::RedisLists.result(said, 9.0), Some((9.0, 70_175.44)));
         let said = "pgbench (15)\nnumber of transactions actually processed: 6103\n\
                     latency average = 3.9 ms\ntps = 2034.5 (without initial connection time)\n";
-        assert_eq!(Cell::Update.result(said, 1.0), Some((6103.0, 2034.5)));
+        assert_eq!(ServerCell::Update.result(said, 1.0), Some((6103.0, 2034.5)));
         let of_each = "number of transactions actually processed: 80/80\ntps = 9\n";
-        assert_eq!(Cell::Select.result(of_each, 1.0), Some((80.0, 9.0)));
+        assert_eq!(ServerCell::Select.result(of_each, 1.0), Some((80.0, 9.0)));
         let of_none = "number of transactions actually processed: 0\n";
-        assert_eq!(Cell::Select.result(of_none, 1.0), Some((0.0, 0.0)));
-        assert_eq!(Cell::Select.result("FATAL", 1.0), None);
-        assert_eq!(Cell::Redis(1).result("", 1.0), None);
+        assert_eq!(ServerCell::Select.result(of_none, 1.0), Some((0.0, 0.0)));
+        assert_eq!(ServerCell::Select.result("FATAL", 1.0), None);
+        assert_eq!(ServerCell::Redis(1).result("", 1.0), None);
         let said = r#"{"process": 7, "queries": 90, "seconds": 3.0}"#;
-        assert_eq!(Cell::Search.result(said, 1.0), Some((90.0, 30.0)));
-        assert_eq!(Cell::Search.result("luc-evaluate: ", 1.0), None);
+        assert_eq!(ServerCell::Search.result(said, 1.0), Some((90.0, 30.0)));
+        assert_eq!(ServerCell::Search.result("luc-evaluate: ", 1.0), None);
     }
 
     #[test]
     fn the_recorder_s_words() {
-        assert_eq!(Setting::Unrecorded.words("t", &[7]), None);
-        let words = |servers| Setting::FleetOfServer.words("t", servers);
+        assert_eq!(RecordingMode::Unrecorded.words("t", &[7]), None);
+        let words = |servers| RecordingMode::FleetOfServer.words("t", servers);
         let words = |servers| words(servers).expect("a recorder").join(" ");
         assert_eq!(words(&[7]), "record --fleet --pid 7 --quiet --out t");
         assert_eq!(words(&[7, 8]), "record --fleet --pid 7 --pid 8 --quiet --out t");

@@ -1,47 +1,52 @@
-//! Part `fleet-counters`: counters that are multiplexed, of a model whose truth is exact; and where cycles go, by the
-//! model and by files as `perf stat` writes them.
+//! Part `fleet-counters`: multiplexed counters of a model whose truth is exact. Also stacks of cycles, by the model and
+//! by files in the format of `perf stat`.
 
 pub(crate) mod page;
 mod scaled;
 mod stacks;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
-use luc_host::interrupt;
+use luc_harness::report::Page;
 use luc_testkit::pmu::{Noise, Order, Phases};
 use serde_json::json;
 
-use page::Measured;
-use scaled::Row;
-use stacks::{Kind, Stacked};
+use page::MeasuredCounters;
+use scaled::ScaledScenario;
+use stacks::{StackKind, Stacked};
 
-/// Seeds of each scenario.
+/// Number of seeds of each scenario.
 const SEEDS: usize = 50;
-/// Steps of the model of 1 ms.
+/// Steps of 1 ms in 10 s of the model.
 const SECONDS_10: usize = 10_000;
 
 const PHASED: Noise = Noise { variation: 0.2, busy_share: 1.0 };
-const ROWS: [Row; 10] = [
+const ROWS: [ScaledScenario; 10] = [
     row("phases of 1 s", phases(1000.0)),
     row("phases of 0.1 s", phases(100.0)),
     row("phases of 20 ms, shorter than a rotation", phases(20.0)),
     row("no phases", Phases::None),
-    Row { steps_per_reading: 100, ..row("phases of 1 s, readings of 100 ms", phases(1000.0)) },
-    Row { group: 1, ..row("phases of 1 s, no groups: a rotation of 160 ms", phases(1000.0)) },
-    Row {
+    ScaledScenario {
+        steps_per_reading: 100,
+        ..row("phases of 1 s, readings of 100 ms", phases(1000.0))
+    },
+    ScaledScenario {
+        group: 1,
+        ..row("phases of 1 s, no groups: a rotation of 160 ms", phases(1000.0))
+    },
+    ScaledScenario {
         steps: 1000,
         is_claimed: false,
         ..row("phases of 0.1 s, recorded for 1 s", phases(100.0))
     },
-    Row {
+    ScaledScenario {
         noise: Noise { variation: 0.2, busy_share: 0.01 },
         is_claimed: false,
         ..row("each event in 1 % of the time only", Phases::None)
     },
-    Row { is_claimed: false, ..row("a period of 28 ms, as the rotation has", IN_STEP) },
-    Row {
+    ScaledScenario { is_claimed: false, ..row("a period of 28 ms, as the rotation has", IN_STEP) },
+    ScaledScenario {
         order: Order::Shuffled,
         is_claimed: false,
         ..row("the same, turns in random order", IN_STEP)
@@ -53,8 +58,8 @@ const fn phases(mean_steps: f64) -> Phases {
     Phases::Random { mean_steps, kinds: 4 }
 }
 
-const fn row(name: &'static str, phases: Phases) -> Row {
-    Row {
+const fn row(name: &'static str, phases: Phases) -> ScaledScenario {
+    ScaledScenario {
         name,
         phases,
         noise: PHASED,
@@ -74,8 +79,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let count = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let seeds = || (0..count).map(|seed| harness.options.seed + seed);
     let wants = |name: &str| harness.options.wants(name);
-    let rows: Vec<Row> = ROWS.into_iter().filter(|row| wants(row.name)).collect();
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| wants(kind.name())).collect();
+    let rows: Vec<ScaledScenario> = ROWS.into_iter().filter(|row| wants(row.name)).collect();
+    let kinds: Vec<StackKind> =
+        StackKind::ALL.into_iter().filter(|kind| wants(kind.name())).collect();
     let mut progress = Progress::new(harness.part, (rows.len() + kinds.len()) * count as usize);
     let mut measured = Vec::new();
     for row in rows {
@@ -90,9 +96,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             progress.step(row.name);
             runs.push(run);
         }
-        measured.push(Measured { row, runs });
+        measured.push(MeasuredCounters { row, runs });
     }
-    let mut stacked: Vec<(Kind, Vec<Stacked>)> = Vec::new();
+    let mut stacked: Vec<(StackKind, Vec<Stacked>)> = Vec::new();
     for kind in kinds {
         let mut all = Vec::new();
         for seed in seeds() {
@@ -139,13 +145,6 @@ fn about(seeds: u64) -> String {
     )
 }
 
-fn stop_if_interrupted() -> Result<(), EvaluateError> {
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,7 +152,7 @@ mod tests {
     #[test]
     fn short_runs_have_figures_of_all_events() {
         for row in ROWS {
-            let run = scaled::run(Row { steps: 2000, ..row }, 1);
+            let run = scaled::run(ScaledScenario { steps: 2000, ..row }, 1);
             assert_eq!(run.errors.len(), scaled::EVENTS, "{}", row.name);
             assert!(run.covered <= run.with_interval, "{}", row.name);
         }
@@ -161,12 +160,12 @@ mod tests {
 
     #[test]
     fn each_kind_of_stack_is_made_in_each_mode() {
-        for kind in Kind::ALL {
+        for kind in StackKind::ALL {
             let stacks = stacks::run(kind, 1).expect("a stack");
             assert_eq!(stacks.len(), 3, "{}", kind.name());
             // One may miss by chance.
             let closes = stacks.iter().filter(|one| one.closes).count();
-            let expected = if kind == Kind::Planted { 0..1 } else { 2..4 };
+            let expected = if kind == StackKind::Planted { 0..1 } else { 2..4 };
             assert!(expected.contains(&closes), "{}: {closes}", kind.name());
         }
     }

@@ -1,4 +1,5 @@
-//! One kernel's trace as those of several hosts: each has what happened in its network namespace, and a clock of its own.
+//! Splits one kernel's trace into those of several hosts. Each has the events of its network namespace, and a clock of
+//! its own.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,17 +16,17 @@ use luc_harness::harness::Harness;
 
 use crate::answer::Answer;
 
-/// How the clocks differ from the kernel's: by so many ns, and so many more each second.
+/// Offsets of the clocks from the kernel's in ns, and their drifts in ns each second.
 const CLOCKS: [(i64, i64); 4] =
     [(0, 0), (86_400_000_000_123, 40_000), (7_000_456, -25_000), (-3_000_789, 10_000)];
 
-/// Which rows are a host's.
+/// Part of a trace that belongs to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostPart {
     pub(crate) name: String,
-    /// The number of its network namespace.
+    /// Number of its network namespace.
     pub(crate) namespace: u64,
-    /// The processes that run on it; those that are on no host's list are everybody's.
+    /// Processes that run on it. Those on no host's list belong to every host.
     pub(crate) processes: Vec<u32>,
 }
 
@@ -37,13 +38,13 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// That of the host of this place, since a time of the kernel's clock.
+    /// Returns the clock of the host of this index, since a time of the kernel's clock.
     fn of(place: usize, since_ns: u64) -> Self {
         let (offset_ns, drift_ns_per_s) = CLOCKS[place % CLOCKS.len()];
         Self { offset_ns, drift_ns_per_s, since_ns }
     }
 
-    /// What it shows when the kernel's shows `at_ns`; 0 stays "not known".
+    /// Returns its reading when the kernel's clock shows `at_ns`. 0 stays "not known".
     pub(crate) fn time_ns(&self, at_ns: u64) -> u64 {
         if at_ns == 0 {
             return 0;
@@ -61,13 +62,13 @@ impl Clock {
     }
 }
 
-/// The clocks of so many hosts.
+/// Makes the clocks of `hosts` hosts.
 pub(crate) fn clocks(from: &Path, hosts: usize) -> Result<Vec<Clock>, EvaluateError> {
     let since_ns = Reader::open(from).map_err(unusable)?.trace().start_ns;
     Ok((0..hosts).map(|place| Clock::of(place, since_ns)).collect())
 }
 
-/// What `luc fleet explain` says of a trace as those of several hosts.
+/// Explains a trace as those of several hosts.
 pub(crate) fn explained(
     harness: &Harness,
     trace: &Path,
@@ -86,7 +87,7 @@ fn unusable(error: StoreError) -> EvaluateError {
     EvaluateError::Trace(Box::new(error))
 }
 
-/// Writes the traces of all hosts, each into a directory of its name, and says where they are.
+/// Writes the traces of all hosts, each into a directory of its name, and returns the directories.
 fn write_all(
     from: &Path,
     hosts: &[HostPart],
@@ -104,7 +105,7 @@ fn write_all(
     Ok(parts)
 }
 
-/// Writes the trace of a host; `others` are the processes of all others.
+/// Writes the trace of a host. `others` are the processes of all others.
 fn write(
     from: &Path,
     host: &HostPart,
@@ -127,7 +128,7 @@ fn write(
     writer.finish(Trace { at_ns: end_ns, end_ns, ..trace })
 }
 
-/// What went through the host's namespace, and its clocks.
+/// Copies the events of the host's namespace, and its clocks.
 fn network(
     reader: &Reader,
     writer: &mut Writer,
@@ -164,7 +165,7 @@ fn network(
     })
 }
 
-/// What threads did, but those of other hosts' processes.
+/// Copies the events of threads, without other hosts' processes.
 fn threads(
     reader: &Reader,
     writer: &mut Writer,
@@ -203,7 +204,7 @@ fn threads(
     })
 }
 
-/// What disks did, but for other hosts' processes.
+/// Copies the events of disks, without other hosts' processes.
 fn disks(
     reader: &Reader,
     writer: &mut Writer,
@@ -220,7 +221,7 @@ fn disks(
     })
 }
 
-/// Copies the rows of a table that are of the host, as `change` says and makes them.
+/// Copies rows of a table. `change` adapts each row and returns whether it belongs to the host.
 fn copy<T: Row + Into<Event>>(
     reader: &Reader,
     writer: &mut Writer,

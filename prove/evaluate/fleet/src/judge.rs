@@ -1,4 +1,4 @@
-//! Is each call put to the request that it was made for?
+//! Judges whether each call is assigned to the request that it was made for.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::answer::{RequestRow, Rows};
 use crate::calls::Calls;
 use crate::named::Named;
 
-/// Compares what is said with what was noted of the bytes of requests and calls.
+/// Compares the answer with the noted bytes of requests and calls.
 pub(crate) fn count(asked: &[Named], calls: &[Named], rows: &Rows) -> Calls {
     let mut sent: HashMap<(&str, &str), Vec<&RequestRow>> = HashMap::new();
     for row in rows.requests.iter().filter(|row| row.is_sent) {

@@ -1,5 +1,5 @@
-//! Part `fleet-known`: whether the recorder knows which function each thread runs and who has a lock, and whether the
-//! times of threads and of the whole machine close.
+//! Part `fleet-known`: whether the recorder knows each thread's function and each lock's holder, and whether the times
+//! of threads and of the whole machine close.
 
 mod accounts;
 pub(crate) mod names;
@@ -7,14 +7,14 @@ mod page;
 
 use std::path::Path;
 
-use luc_claims::report::Page;
 use luc_events::store::{Reader, Row, StoreError};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use serde_json::json;
 
-/// Runs of each cell.
+/// Number of runs of each cell.
 const REPEATS: usize = 3;
 const NAMES: &str = "start routines and holders";
 const ACCOUNTS: &str = "accounts";
@@ -27,8 +27,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(REPEATS).max(1);
     let [of_names, of_accounts] = [NAMES, ACCOUNTS].map(|name| harness.options.wants(name));
     if !of_names && !of_accounts {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     // PostgreSQL refuses to be root.
     harness.let_others_pass()?;
@@ -53,7 +52,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&known, &closed, repeats))
 }
 
-/// The rows of a table.
+/// Reads the rows of a table.
 pub(crate) fn rows<T: Row>(trace: &Path) -> Result<Vec<T>, EvaluateError> {
     let unreadable = |error: StoreError| EvaluateError::Trace(Box::new(error));
     let reader = Reader::open(trace).map_err(unreadable)?;

@@ -1,14 +1,15 @@
-//! What `luc fleet` and `luc record --fleet` claim, measured; of clocks in `luc-evaluate-fleet-clocks`.
+//! Measurements of the claims of `luc fleet` and `luc record --fleet`. Those about clocks are in
+//! `luc-evaluate-fleet-clocks`.
 //!
-//! - [`arm64`]: what the recorder and the gate do on 64-bit Arm, in an emulated machine.
-//! - [`cost`]: what servers and their clients lose while they are recorded.
-//! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
-//! - [`known`]: whether functions of threads, holders of locks and times of threads are known.
-//! - [`pools`]: whether what servers hand over inside a process is found.
-//! - [`scale`]: how long it takes to explain many hosts, and to number trees.
-//! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
-//! - [`truth`]: whether what was planted in a search service is found.
-//! - [`unix`]: whether requests over unix sockets are found.
+//! - [`arm64`]: the recorder and the gate on 64-bit Arm, in an emulated machine.
+//! - [`cost`]: the cost of recording for servers and their clients.
+//! - [`counters`]: the error of counters that take turns, and the accounting of cycles.
+//! - [`known`]: functions of threads, holders of locks and times of threads.
+//! - [`pools`]: requests that servers hand over inside a process.
+//! - [`scale`]: the time to explain many hosts, and to number trees.
+//! - [`solr`]: requests that Solr hands over, and causes planted in it.
+//! - [`truth`]: causes planted in a search service.
+//! - [`unix`]: requests over unix sockets.
 //!
 //! # Who knows the truth
 //!

@@ -1,5 +1,5 @@
-//! Hosts that each have a network namespace, on one bridge. A namespace has no name: it lives as long as a process that
-//! only keeps it, which ends with this one.
+//! Hosts on one bridge, each with a network namespace. A namespace has no name: it lives as long as a process that only
+//! keeps it, which ends with this one.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -12,23 +12,23 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_network::{Namespace, NetworkError};
 
-use crate::program::{LOOK, PATIENCE, bound};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, bound};
 use crate::running::Running;
 
-/// The last part of the address of the host that has the bridge.
-const FIRST: u8 = 1;
+/// Last part of the address of the host that has the bridge.
+const BRIDGE_ADDRESS: u8 = 1;
 
-/// A host. Dropped, its namespace is left to what still runs in it.
+/// A host. After it is dropped, its namespace remains for processes that still run in it.
 #[derive(Debug)]
 pub(crate) struct Host {
     keeper: Running,
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
-    /// The number of its network namespace.
+    /// Number of its network namespace.
     pub(crate) namespace: u64,
 }
 
-/// The host that has the bridge, and an address on it.
+/// A bridge, and its host.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) first: Host,
@@ -40,12 +40,12 @@ impl Network {
     /// # Errors
     /// A namespace, or a link, that cannot be made.
     pub(crate) fn make(harness: &Harness, name: &str) -> Result<Self, EvaluateError> {
-        let first = Host::alone(harness, name, FIRST)?;
-        luc_network::make_bridge(first.network(), Some(first.address)).map_err(failed)?;
+        let first = Host::alone(harness, name, BRIDGE_ADDRESS)?;
+        luc_network::make_bridge(first.network(), Some(first.address)).map_err(network_error)?;
         Ok(Self { first })
     }
 
-    /// Links another host with the bridge; `number` is the last part of its address.
+    /// Links another host with the bridge. `number` is the last part of its address.
     ///
     /// # Errors
     /// As [`Network::make`].
@@ -57,7 +57,8 @@ impl Network {
     ) -> Result<Host, EvaluateError> {
         let host = Host::alone(harness, name, number)?;
         let process = host.keeper.process();
-        luc_network::link(self.first.network(), process, number, host.address).map_err(failed)?;
+        luc_network::link(self.first.network(), process, number, host.address)
+            .map_err(network_error)?;
         Ok(host)
     }
 }
@@ -80,7 +81,7 @@ impl Host {
         Namespace::Of(self.keeper.process())
     }
 
-    /// The beginning of a command line that runs something on this host, and ends with this process.
+    /// Begins a command line that runs on this host and ends with this process.
     pub(crate) fn command(&self) -> Command {
         // A process that is stopped ends by nothing else.
         let mut command = bound("KILL", false);
@@ -90,7 +91,7 @@ impl Host {
     }
 }
 
-/// The number of a process' network namespace, once that is another one than this process'.
+/// Returns the number of a process' network namespace, once it differs from this process'.
 fn namespace_of(process: u32) -> Result<u64, EvaluateError> {
     let number = |process: &str| {
         let path = format!("/proc/{process}/ns/net");
@@ -103,27 +104,27 @@ fn namespace_of(process: u32) -> Result<u64, EvaluateError> {
         if namespace != own {
             return Ok(namespace);
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > ANSWER_TIMEOUT {
             return Err(EvaluateError::Command {
                 command: "unshare --net sleep infinity".to_owned(),
                 how: "it has no namespace".to_owned(),
                 said: "root may make one".to_owned(),
             });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Has so many percent of the IP packets that come to a host get lost, at random.
+/// Loses `percent` of the IP packets that come to a host, at random.
 pub(crate) fn lose(host: &Host, percent: u64) -> Result<(), EvaluateError> {
-    luc_network::lose(host.network(), percent).map_err(failed)
+    luc_network::lose(host.network(), percent).map_err(network_error)
 }
 
 pub(crate) fn lose_nothing(host: &Host) -> Result<(), EvaluateError> {
-    luc_network::lose_nothing(host.network()).map_err(failed)
+    luc_network::lose_nothing(host.network()).map_err(network_error)
 }
 
-fn failed(error: NetworkError) -> EvaluateError {
+fn network_error(error: NetworkError) -> EvaluateError {
     match error {
         NetworkError::Run { command, reason } => EvaluateError::file("run", command)(reason),
         NetworkError::Failed { command, how, said } => {

@@ -1,5 +1,5 @@
-//! Part `fleet-pools`: real servers that hand requests over inside a process are recorded, and `luc fleet explain` judged
-//! by the names that the requests carry, which the recorder does not see.
+//! Part `fleet-pools`: records real servers that hand requests over inside a process. `luc fleet explain` is judged by
+//! the names that the requests carry, which the recorder does not see.
 
 pub mod back_end;
 mod clients;
@@ -10,13 +10,13 @@ mod subjects;
 use std::fs;
 use std::path::Path;
 
-use luc_claims::report::Page;
-use serde::Serialize;
-use serde_json::json;
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
+use serde::Serialize;
+use serde_json::json;
+
 use spans::Spans;
 use subjects::{Program, SUBJECTS, Subject};
 
@@ -28,23 +28,21 @@ use crate::program::{answers, bound, free_port};
 use crate::recorder::Recorder;
 use crate::running::Running;
 
-/// Rounds of each subject.
+/// Number of rounds of each subject.
 const ROUNDS: usize = 3;
-/// Requests of each client.
+/// Number of requests of each client.
 const REQUESTS: u64 = 100;
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct PoolRun {
     subject: &'static str,
     seed: u64,
     commands: Vec<String>,
     requests: usize,
     counts: Calls,
-    /// Spans that the server wrote, and to which requests they are put.
+    /// Spans that the server wrote, and the requests that they are assigned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     spans: Option<Spans>,
-    /// Rows that the recorder lost.
     lost_rows: u64,
 }
 
@@ -57,8 +55,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted = SUBJECTS.iter().filter(|subject| harness.options.wants(subject.name));
     let wanted: Vec<&Subject> = wanted.collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     // nginx's workers are not root.
     harness.let_others_pass()?;
@@ -76,7 +73,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut runs = Vec::new();
     for round in 0..rounds {
         for subject in &wanted {
-            let run = once(harness, subject, harness.options.seed + round as u64)?;
+            let run = run_subject(harness, subject, harness.options.seed + round as u64)?;
             progress.step(&page::brief(&run));
             runs.push(run);
         }
@@ -84,8 +81,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, &versions, rounds))
 }
 
-/// Records a subject, and judges what is said of it.
-fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, EvaluateError> {
+/// Records a subject, and judges the explanation.
+fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<PoolRun, EvaluateError> {
     let (trace, calls) = (harness.path("trace"), harness.path("calls.json"));
     let back_end_port = free_port()?;
     let back_end = start_back_end(harness, back_end_port, seed, &calls)?;
@@ -95,7 +92,13 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     answers(port)?;
     let tokens: &[&str] = if subject.has_tokens { &["--tokens"] } else { &[] };
     let recorder = Recorder::of_fleet_with(harness, &trace, tokens)?;
-    let asked = clients::ask(port, (subject.clients, REQUESTS), subject.has_tokens, seed)?;
+    let load = clients::Load {
+        clients: subject.clients,
+        requests: REQUESTS,
+        has_tokens: subject.has_tokens,
+        seed,
+    };
+    let asked = clients::ask(port, load)?;
     let mut commands = vec![recorder.stop()?, server.command.clone()];
     server.end()?;
     commands.push(back_end.command.clone());
@@ -105,7 +108,7 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     let calls = read_calls(&calls)?;
     let spans = spans.map(|path| Spans::judge(&path, &asked, &calls, &answer.rows)).transpose()?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let run = Run {
+    let run = PoolRun {
         subject: subject.name,
         seed,
         commands,

@@ -7,20 +7,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
-
 use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 
-/// The user that servers which refuse to be root are run as.
+/// User that runs servers which refuse to be root.
 pub(crate) const USER: &str = "nobody";
 const GROUP: &str = "nogroup";
 
-/// The longest that a server may take to answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked at.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+/// Maximum time for a server to answer.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval at which a server is looked at.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A program that gets `signal` when this process ends, however it ends.
+/// Begins a command line whose program gets `signal` when this process ends in any way.
 pub(crate) fn bound(signal: &str, as_user: bool) -> Command {
     let mut command = Command::new("setpriv");
     if as_user {
@@ -44,12 +43,12 @@ pub(crate) fn started(mut command: Command, log_path: &Path) -> Result<Child, Ev
     command.stdout(out).stderr(err).spawn().map_err(EvaluateError::file("run", program))
 }
 
-/// A port that nobody listens on.
+/// Returns a port that nobody listens on.
 pub(crate) fn free_port() -> Result<u16, EvaluateError> {
     free_ports::<1>().map(|[port]| port)
 }
 
-/// Different ones: each is held until all are known.
+/// Returns different free ports. Each is held until all are known.
 pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], EvaluateError> {
     let failed = || EvaluateError::file("listen on", "127.0.0.1");
     let mut ports = [0; N];
@@ -66,12 +65,10 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], EvaluateError> {
 pub(crate) fn answers(port: u16) -> Result<(), EvaluateError> {
     let began = Instant::now();
     loop {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         match TcpStream::connect(("127.0.0.1", port)) {
             Ok(_) => return Ok(()),
-            Err(_) if began.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Err(_) if began.elapsed() < ANSWER_TIMEOUT => thread::sleep(POLL_INTERVAL),
             Err(error) => {
                 return Err(EvaluateError::file("connect to", format!("port {port}"))(error));
             }

@@ -1,4 +1,4 @@
-//! `luc record` beside what it records.
+//! `luc record` beside the recorded programs.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -6,20 +6,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, stop_if_interrupted};
 use rustix::process::{Pid, Signal, kill_process};
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line};
-
-/// The longest that it may take to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(10);
-/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
-/// the first second.
+/// Maximum time for the recorder to begin.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Time between the recorder's first file and the first request, in which the programs are attached and look at system
+/// calls.
 pub(crate) const WARMUP: Duration = Duration::from_secs(2);
 
-/// A recorder that runs. Dropped, it is ended.
+/// A running recorder, which is ended when dropped.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     child: Child,
@@ -27,12 +25,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Has `luc record --fleet` record the network and the threads of the whole machine, and waits until requests may come.
+    /// Starts `luc record --fleet` of the network and the threads of the whole machine, and waits until requests may
+    /// come.
     pub(crate) fn of_fleet(harness: &Harness, trace: &Path) -> Result<Self, EvaluateError> {
         Self::of_fleet_with(harness, trace, &[])
     }
 
-    /// The same with more options.
+    /// Starts `luc record --fleet` with more options.
     pub(crate) fn of_fleet_with(
         harness: &Harness,
         trace: &Path,
@@ -64,7 +63,7 @@ impl Recorder {
         while !fs::read_dir(trace).is_ok_and(|mut files| files.next().is_some()) {
             let ended = recorder.child.try_wait();
             let ended = ended.map_err(EvaluateError::file("wait for", harness.luc_path()))?;
-            if ended.is_some() || began.elapsed() > PATIENCE {
+            if ended.is_some() || began.elapsed() > START_TIMEOUT {
                 return Err(EvaluateError::Command {
                     command: recorder.command.clone(),
                     how: ended
@@ -72,10 +71,8 @@ impl Recorder {
                     said: fs::read_to_string(&said).unwrap_or_default(),
                 });
             }
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
-            thread::sleep(LOOK);
+            stop_if_interrupted()?;
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(recorder)
     }
@@ -84,7 +81,7 @@ impl Recorder {
         self.child.id()
     }
 
-    /// Ends it, and gives its command line. Status 1 says that events were lost, which the trace says, too.
+    /// Ends the recorder, and returns its command line. Status 1 says that events were lost, which the trace says, too.
     pub(crate) fn stop(mut self) -> Result<String, EvaluateError> {
         let status = self.end()?;
         match status {

@@ -5,14 +5,13 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::line;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::program::{LOOK, PATIENCE, started};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, started};
 
-/// A server that runs. Dropped, it is ended.
+/// A running server, which is ended when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -29,7 +28,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Ends it, and waits until it has done what it does then.
+    /// Ends the server, and waits until it has cleaned up.
     pub(crate) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
         self.terminate().map_err(EvaluateError::file("wait for", &self.command))
     }
@@ -37,11 +36,11 @@ impl Running {
     fn terminate(&mut self) -> std::io::Result<ExitStatus> {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < ANSWER_TIMEOUT {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         self.child.kill()?;
         self.child.wait()

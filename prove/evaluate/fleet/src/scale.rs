@@ -1,5 +1,5 @@
-//! Part `fleet-scale`: how long `luc fleet explain` takes for the traces of many hosts, in how much memory; and how long
-//! trees of many nodes take to be numbered and summed.
+//! Part `fleet-scale`: time and memory of `luc fleet explain` for the traces of many hosts, and time to number and sum
+//! trees of many nodes.
 
 mod page;
 mod trees;
@@ -8,10 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, directory_bytes, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_testkit::fleet::PlantedFleet;
 use serde::Serialize;
 use serde_json::json;
@@ -19,14 +19,14 @@ use serde_json::json;
 use crate::asked::{Asked, ask};
 use trees::{Shape, Timed};
 
-/// Runs of each cell.
+/// Number of runs of each cell.
 const REPEATS: usize = 3;
-/// With the client and the front end there are 100 hosts.
+/// Number of back ends. With the client and the front end there are 100 hosts.
 const BACK_ENDS: u64 = 98;
 const HOSTS: u64 = BACK_ENDS + 2;
-/// So many rows come with a request in all, as with a query of Solr.
+/// Number of rows for each request, as with a query of Solr.
 const ROWS_PER_REQUEST: u64 = 75;
-/// More memory is not given to one process, so that too little fails by itself.
+/// Memory limit of a process, so that a shortage ends that process alone.
 const MEMORY_GIB: u64 = 20;
 /// Sizes of the traces, in rows.
 const SIZES: [(&str, u64); 3] = [
@@ -34,19 +34,18 @@ const SIZES: [(&str, u64); 3] = [
     ("explain, 10^7 rows", 10_000_000),
     ("explain, 10^8 rows", 100_000_000),
 ];
-/// Nodes of the trees.
+/// Number of nodes in the trees.
 const NODES: u32 = 1_000_000;
 
-/// Traces, and how they were explained.
+/// Traces, and the runs that explained them.
 #[derive(Debug, Clone, Serialize)]
 struct Explained {
     size: &'static str,
     rows: u64,
     requests: u64,
     bytes: u64,
-    /// `None`: it failed, as where memory is short.
+    /// Runs; `None` for one that failed, as where memory is short.
     runs: Vec<Option<Asked>>,
-    /// What was said then.
     failed: Option<String>,
 }
 
@@ -62,7 +61,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let shapes: Vec<Shape> =
         Shape::ALL.into_iter().filter(|shape| options.wants(shape.name())).collect();
     if sizes.is_empty() && shapes.is_empty() {
-        return Err(EvaluateError::NoCell(options.only.clone().unwrap_or_default()));
+        return Err(options.no_cell());
     }
     let steps = (sizes.len() + shapes.len()) * repeats;
     let mut progress = Progress::new(harness.part, steps);
@@ -86,7 +85,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&explained, &trees, repeats))
 }
 
-/// Explains traces of about so many rows.
+/// Explains traces of about `rows` rows.
 fn explain(
     harness: &Harness,
     size: &'static str,

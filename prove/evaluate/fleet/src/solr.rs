@@ -1,5 +1,5 @@
-//! Part `fleet-solr`: a search service of Solr on hosts of their own is recorded, and `luc fleet explain` judged by names
-//! that queries carry, and by troubles that were planted.
+//! Part `fleet-solr`: records a search service of Solr on several hosts. `luc fleet explain` is judged by names that
+//! queries carry, and by planted troubles.
 
 pub mod clients;
 pub(crate) mod node;
@@ -13,16 +13,16 @@ pub mod trouble;
 
 use std::fs;
 
-use luc_claims::report::Page;
-use serde::Serialize;
-use serde_json::json;
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
+use serde::Serialize;
+use serde_json::json;
+
 use node::Solr;
 use service::{Load, Service, Wanted};
-use settings::{LONGEST, THINK};
+use settings::{MAX_RUN_TIME, THINK};
 use trouble::Trouble;
 
 use crate::answer::Answer;
@@ -30,24 +30,22 @@ use crate::calls::Calls;
 use crate::judge;
 use crate::recorder::Recorder;
 
-/// Rounds of each number of clients.
+/// Number of rounds of each number of clients.
 const ROUNDS: usize = 3;
-/// Seeds of each trouble.
+/// Number of seeds of each trouble.
 const SEEDS: usize = 5;
-/// How many clients ask at once.
+/// Numbers of clients that ask at once.
 const CLIENTS: [u64; 2] = [4, 16];
-/// Queries of a run, of all clients together.
+/// Number of queries of a run, of all clients together.
 const QUERIES: u64 = 2_000;
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct QueryRun {
     clients: u64,
     seed: u64,
     commands: Vec<String>,
     queries: u64,
     counts: Calls,
-    /// Rows that the recorder lost.
     lost_rows: u64,
 }
 
@@ -65,8 +63,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let troubles: Vec<Trouble> =
         Trouble::ALL.into_iter().filter(|trouble| harness.options.wants(trouble.name())).collect();
     if wanted.is_empty() && troubles.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let solr = Solr::make(harness)?;
     let steps = wanted.len() * rounds + troubles.len() * seeds;
@@ -75,7 +72,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     for round in 0..rounds.max(seeds) {
         let seed = harness.options.seed + round as u64;
         for &clients in wanted.iter().filter(|_| round < rounds) {
-            let run = once(harness, &solr, clients, seed)?;
+            let run = run_round(harness, &solr, clients, seed)?;
             progress.step(&page::brief(&run));
             runs.push(run);
         }
@@ -88,14 +85,24 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, &planted, &solr.version))
 }
 
-/// Records the service under a load, and judges what is said of its calls.
-fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, EvaluateError> {
+/// Records the service under a load, and judges the explanation of its calls.
+fn run_round(
+    harness: &Harness,
+    solr: &Solr,
+    clients: u64,
+    seed: u64,
+) -> Result<QueryRun, EvaluateError> {
     let trace = harness.path("trace");
     let service = Service::start(harness, solr, Wanted { seed, ..Wanted::default() })?;
     let tap = service.tap(harness)?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let load =
-        Load { clients, queries: Some(QUERIES / clients), longest: LONGEST, think: THINK, seed };
+    let load = Load {
+        clients,
+        queries: Some(QUERIES / clients),
+        longest: MAX_RUN_TIME,
+        think: THINK,
+        seed,
+    };
     let asked = service.ask(harness, load)?;
     let mut commands = vec![recorder.stop()?];
     let (queries, calls) = service.apart(tap.end()?);
@@ -106,7 +113,7 @@ fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, 
     }
     let answer = Answer::of(harness, &[&trace])?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let run = Run {
+    let run = QueryRun {
         clients,
         seed,
         commands,

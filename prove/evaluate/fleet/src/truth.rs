@@ -1,5 +1,5 @@
-//! Part `fleet-truth`: the search twin with a planted trouble is recorded, and `luc fleet explain` judged by what the
-//! twin wrote down about itself.
+//! Part `fleet-truth`: records the search twin with a planted trouble, and judges `luc fleet explain` by the twin's own
+//! record of the truth.
 
 mod cause;
 mod edges;
@@ -11,20 +11,19 @@ mod requests;
 mod tables;
 mod view;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_claims::report::Page;
+use luc_harness::disks::{Disk, DiskSpec, EXT4};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing, remove_folder};
+use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;
 
-use luc_harness::disks::{Disk, DiskSpec, EXT4};
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, line, missing};
-use luc_harness::progress::Progress;
 use plants::{PLANTS, Plant};
 
 use crate::answer::Answer;
@@ -32,38 +31,36 @@ use crate::calls::Calls;
 use crate::cause::Judgement;
 use crate::hosts::{self, Clock, HostPart};
 
-/// Seeds of each trouble.
+/// Number of seeds of each trouble.
 const SEEDS: usize = 20;
-/// Where reads and fsyncs are planted: an emulated disk like a volume of a cloud, as this machine's own may do them sooner
-/// than a search takes.
+/// Disk for planted reads and fsyncs: an emulated one like a volume of a cloud. This machine's own may be faster than a
+/// search.
 const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
-/// The twin's program, beside this one.
+/// Name of the twin's program, beside this one.
 const TWIN: &str = "luc-twin";
-/// What it says where a kernel cannot do something.
-const UNABLE: &str = "cannot be done here";
+/// Text of the twin's error where a kernel cannot do something.
+const CANNOT_BE_DONE: &str = "cannot be done here";
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct TwinRun {
     plant: &'static str,
     seed: u64,
-    /// Whether it was made in a guest, as the kernel here cannot plant the trouble.
+    /// Whether it was made in a guest, because the kernel here cannot plant the trouble.
     in_guest: bool,
-    /// Why it could not be made there either; the rest is empty then.
+    /// Reason why it could not be made there either. The other fields are empty then.
     unable: Option<String>,
     queries: usize,
-    /// Rows that the recorder lost.
     lost_rows: u64,
-    /// What is said of the trace as it is, of one host.
+    /// Judgement of the trace as it is, of one host.
     one_host: Judged,
-    /// What is said of it as the traces of four hosts with clocks of their own.
+    /// Judgement of the trace as those of four hosts with clocks of their own.
     hosts: Judged,
 }
 
-/// What is said of a run, judged.
+/// Judgement of an explanation.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Judged {
-    edges: edges::Counts,
+    edges: edges::EdgeCounts,
     requests: Calls,
     waits: idle::Waits,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
@@ -81,14 +78,13 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted = PLANTS.iter().filter(|plant| harness.options.wants(plant.name));
     let wanted: Vec<&Plant> = wanted.collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
     let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for plant in &wanted {
-            let run = once(harness, &twin, plant, seed)?;
+            let run = run_plant(harness, &twin, plant, seed)?;
             progress.step(&format!("{} {seed}: {}", plant.name, page::brief(&run)));
             runs.push(run);
         }
@@ -96,7 +92,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds))
 }
 
-/// The twin's program. `make build` leaves it out.
 fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
     let program = harness.options.myself.with_file_name(TWIN);
     if program.is_file() {
@@ -106,8 +101,13 @@ fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
     Err(EvaluateError::file("find", how)(ErrorKind::NotFound.into()))
 }
 
-/// Records the twin, and judges what is said of it.
-fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run, EvaluateError> {
+/// Records the twin, and judges the explanation.
+fn run_plant(
+    harness: &Harness,
+    twin: &Path,
+    plant: &Plant,
+    seed: u64,
+) -> Result<TwinRun, EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let disk = plant.needs_disk().then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
@@ -118,7 +118,7 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
     command.arg(&trace).arg("--").arg(twin).arg("run").arg(&truth);
     command.args(&words);
     let finished = harness.execute(&mut command, &[0, 2])?;
-    let mut run = Run {
+    let mut run = TwinRun {
         plant: plant.name,
         seed,
         in_guest: false,
@@ -129,11 +129,11 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
         hosts: Judged::default(),
     };
     if finished.status != 0 {
-        if !finished.said.contains(UNABLE) {
-            return Err(failed(&command, finished.status, finished.said));
+        if !finished.said.contains(CANNOT_BE_DONE) {
+            return Err(twin_error(&command, finished.status, finished.said));
         }
-        remove(&trace)?;
-        remove(&truth)?;
+        remove_folder(&trace)?;
+        remove_folder(&truth)?;
         run.in_guest = true;
         run.unable = guest::record(harness, twin, &words, [&trace, &truth])?;
     }
@@ -141,7 +141,7 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
         judge(harness, plant, &mut run)?;
     }
     for folder in [&trace, &truth] {
-        remove(folder)?;
+        remove_folder(folder)?;
     }
     let mut kept = json!(run);
     kept["command"] = json!(line(&command));
@@ -149,11 +149,11 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
     Ok(run)
 }
 
-fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), EvaluateError> {
+fn judge(harness: &Harness, plant: &Plant, run: &mut TwinRun) -> Result<(), EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let wrong = |error: String| missing(&format!("the twin's truth ({error})"));
     let folder = Folder::read(&truth).map_err(|error| wrong(error.to_string()))?;
-    // What is compared with must be whole.
+    // The truth must be whole.
     streams(&folder).map_err(|error| wrong(error.to_string()))?;
     run.queries = trees(&folder).map_err(|error| wrong(error.to_string()))?.len();
     let answer = Answer::of(harness, &[trace.as_path()])?;
@@ -172,7 +172,7 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
     Ok(())
 }
 
-/// `clocks` are those of the hosts, if each is one.
+/// Judges an answer. `clocks` are those of the hosts, if each process has one.
 fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) -> Judged {
     Judged {
         edges: edges::count(folder, &answer.rows, clocks),
@@ -183,20 +183,11 @@ fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Cloc
     }
 }
 
-/// The front end of a run.
+/// Returns the front end of a run.
 fn front_end(folder: &Folder) -> Option<&Truth> {
     folder.of(Role::FrontEnd).next()
 }
 
-fn remove(folder: &Path) -> Result<(), EvaluateError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(EvaluateError::file("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn failed(command: &Command, status: i32, said: String) -> EvaluateError {
+fn twin_error(command: &Command, status: i32, said: String) -> EvaluateError {
     EvaluateError::Command { command: line(command), how: format!("exit status: {status}"), said }
 }

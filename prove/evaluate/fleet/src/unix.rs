@@ -1,4 +1,4 @@
-//! Part `fleet-unix`: whether requests over unix sockets are found, and put to those that they were made for.
+//! Part `fleet-unix`: whether requests over unix sockets are found, and assigned to those that they were made for.
 
 mod page;
 
@@ -6,10 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,23 +19,23 @@ use crate::program::bound;
 use crate::recorder::Recorder;
 
 const SOURCE: &str = include_str!("../subjects/unix.c");
-/// Seeds of each setting.
+/// Number of seeds of each setting.
 const SEEDS: usize = 20;
-/// Connections of clients, and the requests of each.
+/// Number of the clients' connections, and of the requests of each.
 const CLIENTS: usize = 8;
 const REQUESTS: usize = 100;
 
-/// How a front end is asked, and hands requests over.
+/// Connections of a front end, and its way to hand requests over.
 #[derive(Debug, Clone, Copy)]
-struct Setting {
+struct SocketSetting {
     name: &'static str,
-    /// Over TCP, to compare with.
+    /// Whether connections are over TCP, for comparison.
     is_tcp: bool,
-    /// Threads that make its calls; 0: the thread that has read the request makes them.
+    /// Number of threads that make its calls; 0: the thread that has read the request makes them.
     workers: usize,
 }
 
-const SETTINGS: [Setting; 6] = [
+const SETTINGS: [SocketSetting; 6] = [
     setting("unix, a thread for each connection", false, 0),
     setting("TCP, a thread for each connection", true, 0),
     setting("unix, a pool of 24 threads", false, 24),
@@ -44,22 +44,20 @@ const SETTINGS: [Setting; 6] = [
     setting("TCP, a pool of 4 threads, with a queue", true, 4),
 ];
 
-const fn setting(name: &'static str, is_tcp: bool, workers: usize) -> Setting {
-    Setting { name, is_tcp, workers }
+const fn setting(name: &'static str, is_tcp: bool, workers: usize) -> SocketSetting {
+    SocketSetting { name, is_tcp, workers }
 }
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
-struct Run {
+struct UnixRun {
     setting: &'static str,
     seed: u64,
     commands: Vec<String>,
-    /// Requests that the front end has read, those of the answer that are one of them, and others at its process.
+    /// Numbers of requests that the front end has read, of those that the answer has, and of others at its process.
     requests: u64,
     found: u64,
     others: u64,
     calls: Calls,
-    /// Rows that the recorder lost.
     lost_rows: u64,
 }
 
@@ -70,17 +68,16 @@ struct Run {
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let wanted = SETTINGS.iter().filter(|setting| harness.options.wants(setting.name));
-    let wanted: Vec<&Setting> = wanted.collect();
+    let wanted: Vec<&SocketSetting> = wanted.collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let program = harness.compile("unix", SOURCE, &["-pthread"])?;
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
     let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for setting in &wanted {
-            let run = once(harness, &program, setting, seed)?;
+            let run = run_setting(harness, &program, setting, seed)?;
             progress.step(&format!(
                 "{} {seed}: {} of {} requests; {}",
                 setting.name,
@@ -95,12 +92,12 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds))
 }
 
-fn once(
+fn run_setting(
     harness: &Harness,
     program: &Path,
-    setting: &Setting,
+    setting: &SocketSetting,
     seed: u64,
-) -> Result<Run, EvaluateError> {
+) -> Result<UnixRun, EvaluateError> {
     let (trace, sockets) = (harness.path("trace"), harness.path("sockets"));
     fs::create_dir_all(&sockets).map_err(EvaluateError::file("make", &sockets))?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
@@ -114,7 +111,7 @@ fn once(
     let truth = Truth::read(&said)?;
     let answer = Answer::of(harness, &[trace.as_path()])?;
     let seen = Seen::new(truth.front, &answer.rows);
-    let mut run = Run {
+    let mut run = UnixRun {
         setting: setting.name,
         seed,
         commands: vec![recorded, line(&command)],
@@ -145,7 +142,7 @@ fn once(
     Ok(run)
 }
 
-/// What a thread did for the request of a number, and between which times.
+/// A piece of work of a thread for a numbered request, and its times.
 #[derive(Debug, Clone, Copy)]
 struct Deed {
     number: u64,
@@ -154,7 +151,7 @@ struct Deed {
     to_ns: u64,
 }
 
-/// What the program says of itself.
+/// Output of the program about itself.
 #[derive(Debug, Default)]
 struct Truth {
     front: u32,
@@ -193,7 +190,7 @@ impl Truth {
     }
 }
 
-/// The requests of a process in an answer, by what was done and by which thread.
+/// Requests of a process in an answer, by kind and thread.
 #[derive(Debug)]
 struct Seen {
     by_thread: HashMap<(bool, u32), Vec<(u64, usize)>>,
@@ -212,7 +209,7 @@ impl Seen {
         seen
     }
 
-    /// The number of the row of something, if there is just one.
+    /// Returns the index of the row of a deed, if there is exactly one.
     fn row(&self, deed: &Deed, is_sent: bool) -> Option<usize> {
         let of_thread = self.by_thread.get(&(is_sent, deed.thread))?;
         let within = |at_ns: u64| (deed.from_ns..=deed.to_ns).contains(&at_ns);

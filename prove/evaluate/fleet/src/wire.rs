@@ -1,18 +1,18 @@
-//! HTTP/1.1, as far as clients and the back end speak it.
+//! The part of HTTP/1.1 that clients and the back end use.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 
-/// The longest head that is read, bytes.
-const LONGEST_HEAD: usize = 1 << 16;
+/// Maximum length of a head that is read, bytes.
+const MAX_HEAD_BYTES: usize = 1 << 16;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// A connection on which one request follows the other.
+/// A connection with one request after the other.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: TcpStream,
     unread: Vec<u8>,
-    /// Bytes of each direction that are done with.
+    /// Bytes of each direction that were used up.
     read: u64,
     sent: u64,
 }
@@ -27,7 +27,7 @@ impl Connection {
         &self.socket
     }
 
-    /// Reads a head, and says which byte of the direction its first one is. `None`: the peer has closed the connection.
+    /// Reads a head, and returns the offset of its first byte. `None` if the peer has closed the connection.
     pub(crate) fn head(&mut self) -> io::Result<Option<(u64, String)>> {
         loop {
             let end = self.unread.windows(END_OF_HEAD.len()).position(|bytes| bytes == END_OF_HEAD);
@@ -35,8 +35,8 @@ impl Connection {
                 let first_byte = self.read;
                 return Ok(Some((first_byte, self.take(end + END_OF_HEAD.len()))));
             }
-            if self.unread.len() > LONGEST_HEAD {
-                return Err(wrong("a head without an end"));
+            if self.unread.len() > MAX_HEAD_BYTES {
+                return Err(wire_error("a head without an end"));
             }
             if !self.more()? {
                 return Ok(None);
@@ -53,7 +53,7 @@ impl Connection {
         Ok(self.take(bytes))
     }
 
-    /// Sends by one call, and says which byte of the direction its first one is.
+    /// Sends by one call, and returns the offset of the first byte.
     pub(crate) fn send(&mut self, text: &str) -> io::Result<u64> {
         let first_byte = self.sent;
         self.socket.write_all(text.as_bytes())?;
@@ -75,12 +75,12 @@ impl Connection {
     }
 }
 
-/// The error of a peer that says something else than it should.
-pub(crate) fn wrong(what: &str) -> io::Error {
+/// Returns the error for an unexpected message of the peer.
+pub(crate) fn wire_error(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.to_owned())
 }
 
-/// How long the body of a good answer is.
+/// Returns the length of a good answer's body.
 pub(crate) fn body_bytes(head: &str) -> Option<usize> {
     let mut lines = head.lines();
     if lines.next()?.split(' ').nth(1) != Some("200") {

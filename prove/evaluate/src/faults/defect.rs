@@ -1,4 +1,4 @@
-//! The gate as it was before it was mended: built from its commit in a worktree that goes away again.
+//! The gate before a defect was fixed, built from its commit in a temporary worktree.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::error::EvaluateError;
 use crate::harness::{Harness, line};
 
-/// The last commit whose early write swallowed errors that it did not know.
+/// Last commit whose early write swallowed unknown errors.
 const COMMIT: &str = "02e2902";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The report of `luc faults` on the gate of that commit; why it cannot be had, if it cannot.
+/// Returns the report of `luc faults` on the gate of that commit, or the reason why there is none.
 pub(super) fn report(harness: &Harness) -> Result<Result<Value, String>, EvaluateError> {
     let tree = harness.path("defect");
     let git = |words: &[&str]| {
@@ -29,12 +29,12 @@ pub(super) fn report(harness: &Harness) -> Result<Result<Value, String>, Evaluat
             error => Ok(Err(error.to_string())),
         };
     }
-    let report = tried(harness, &tree);
+    let report = build_and_try(harness, &tree);
     harness.finish(&mut git(&["worktree", "remove", "--force", &path]), &[0], false)?;
     report.map(Ok)
 }
 
-fn tried(harness: &Harness, tree: &Path) -> Result<Value, EvaluateError> {
+fn build_and_try(harness: &Harness, tree: &Path) -> Result<Value, EvaluateError> {
     let target = tree.join("target");
     let mut build = Command::new(tree.join("scripts/cargo.sh"));
     build

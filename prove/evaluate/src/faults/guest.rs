@@ -1,4 +1,4 @@
-//! The matrix in a guest with a distribution's kernel.
+//! Trials of failed writes in a guest with a distribution's kernel.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, parse};
 use crate::safety::guest::Guests;
 
-/// What a guest may take: without hardware virtualization the matrix takes some minutes, on a busy machine much longer.
-const LIMIT: Duration = Duration::from_secs(3 * 3600);
+/// Timeout of a guest. Without hardware virtualization the matrix takes some minutes, on a busy machine much longer.
+const GUEST_TIMEOUT: Duration = Duration::from_secs(3 * 3600);
 const SETUP: &str = "modprobe ext4 && modprobe loop && modprobe fuse || exit 2\n\
     mount -t tmpfs tmpfs /dev/shm 2>/dev/null || { mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm; }\n";
 const LOAD: &str = "insmod /root/luc.ko || exit 2\n";
-/// What the kernel says of a disk that fails.
-const OF_THE_DISK: [&str; 2] = ["EXT4-fs", "JBD2"];
+/// Texts of the kernel's messages about a failing disk.
+const DISK_MESSAGES: [&str; 2] = ["EXT4-fs", "JBD2"];
 
-/// The report of `luc faults WORDS` in a guest with the kernel of `version`, with luc.ko in it or without.
+/// Returns the report of `luc faults WORDS` in a guest with the kernel of `version`, with or without luc.ko.
 pub(super) fn report(
     harness: &Harness,
     version: &str,
@@ -30,14 +30,14 @@ pub(super) fn report(
     let script =
         format!("{SETUP}{load}luc faults --json {words} >\"$OUT/report.json\"\n[ $? -le 1 ]\n");
     let guests = Guests::prepare(harness, version)?;
-    let vm =
-        guests.machine(LIMIT).program(harness.luc_path().with_file_name("libluc_gate_preload.so"));
+    let vm = guests
+        .machine(GUEST_TIMEOUT)
+        .program(harness.luc_path().with_file_name("libluc_gate_preload.so"));
     let vm = ["ext4", "loop", "fuse"].into_iter().fold(vm, luc_vm::Vm::module);
     let outcome = succeed(&vm.script(script), "luc faults")?;
     let text = outcome.file("report.json").unwrap_or_default();
-    let mut report: Value =
-        serde_json::from_str(&text).map_err(|_| missing("the report of luc faults"))?;
-    let of_the_disk = |line: &&str| OF_THE_DISK.iter().any(|words| line.contains(words));
+    let mut report: Value = parse(&text, "the report of luc faults")?;
+    let of_the_disk = |line: &&str| DISK_MESSAGES.iter().any(|words| line.contains(words));
     let warnings = outcome.complaints();
     let warnings: Vec<&str> = warnings.into_iter().filter(|line| !of_the_disk(line)).collect();
     report["warnings"] = json!(warnings);

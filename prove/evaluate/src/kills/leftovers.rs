@@ -1,4 +1,4 @@
-//! What a site must not have when all is over.
+//! Checks that a site is as it was before.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,8 +14,8 @@ use rustix::fs::{FlockOperation, flock};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// How long a gate of another command of this user may take to end.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that a gate of another command of this user may take to end.
+const GATE_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look<'s> {
@@ -23,7 +23,7 @@ pub(super) struct Look<'s> {
     pub(super) device: &'s str,
 }
 
-/// All settings before anything was changed, by their files.
+/// All settings before any change, by their files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Before(BTreeMap<PathBuf, String>);
 
@@ -41,7 +41,7 @@ impl Before {
     }
 }
 
-/// The files below a folder; links to folders are not followed.
+/// Collects the files below a folder. Links to folders are not followed.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {
@@ -58,7 +58,7 @@ impl Look<'_> {
         Path::new("/sys/block").join(name).join("queue/scheduler")
     }
 
-    /// What is there or is not as it was, in words.
+    /// Describes what is left over, and what is not as it was.
     pub(super) fn left(&self, before: &Before) -> Vec<String> {
         let mut left = Vec::new();
         for (path, value) in &before.0 {
@@ -107,15 +107,17 @@ impl Look<'_> {
         left
     }
 
-    /// Settings whose file is empty, and writes them again. A write that was killed had emptied the file and not filled it:
-    /// only files of a tree can be so, since a setting of the kernel has its old value or its new one.
+    /// Counts settings whose file is empty, and writes them again. A killed write had emptied such a file and not
+    /// filled it.
+    ///
+    /// Only files of a tree can be empty, since a setting of the kernel has its old value or its new one.
     pub(super) fn cut(&self, before: &Before) -> usize {
         let is_cut = |path: &Path| sysfs::read(path).is_ok_and(|text| text.is_empty());
         let cut = before.0.iter().filter(|(path, _)| is_cut(path));
         cut.filter(|(path, value)| sysfs::write(path, value).is_ok()).count()
     }
 
-    /// Loop devices on files of the site but its own.
+    /// Returns loop devices on files of the site, other than its own.
     fn loop_devices(&self) -> Vec<String> {
         let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -135,7 +137,7 @@ impl Look<'_> {
         groups.map(|group| group.display().to_string()).collect()
     }
 
-    /// Brings all back that can be brought back, after something was left.
+    /// Restores all that can be restored after something was left.
     pub(super) fn force(&self, before: &Before) {
         let run = |program: &str, words: &[&str]| {
             let _ = Command::new(program).args(words).stderr(Stdio::null()).status();
@@ -158,7 +160,7 @@ impl Look<'_> {
     }
 }
 
-/// Shared memory of the gate that is there after one more run, and that no run uses.
+/// Returns shared memory of the gate that exists after one more run and that no run uses.
 pub(super) fn shared_memory(harness: &Harness) -> Result<Option<String>, EvaluateError> {
     harness.execute(&mut harness.luc(&["run", "--quiet", "--", "true"]), &[0])?;
     let user = rustix::process::geteuid().as_raw();
@@ -171,7 +173,7 @@ pub(super) fn shared_memory(harness: &Harness) -> Result<Option<String>, Evaluat
         if !directory.exists() || is_used {
             return Ok(None);
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > GATE_EXIT_TIMEOUT {
             return Ok(Some(directory.display().to_string()));
         }
         thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Processes that are killed: of a site, by what they are, and any others.
+//! Processes to kill: those of a site by their role, and any others.
 
 use std::fs;
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long something that was killed may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time that a killed process may take to be gone.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub(super) enum KilledRole {
     Sweep,
     CleanupProcess,
-    /// What a sweep runs: mkfs, mount, luc disk, workloads.
+    /// A program of the sweep: mkfs, mount, luc disk, workloads.
     Program,
     DiskDaemon,
     Run,
@@ -21,17 +21,17 @@ pub(super) enum Role {
     Watcher,
 }
 
-pub(super) const ROLES: [Role; 7] = [
-    Role::Sweep,
-    Role::CleanupProcess,
-    Role::Program,
-    Role::DiskDaemon,
-    Role::Run,
-    Role::Command,
-    Role::Watcher,
+pub(super) const ROLES: [KilledRole; 7] = [
+    KilledRole::Sweep,
+    KilledRole::CleanupProcess,
+    KilledRole::Program,
+    KilledRole::DiskDaemon,
+    KilledRole::Run,
+    KilledRole::Command,
+    KilledRole::Watcher,
 ];
 
-impl Role {
+impl KilledRole {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sweep => "the sweep",
@@ -44,7 +44,7 @@ impl Role {
         }
     }
 
-    /// By the words of its command line.
+    /// Returns the role of a process by its command line.
     fn of(words: &str) -> Self {
         let has = |part: &str| words.contains(part);
         match () {
@@ -61,8 +61,8 @@ impl Role {
     }
 }
 
-/// All living processes with this variable in their environment, which the site gives to all that it starts.
-pub(super) fn with(variable: &str) -> Vec<(Role, i32)> {
+/// Returns all living processes with this variable in their environment. The site gives it to all that it starts.
+pub(super) fn with(variable: &str) -> Vec<(KilledRole, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let role = |pid: i32| {
@@ -70,12 +70,12 @@ pub(super) fn with(variable: &str) -> Vec<(Role, i32)> {
         let is_ours =
             read("environ").split(|&byte| byte == 0).any(|found| found == variable.as_bytes());
         (is_ours && is_alive(pid))
-            .then(|| (Role::of(&String::from_utf8_lossy(&read("cmdline"))), pid))
+            .then(|| (KilledRole::of(&String::from_utf8_lossy(&read("cmdline"))), pid))
     };
     pids.filter_map(role).collect()
 }
 
-/// Whether it is there and no zombie.
+/// Whether a process exists and is no zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
@@ -89,11 +89,11 @@ pub(crate) fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// Waits until processes that were killed are gone: what is in a system call ends it first.
+/// Waits until killed processes are gone. A process in a system call finishes that first.
 pub(crate) fn await_end(pids: impl Iterator<Item = i32>) {
     let begun = Instant::now();
     for pid in pids {
-        while is_alive(pid) && begun.elapsed() < PATIENCE {
+        while is_alive(pid) && begun.elapsed() < EXIT_TIMEOUT {
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -106,16 +106,16 @@ mod tests {
     #[test]
     fn roles_by_command_lines() {
         for (words, role) in [
-            ("luc\0sweep\0--clean-up\0", Role::CleanupProcess),
-            ("/x/luc\0sweep\0plan.toml\0--out\0out\0", Role::Sweep),
-            ("luc\0disk\0serve\0--dir\0/x\0", Role::DiskDaemon),
-            ("luc\0kernel\0watch\x0012-0\0", Role::Watcher),
-            ("luc\0run\0--level\0kernel\0--\0sh\0-c\0x\0luc-kills-command\0", Role::Run),
-            ("sh\0-c\0x\0luc-kills-command\0", Role::Command),
-            ("sleep\x001000\0", Role::Command),
-            ("mkfs.ext4\0/dev/loop3\0", Role::Program),
+            ("luc\0sweep\0--clean-up\0", KilledRole::CleanupProcess),
+            ("/x/luc\0sweep\0plan.toml\0--out\0out\0", KilledRole::Sweep),
+            ("luc\0disk\0serve\0--dir\0/x\0", KilledRole::DiskDaemon),
+            ("luc\0kernel\0watch\x0012-0\0", KilledRole::Watcher),
+            ("luc\0run\0--level\0kernel\0--\0sh\0-c\0x\0luc-kills-command\0", KilledRole::Run),
+            ("sh\0-c\0x\0luc-kills-command\0", KilledRole::Command),
+            ("sleep\x001000\0", KilledRole::Command),
+            ("mkfs.ext4\0/dev/loop3\0", KilledRole::Program),
         ] {
-            assert_eq!(Role::of(words), role, "{words:?}");
+            assert_eq!(KilledRole::of(words), role, "{words:?}");
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
             .spawn()
             .expect("sleep starts");
         let pid = child.id().cast_signed();
-        while with("LUC_KILLS_TEST=1") != [(Role::Command, pid)] {
+        while with("LUC_KILLS_TEST=1") != [(KilledRole::Command, pid)] {
             thread::sleep(Duration::from_millis(2));
         }
         send(pid, Signal::KILL);

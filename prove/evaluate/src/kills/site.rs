@@ -1,5 +1,5 @@
-//! A place where a sweep and a run change what they can, apart from all others: trees that stand for the processors and
-//! the kernel module, a loop device that stands for a disk of the user's, directories for disks and results.
+//! A place where a sweep and a run change all that they can, apart from other users. Trees stand for the processors and
+//! the kernel module, a loop device for a user's disk, and it has directories for disks and results.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -14,19 +14,19 @@ use luc_host::sysfs;
 use rustix::process::Signal;
 
 use super::leftovers::{Before, Look};
-use super::processes::{self, Role};
+use super::processes::{self, KilledRole};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// How long what is told to end may take, and what is left may stay.
-const PATIENCE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(10);
+/// Time that processes may take to end, and leftovers to disappear.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The commands of which one comes next.
-pub(super) const NEXT: [&[&str]; 4] =
+/// Commands that the next one is drawn from.
+pub(super) const NEXT_COMMANDS: [&[&str]; 4] =
     [&["disk", "list"], &["kernel", "status"], &["completions", "bash"], &["sweep", "restore"]];
 
-/// Endless: two disks, of which one is a device of the user's, three settings of the processors.
+/// An endless plan with two disks, one of them a user's device, and three settings of the processors.
 const PLAN: &str = r#"
 settle = "0"
 [stop]
@@ -52,8 +52,8 @@ fs = "ext4"
 mkfs = "-J size=4"
 "#;
 
-/// A setting of each processor, as intel_pstate has them.
-const POLICY: [(&str, &str); 8] = [
+/// Settings of each processor, as with intel_pstate.
+const PROCESSOR_SETTINGS: [(&str, &str); 8] = [
     ("scaling_driver", "intel_pstate"),
     ("scaling_available_governors", "performance powersave"),
     ("cpuinfo_min_freq", "800000"),
@@ -64,8 +64,8 @@ const POLICY: [(&str, &str); 8] = [
     ("scaling_cur_freq", "2000000"),
 ];
 
-/// What a journal has when it is mounted with luc.ko.
-const JOURNAL: [(&str, &str); 13] = [
+/// Settings of a journal that is mounted with luc.ko.
+const JOURNAL_SETTINGS: [(&str, &str); 13] = [
     ("policy", "off"),
     ("copy_out", "off"),
     ("delay_us", "1000"),
@@ -80,7 +80,7 @@ const JOURNAL: [(&str, &str); 13] = [
     ("copy_out_clean_runs", "4"),
     ("copy_out_limit_kib", "16384"),
 ];
-const STATS: [&str; 18] = [
+const JOURNAL_STATS: [&str; 18] = [
     "commits",
     "commits_by_fsync",
     "fsyncs",
@@ -102,10 +102,10 @@ const STATS: [&str; 18] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct KillSite {
     luc: PathBuf,
     folder: PathBuf,
-    /// The device that the plan names.
+    /// Device that the plan names.
     device: String,
     about: String,
     before: Before,
@@ -113,7 +113,7 @@ pub(super) struct Site {
     run: Option<Child>,
 }
 
-impl Site {
+impl KillSite {
     pub(super) fn create(harness: &Harness, number: usize) -> Result<Self, EvaluateError> {
         let folder = harness.path(&format!("site-{number}"));
         let made = make(&folder).map_err(EvaluateError::file("make", &folder));
@@ -167,7 +167,6 @@ impl Site {
         Ok(())
     }
 
-    /// What its sweep has, in words.
     pub(super) fn about(&self) -> String {
         self.about.clone()
     }
@@ -180,7 +179,7 @@ impl Site {
         Look { folder: &self.folder, device: &self.device }
     }
 
-    /// `luc WORDS`, apart from all others.
+    /// Returns the command `luc WORDS`, apart from other users' files.
     fn luc(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.luc);
         command
@@ -219,11 +218,11 @@ impl Site {
         Ok(())
     }
 
-    pub(super) fn processes(&self) -> Vec<(Role, i32)> {
+    pub(super) fn processes(&self) -> Vec<(KilledRole, i32)> {
         processes::with(&self.variable())
     }
 
-    /// Ends what is left of both by SIGTERM; whether that took too long.
+    /// Ends the rest of both by SIGTERM. Returns whether that took too long.
     pub(super) fn end(&mut self) -> bool {
         let mut hung = false;
         let children: Vec<Child> =
@@ -234,35 +233,35 @@ impl Site {
         let begun = Instant::now();
         for mut child in children {
             while child.try_wait().is_ok_and(|ended| ended.is_none()) {
-                if begun.elapsed() > PATIENCE {
+                if begun.elapsed() > EXIT_TIMEOUT {
                     hung = true;
                     let _ = child.kill();
                     let _ = child.wait();
                     break;
                 }
-                thread::sleep(POLL);
+                thread::sleep(POLL_INTERVAL);
             }
         }
         // The command of a run that was killed goes on, as that of any other program would.
-        let is_command = |(role, _): &(Role, i32)| *role == Role::Command;
+        let is_command = |(role, _): &(KilledRole, i32)| *role == KilledRole::Command;
         let commands = || self.processes().into_iter().filter(is_command).map(|(_, pid)| pid);
         commands().for_each(|pid| processes::send(pid, Signal::KILL));
         processes::await_end(commands());
         hung
     }
 
-    /// Runs one more command; what it said on standard error.
+    /// Runs one more command, and returns its standard error.
     pub(super) fn next(&self, words: &[&str]) -> Result<String, EvaluateError> {
         let output = self.luc(words).output().map_err(EvaluateError::file("run", &self.luc))?;
         let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if words == NEXT[3] {
+        if words == NEXT_COMMANDS[3] {
             said += &String::from_utf8_lossy(&output.stdout);
         }
         let place = self.folder.display().to_string();
         Ok(said.trim().replace(&place, "SITE"))
     }
 
-    /// What is left, once cleanup processes and watchers that live have had their time.
+    /// Returns what is left, once surviving cleanup processes and watchers have had their time.
     pub(super) fn left_at_last(&self) -> Vec<String> {
         let begun = Instant::now();
         loop {
@@ -270,26 +269,26 @@ impl Site {
             left.extend(
                 self.processes().iter().map(|(role, _)| format!("process: {}", role.name())),
             );
-            if left.is_empty() || begun.elapsed() > PATIENCE || interrupt::interrupted() {
+            if left.is_empty() || begun.elapsed() > EXIT_TIMEOUT || interrupt::interrupted() {
                 return left;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Settings that a kill left half written, as only a tree can have them.
+    /// Counts settings that a kill left half written, which happens only in a tree.
     pub(super) fn cut(&self) -> usize {
         self.look().cut(&self.before)
     }
 
-    /// Makes it ready for the next kill; if something `is_left`, by force.
+    /// Prepares the next kill; if something `is_left`, by force.
     pub(super) fn reset(&mut self, is_left: bool) -> Result<(), EvaluateError> {
         if is_left {
             for (_, pid) in self.processes() {
                 processes::send(pid, Signal::KILL);
             }
             for words in [&["sweep", "restore"][..], &["disk", "remove", "--all"]] {
-                // What fails shows in the next kill.
+                // A failure shows in the next kill.
                 let _ = self.luc(words).output();
             }
             self.look().force(&self.before);
@@ -303,7 +302,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for KillSite {
     fn drop(&mut self) {
         self.end();
         let is_left = !self.left_at_last().is_empty();
@@ -313,7 +312,7 @@ impl Drop for Site {
     }
 }
 
-/// The trees and the image.
+/// Makes the trees and the image.
 fn make(folder: &Path) -> std::io::Result<()> {
     let put = |path: String, text: &str| {
         let path = folder.join(path);
@@ -322,7 +321,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
     };
     let cpu = "sys/devices/system/cpu";
     for number in 0..2 {
-        for (name, value) in POLICY {
+        for (name, value) in PROCESSOR_SETTINGS {
             put(format!("{cpu}/cpufreq/policy{number}/{name}"), value)?;
         }
         let place = folder.join(format!("{cpu}/cpu{number}"));
@@ -346,10 +345,10 @@ fn make(folder: &Path) -> std::io::Result<()> {
     let (major, minor) = (rustix::fs::major(own), rustix::fs::minor(own));
     let journal = "kernel/sys/kernel/luc/own-8";
     put(format!("{journal}/device"), &format!("{major}:{minor}"))?;
-    for (name, value) in JOURNAL {
+    for (name, value) in JOURNAL_SETTINGS {
         put(format!("{journal}/{name}"), value)?;
     }
-    for name in STATS {
+    for name in JOURNAL_STATS {
         put(format!("{journal}/stats/{name}"), if name == "state" { "engaged" } else { "0" })?;
     }
     File::create(folder.join("image"))?.set_len(64 << 20)

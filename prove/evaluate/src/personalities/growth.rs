@@ -1,6 +1,7 @@
-//! Personalities whose files grow: Filebench's `write` goes on at the end of a file. In a minute a fast disk takes more
-//! of that than it has room for. Nobody reads these files, so the space of what was written a while ago is given back
-//! while the personality runs; it notices nothing.
+//! Personalities whose files grow: Filebench's `write` goes on at the end of a file.
+//!
+//! In a minute a fast disk writes more than it has room for. Nobody reads these files. So the space of older data is
+//! freed while the personality runs, and it does not notice.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,27 +12,27 @@ use std::time::Duration;
 
 use rustix::fs::FallocateFlags;
 
-/// Those that only write, one call behind the other.
+/// Personalities that only write, one call after the other.
 const GROWING: &[&str] =
     &["fivestreamwrite", "fivestreamwritedirect", "singlestreamwrite", "singlestreamwritedirect"];
-/// What a file keeps of its end, bytes: more than a writer adds during one look at its size.
+/// Bytes that a file keeps at its end: more than a writer adds between two looks at its size.
 const KEPT_BYTES: u64 = 256 << 20;
-/// Holes end at multiples of this, bytes: no block is partly in one.
+/// Alignment of holes, bytes, so that they end at block boundaries.
 const ALIGNMENT: u64 = 1 << 20;
-/// How often the files are looked at.
-const PERIOD: Duration = Duration::from_millis(200);
+/// Interval at which the files are looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Whether the files of the personality `name` grow for as long as it runs.
 pub(super) fn is_unbounded(name: &str) -> bool {
     GROWING.contains(&name)
 }
 
-/// Gives back the space of all but the end of the large files below `directory` until `ended`. What cannot be given
-/// back stays: the personality then runs out of space and says so itself.
+/// Frees the space of all but the end of the large files below `directory` until `ended`. If that fails, the
+/// personality runs out of space and says so itself.
 pub(super) fn confine(directory: &Path, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         let _ = release(directory);
-        thread::sleep(PERIOD);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

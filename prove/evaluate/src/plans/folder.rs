@@ -1,4 +1,4 @@
-//! Where a part's sweep keeps its repeats until all are made.
+//! The folder in which a part's sweep keeps its repeats until all are made.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::EvaluateError;
 
-/// The folder of a sweep that may go on later, and beside it a file that names the build of `luc` that measures.
+/// The folder of a sweep that may go on later, and a file beside it that names the build of `luc` that measures.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -14,7 +14,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The folder of a part, beside the program `myself`, for what `luc` measures.
+    /// Opens the folder of a part beside the program `myself`, for measurements of `luc`.
     ///
     /// # Errors
     ///
@@ -37,19 +37,18 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where the sweep writes.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the folder once the raw data have all of it.
+    /// Removes the folder once the raw data are complete.
     pub(super) fn remove(self) -> Result<(), EvaluateError> {
         fs::remove_dir_all(&self.path).map_err(EvaluateError::file("remove", &self.path))?;
         fs::remove_file(&self.build).map_err(EvaluateError::file("remove", &self.build))
     }
 }
 
-/// Names a build of `luc` by the bytes of the program and of the gate's library beside it.
+/// Returns a hash of the program `luc` and of the gate's library beside it.
 fn build(luc: &Path) -> Result<String, EvaluateError> {
     let mut hasher = DefaultHasher::new();
     hasher.write(&fs::read(luc).map_err(EvaluateError::file("read", luc))?);

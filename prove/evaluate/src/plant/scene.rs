@@ -1,4 +1,4 @@
-//! Several programs at the same time, as children of one, so that one recording has them all.
+//! Several programs at the same time, as children of one process, so that one recording has them all.
 
 use std::process::{Command, Stdio};
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::super::error::EvaluateError;
 use super::super::harness::{missing, wait};
 
-/// What stands between the words of two programs.
+/// Separator between the words of two programs.
 pub(in super::super) const AND: &str = "+";
 
-/// Starts a program for each list of words after `luc-evaluate plant` and waits for all. Each one's process id and
-/// rounds, in order.
+/// Starts `luc-evaluate plant` for each list of words and waits for all. Returns each one's process id and rounds, in
+/// order.
 ///
 /// # Errors
 /// [`EvaluateError`]: one could not be started or failed; the others are waited for.

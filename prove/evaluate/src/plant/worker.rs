@@ -1,4 +1,4 @@
-//! One thread of a program with a known trouble, and one round of its work.
+//! A thread of a program with a known trouble, and one round of its work.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,7 +10,6 @@ use luc_stats::random;
 use rand::Rng as _;
 use rustix::fs::{Advice, IFlags, fadvise, ioctl_getflags, ioctl_setflags};
 
-/// What a program does over and over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Plant {
     /// Each thread appends to a log of its own and calls fsync
@@ -33,20 +32,21 @@ pub enum Plant {
 
 /// Bytes of one write: a page of a small database's log.
 const WRITE_BYTES: usize = 2_048;
-/// Bytes of a file that is overwritten.
+/// Size of a file that is overwritten.
 const FILE_BYTES: u64 = 1 << 20;
-/// Files that a thread has at a time in the spool.
-const FILES: u64 = 16;
-/// What a dump writes at a time, and in all.
+/// Number of files that a thread has in the spool at a time.
+const SPOOL_FILES: u64 = 16;
+/// Bytes of a dump's single writes, and of all of them.
 const CHUNK_BYTES: u64 = 1 << 20;
 const DUMP_BYTES: u64 = 100 << 20;
-/// Bytes of a file that is cut down.
+/// Size of a file that is cut down.
 const CUT_FILE_BYTES: u64 = 16 << 20;
-/// What a cut takes from a file: no multiple of a block, so that the kernel must clear the rest of the last one.
+/// Bytes that a cut takes from a file. They are no multiple of a block, so that the kernel must clear the rest of the
+/// last one.
 const CUT_BYTES: u64 = 4_099;
-/// Steps of a computation, some milliseconds, and computations per line of the log.
-const STEPS: u64 = 2_000_000;
-const QUIET_ROUNDS: u64 = 20;
+/// Steps of a computation of some milliseconds, and computations for each line of the log.
+const COMPUTE_STEPS: u64 = 2_000_000;
+const ROUNDS_PER_LINE: u64 = 20;
 
 pub(super) struct Worker {
     plant: Plant,
@@ -130,10 +130,10 @@ impl Worker {
                 file.set_len(length)
             }
             (Plant::Compute, Some(file)) => {
-                let sum =
-                    (0..STEPS).fold(number, |sum, step| (sum ^ step).wrapping_mul(0x9e37_79b9));
-                if std::hint::black_box(sum) != 0 && number.is_multiple_of(QUIET_ROUNDS) {
-                    file.write_all_at(&[5; 80], number / QUIET_ROUNDS * 80)?;
+                let sum = (0..COMPUTE_STEPS)
+                    .fold(number, |sum, step| (sum ^ step).wrapping_mul(0x9e37_79b9));
+                if std::hint::black_box(sum) != 0 && number.is_multiple_of(ROUNDS_PER_LINE) {
+                    file.write_all_at(&[5; 80], number / ROUNDS_PER_LINE * 80)?;
                 }
                 Ok(())
             }
@@ -141,7 +141,7 @@ impl Worker {
             _ => {
                 let name = |number: u64| self.home.join(format!("{}-{number}", self.number));
                 File::create(name(number))?;
-                match number.checked_sub(FILES) {
+                match number.checked_sub(SPOOL_FILES) {
                     Some(old) => fs::remove_file(name(old)),
                     None => Ok(()),
                 }
@@ -156,13 +156,13 @@ fn fill(file: &File, bytes: u64) -> io::Result<()> {
     (0..bytes / CHUNK_BYTES).try_for_each(|at| file.write_all_at(&chunk, at * CHUNK_BYTES))
 }
 
-/// Begins to write what is dirty, and drops what is not: `generic_fadvise` in the kernel.
+/// Begins writeback of dirty pages, and drops clean ones: `generic_fadvise` in the kernel.
 fn begin_to_write(file: &File) -> io::Result<()> {
     let all: Option<NonZeroU64> = None;
     Ok(fadvise(file, 0, all, Advice::DontNeed)?)
 }
 
-/// Makes changes of a directory synchronous, where its file system can.
+/// Makes changes of a directory synchronous, if its file system supports that.
 fn synchronous(directory: &Path) -> io::Result<()> {
     let directory = File::open(directory)?;
     match ioctl_getflags(&directory)

@@ -1,13 +1,13 @@
-//! Part `notifier-powercut`: what power cuts leave of clients whose calls are notified.
+//! Part `notifier-powercut`: power cuts with clients whose calls are notified.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 
 use super::super::error::EvaluateError;
 use super::super::harness::Harness;
 use super::super::progress::Progress;
 use super::{HEADS, steps, trial};
 
-/// Name, and what follows `luc powercut --clients 64 --reach notify`.
+/// Names, and further options of `luc powercut --clients 64 --reach notify`.
 const SETTINGS: [(&str, &[&str]); 4] = [
     ("64 threads, auto", &["--policy", "auto"]),
     ("64 processes, auto", &["--policy", "auto", "--processes"]),
@@ -15,10 +15,10 @@ const SETTINGS: [(&str, &[&str]); 4] = [
     ("64 processes, pid", &["--policy", "pid", "--processes"]),
 ];
 
-/// Power cuts of each setting.
+/// Number of power cuts of each setting.
 const CUTS: u64 = 50;
-/// Cuts that all settings together are to reach.
-const LEAST_CUTS: u64 = 200;
+/// Minimum number of cuts of all settings together.
+const MIN_CUTS: u64 = 200;
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let cuts = harness.options.cuts.unwrap_or(CUTS);
@@ -32,12 +32,11 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let tally = trial(harness, setting, &words, cuts, &mut progress)?;
         table.row([vec![setting.to_owned()], tally.cells()].concat());
         rounds += tally.rounds;
-        let what = format!("{setting}: nothing lost, torn, not mountable or unclean");
-        targets.push(Target::new(what, tally.bad() == 0, tally.text()));
+        targets.push(tally.claim_clean(setting));
     }
     targets.push(Target::new(
-        format!("at least {LEAST_CUTS} cuts"),
-        rounds >= LEAST_CUTS,
+        format!("at least {MIN_CUTS} cuts"),
+        rounds >= MIN_CUTS,
         format!("{rounds} cuts"),
     ));
     Ok(Page {

@@ -1,13 +1,13 @@
-//! Part `rival-powercut`: what power cuts leave of ext4, its fast commits and XFS, with the gate and without.
+//! Part `rival-powercut`: power cuts of ext4, its fast commits and XFS, with and without the gate.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table};
 
 use super::super::error::EvaluateError;
 use super::super::harness::Harness;
 use super::super::progress::Progress;
 use super::{HEADS, steps, trial};
 
-/// Name, what follows `luc powercut --clients 16`, whether nothing may be lost.
+/// Name, options of `luc powercut --clients 16`, and whether losses miss a target.
 const SETTINGS: [(&str, &[&str], bool); 5] = [
     ("ext4", &[], true),
     ("ext4 + gate", &["--policy", "auto"], true),
@@ -16,7 +16,7 @@ const SETTINGS: [(&str, &[&str], bool); 5] = [
     ("XFS", &["--fs", "xfs"], false),
 ];
 
-/// Power cuts of each setting.
+/// Number of power cuts of each setting.
 const CUTS: u64 = 50;
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
@@ -30,8 +30,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let tally = trial(harness, setting, &words, cuts, &mut progress)?;
         table.row([vec![setting.to_owned()], tally.cells()].concat());
         if is_safe {
-            let what = format!("{setting}: nothing lost, torn, not mountable or unclean");
-            targets.push(Target::new(what, tally.bad() == 0, tally.text()));
+            targets.push(tally.claim_clean(setting));
         }
     }
     Ok(Page {

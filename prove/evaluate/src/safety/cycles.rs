@@ -1,34 +1,32 @@
-//! Part `kernel-cycles`: `luc.ko` comes and goes under load, and nothing stays behind.
+//! Part `kernel-cycles`: loads and unloads `luc.ko` under load, and checks that nothing is left.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use luc_vm::Outcome;
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, elements, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
-/// Cycles of one boot.
+/// Number of cycles in one boot.
 const CHUNK: u64 = 250;
-/// What comes and goes, and how many boots of which kernel: 1,000 cycles of luc.ko, and as many in one boot of a
-/// module that has nothing to do with it.
+/// Module, kernel and number of boots: 1,000 cycles of luc.ko, and as many in one boot of an unrelated module.
 const BOOTS: [(&str, &str, u64); 4] =
     [(LUC, "6.1", 3), (LUC, "6.12", 1), (OTHER, "6.1", 1), (OTHER, "6.12", 1)];
 const LUC: &str = "luc";
 const OTHER: &str = "crc7";
-/// What a boot may take.
-const LIMIT: Duration = Duration::from_secs(3600);
+const BOOT_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Growth of the kernel's memory that is noise: less than half a page for each cycle.
-const NOISE_KIB_PER_CYCLE: i64 = 2;
+const MAX_NOISE_KIB_PER_CYCLE: i64 = 2;
 
 fn boot(guests: &Guests, module: &str, cycles: u64, seed: u64) -> Result<Value, EvaluateError> {
-    let mut vm = guests.machine(LIMIT);
+    let mut vm = guests.machine(BOOT_TIMEOUT);
     if module != LUC {
         vm = vm.module(module);
     }
@@ -51,8 +49,8 @@ fn boot(guests: &Guests, module: &str, cycles: u64, seed: u64) -> Result<Value, 
     }))
 }
 
-/// Slab caches with at least one more object for each cycle: what a leak in each cycle looks like. (The kernel
-/// counts a cache's objects by whole slabs, so a few cycles more or less say nothing.)
+/// Returns slab caches with at least one more object for each cycle, as after a leak in each cycle. (The kernel counts
+/// a cache's objects by whole slabs, so a few cycles more or less say nothing.)
 fn growing(outcome: &Outcome, cycles: u64) -> BTreeMap<String, i64> {
     let objects = |name: &str| -> BTreeMap<String, i64> {
         let text = outcome.file(name).unwrap_or_default();
@@ -67,18 +65,19 @@ fn growing(outcome: &Outcome, cycles: u64) -> BTreeMap<String, i64> {
     objects("slab.after").into_iter().filter_map(more).collect()
 }
 
-/// What all boots of luc.ko showed.
+/// Sums over all boots of luc.ko.
 #[derive(Debug, Default)]
 struct Sums {
     cycles: i64,
     warned: usize,
     grown: usize,
-    /// The most that a boot's kernel had more at its end than after the first four cycles, and than after half.
-    most_kib: i64,
-    most_late_kib: i64,
+    /// Maximum growth of the kernel's memory in a boot since the first four cycles, and since the half.
+    max_growth_kib: i64,
+    max_late_growth_kib: i64,
 }
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    // 1. Choose the boots.
     let each = harness.options.cuts.map_or(CHUNK, |cuts| cuts.min(CHUNK));
     let wanted: Vec<_> = BOOTS
         .iter()
@@ -99,6 +98,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         "caches that grew",
         "warnings",
     ]);
+    // 2. Boot, and add each boot's row.
     let mut sums = Sums::default();
     for (module, version, boots) in wanted {
         let guests = Guests::prepare(harness, version)?;
@@ -115,23 +115,24 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             table.row(row);
         }
     }
-    let noise_kib = NOISE_KIB_PER_CYCLE * each as i64;
+    // 3. Compare the growth of memory with the noise.
+    let noise_kib = MAX_NOISE_KIB_PER_CYCLE * each as i64;
     let targets = vec![
         Target::new("at least 1000 cycles", sums.cycles >= 1000, sums.cycles.to_string()),
         Target::new("no warning in any kernel's log", sums.warned == 0, sums.warned.to_string()),
         Target::new("no slab cache grows with the cycles", sums.grown == 0, sums.grown.to_string()),
         Target::new(
             format!("the kernel's memory is back to its start, {noise_kib} KiB of noise allowed"),
-            sums.most_kib <= noise_kib,
-            format!("{} KiB more at most", sums.most_kib),
+            sums.max_growth_kib <= noise_kib,
+            format!("{} KiB more at most", sums.max_growth_kib),
         ),
         Target::new(
             format!(
                 "the second half of the cycles leaves nothing behind, {} KiB of noise allowed",
                 noise_kib / 2
             ),
-            sums.most_late_kib <= noise_kib / 2,
-            format!("{} KiB more at most", sums.most_late_kib),
+            sums.max_late_growth_kib <= noise_kib / 2,
+            format!("{} KiB more at most", sums.max_late_growth_kib),
         ),
     ];
     Ok(Page {
@@ -150,7 +151,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// Adds a boot to the sums, if it was one of luc.ko; its row.
+/// Adds a boot of luc.ko to the sums, and returns the row of any boot.
 fn add(sums: &mut Sums, module: &str, result: &Value) -> Result<Vec<String>, EvaluateError> {
     let number = |name: &str| {
         let value = result[name].as_f64();
@@ -161,13 +162,13 @@ fn add(sums: &mut Sums, module: &str, result: &Value) -> Result<Vec<String>, Eva
     let after = number("memory_kib_after")?;
     let growing = result["growing_caches"].as_object();
     let grown = growing.map_or(0, serde_json::Map::len);
-    let warned = result["warnings"].as_array().map_or(0, Vec::len);
+    let warned = elements(&result["warnings"]).len();
     if module == LUC {
         sums.cycles += number("cycles")?;
         sums.warned += warned;
         sums.grown += grown;
-        sums.most_kib = sums.most_kib.max(after - before);
-        sums.most_late_kib = sums.most_late_kib.max(after - half);
+        sums.max_growth_kib = sums.max_growth_kib.max(after - before);
+        sums.max_late_growth_kib = sums.max_late_growth_kib.max(after - half);
     }
     Ok(vec![
         module.to_owned(),

@@ -1,4 +1,4 @@
-//! Guests with `lagdisk.ko`, `luc.ko` and `luc` in them.
+//! Guests with `lagdisk.ko`, `luc.ko` and `luc`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,13 +8,12 @@ use luc_vm::{Kernel, Outcome, Vm};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// Where the modules' sources are.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel");
 
-/// What the kernel says at a power cut, and is right to say.
+/// Texts that the kernel rightly logs at a power cut.
 const EXPECTED_AT_A_CUT: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 
-/// A kernel and the modules built for it.
+/// A kernel, and the modules built for it.
 #[derive(Debug)]
 pub(crate) struct Guests {
     kernel: Kernel,
@@ -38,7 +37,7 @@ impl Guests {
         self.kernel.release()
     }
 
-    /// A machine with two processors, the modules, `luc`, and the tools of ext4 and XFS.
+    /// Describes a machine with two processors, the modules, `luc`, and the tools of ext4 and XFS.
     pub(crate) fn machine(&self, limit: Duration) -> Vm<'_> {
         ["mkfs.ext4", "e2fsck", "mkfs.xfs", "xfs_repair"]
             .into_iter()
@@ -51,7 +50,7 @@ impl Guests {
     }
 }
 
-/// The kernel's warnings, without what it must say at a power cut.
+/// Returns the kernel's warnings, without the expected ones of a power cut.
 pub(crate) fn warnings(outcome: &Outcome) -> Vec<String> {
     let expected = |line: &str| EXPECTED_AT_A_CUT.iter().any(|words| line.contains(words));
     let lines = outcome.complaints().into_iter().filter(|line| !expected(line));

@@ -2,56 +2,61 @@
 
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, count, elements, missing, parse};
 use crate::powercut::{HEADS, Tally};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
 const VERSION: &str = "6.1";
-/// Cuts that the cells with the module are to reach together.
-const LEAST_CUTS: u64 = 200;
-/// Cuts of a cell with the module: nine of them pass [`LEAST_CUTS`].
+/// Minimum number of cuts of the cells with the module together.
+const MIN_CUTS: u64 = 200;
+/// Number of cuts of a cell with the module. Nine cells exceed [`MIN_CUTS`].
 const CUTS: u64 = 23;
-/// Cuts of a cell for comparison.
+/// Number of cuts of a cell for comparison.
 const RIVAL_CUTS: u64 = 20;
-/// Cuts of a cell that must find losses.
+/// Number of cuts of a cell that must find losses.
 const UNSAFE_CUTS: u64 = 5;
-/// Cuts of one boot: a signal loses little.
+/// Number of cuts in one boot, so that a signal loses little.
 const CHUNK: u64 = 12;
-/// What a boot may take: a cut takes some 5 s, on a busy machine much longer.
-const LIMIT: Duration = Duration::from_secs(1800);
+/// Timeout of a boot. A cut takes some 5 s, on a busy machine much longer.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// What a cell must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Clean,
-    /// Losses: the trial can see them.
+    /// Losses, which show that the trial can see them.
     Losses,
-    /// Whatever it shows: a rival.
+    /// Any result, for a rival.
     Anything,
 }
 
 #[derive(Debug)]
-struct Cell {
+struct CutCell {
     name: String,
-    /// `luc.ko`'s parameters; without it if empty.
+    /// Parameters of `luc.ko`, which is not loaded if this is empty.
     module: String,
     words: String,
     cuts: u64,
     expect: Expect,
 }
 
-fn cell(name: &str, module: &str, words: &str, cuts: u64, expect: Expect) -> Cell {
-    Cell { name: name.to_owned(), module: module.to_owned(), words: words.to_owned(), cuts, expect }
+fn cell(name: &str, module: &str, words: &str, cuts: u64, expect: Expect) -> CutCell {
+    CutCell {
+        name: name.to_owned(),
+        module: module.to_owned(),
+        words: words.to_owned(),
+        cuts,
+        expect,
+    }
 }
 
-fn cells(harness: &Harness) -> Vec<Cell> {
+fn cells(harness: &Harness) -> Vec<CutCell> {
     let wanted = |own: u64| harness.options.cuts.map_or(own, |cuts| cuts.min(own));
     let mut cells = Vec::new();
     for policy in ["delay", "pid", "auto"] {
@@ -80,17 +85,16 @@ fn cells(harness: &Harness) -> Vec<Cell> {
     cells
 }
 
-/// A chunk of a cell in one guest.
-fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, EvaluateError> {
+/// Runs a chunk of a cell in one guest.
+fn chunk(guests: &Guests, cell: &CutCell, rounds: u64, seed: u64) -> Result<Value, EvaluateError> {
     let vm = guests
-        .machine(LIMIT)
+        .machine(BOOT_TIMEOUT)
         .variable("MODULE", &cell.module)
         .variable("WORDS", &format!("--clients 16 --rounds {rounds} --seed {seed} {}", cell.words))
         .script(include_str!("powercut.sh"));
     let outcome = succeed(&vm, "luc powercut in a guest")?;
     let report = outcome.file("report.json").unwrap_or_default();
-    let report: Value =
-        serde_json::from_str(&report).map_err(|_| missing("the report of luc powercut"))?;
+    let report: Value = parse(&report, "the report of luc powercut")?;
     let number =
         |name| outcome.file(name).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
     Ok(json!({
@@ -99,9 +103,9 @@ fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, 
     }))
 }
 
-/// What the boots of a cell came to.
+/// Sums over the boots of a cell.
 #[derive(Debug, Default)]
-struct Sum {
+struct CutSum {
     tally: Tally,
     holds: u64,
     copies: u64,
@@ -110,15 +114,14 @@ struct Sum {
     warnings: usize,
 }
 
-impl Sum {
+impl CutSum {
     fn add(&mut self, result: &Value) -> Result<(), EvaluateError> {
-        let figure = |value: &Value, key: &str| value[key].as_u64().ok_or_else(|| missing(key));
         self.tally.add(&result["report"])?;
-        self.kept_sectors += figure(&result["report"], "sectors_kept")?;
-        self.lost_sectors += figure(&result["report"], "sectors_lost")?;
-        self.holds += figure(result, "holds")?;
-        self.copies += figure(result, "copies")?;
-        self.warnings += result["warnings"].as_array().map_or(0, Vec::len);
+        self.kept_sectors += count(&result["report"], "sectors_kept")?;
+        self.lost_sectors += count(&result["report"], "sectors_lost")?;
+        self.holds += count(result, "holds")?;
+        self.copies += count(result, "copies")?;
+        self.warnings += elements(&result["warnings"]).len();
         Ok(())
     }
 
@@ -140,7 +143,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut targets = Vec::new();
     let (mut all, mut warned) = (Tally::default(), 0);
     for cell in &cells {
-        let mut sum = Sum::default();
+        let mut sum = CutSum::default();
         while sum.tally.rounds < cell.cuts {
             let rounds = CHUNK.min(cell.cuts - sum.tally.rounds);
             let seed = harness.options.seed + sum.tally.rounds;
@@ -155,10 +158,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         table.row([vec![cell.name.clone()], sum.cells()].concat());
         warned += sum.warnings;
         match cell.expect {
-            Expect::Clean => {
-                let what = format!("{}: nothing lost, torn, not mountable or unclean", cell.name);
-                targets.push(Target::new(what, sum.tally.bad() == 0, sum.tally.text()));
-            }
+            Expect::Clean => targets.push(sum.tally.claim_clean(&cell.name)),
             Expect::Losses => {
                 let found = sum.tally.lost + sum.tally.torn > 0;
                 let what = format!("{}: the trial finds the losses", cell.name);
@@ -179,8 +179,8 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         }
     }
     targets.push(Target::new(
-        format!("at least {LEAST_CUTS} cuts with the module"),
-        all.rounds >= LEAST_CUTS,
+        format!("at least {MIN_CUTS} cuts with the module"),
+        all.rounds >= MIN_CUTS,
         format!("{} cuts, {} acknowledged", all.rounds, all.acknowledged),
     ));
     targets.push(Target::new("no warning in any kernel's log", warned == 0, format!("{warned}")));

@@ -1,19 +1,20 @@
-//! Part `kernel-stress`: what else file systems do, with `luc.ko` and without, and the same results.
+//! Part `kernel-stress`: other operations of file systems, which must give the same results with and without `luc.ko`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, array, elements, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
-/// The settings: the first is what the others are compared with.
+/// Settings. The first is compared with the others.
 const SETTINGS: [(&str, &str); 5] = [
     ("stock", ""),
     ("off", "policy=off copy_out=off"),
@@ -22,16 +23,16 @@ const SETTINGS: [(&str, &str); 5] = [
     ("auto", "policy=auto copy_out=auto"),
 ];
 const VERSION: &str = "6.1";
-/// What a boot with all cases may take.
-const LIMIT: Duration = Duration::from_secs(3600);
+/// Timeout of a boot with all cases.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Tools beside those of every guest.
 const TOOLS: [&str; 7] = ["stress-ng", "fallocate", "fsfreeze", "dd", "truncate", "sync", "stat"];
 
-/// A case's exit status, its checker's, and the digest of its tree.
+/// For each case its exit status, the checker's, and the digest of its tree.
 type Results = BTreeMap<String, [String; 3]>;
 
 fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, EvaluateError> {
-    let vm = TOOLS.into_iter().fold(guests.machine(LIMIT), |vm, tool| vm.program(tool));
+    let vm = TOOLS.into_iter().fold(guests.machine(BOOT_TIMEOUT), |vm, tool| vm.program(tool));
     let vm = vm
         .module("quota_v2")
         .variable("MODULE", module)
@@ -47,7 +48,7 @@ fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, Evalu
 }
 
 fn results(value: &Value) -> Result<Results, EvaluateError> {
-    let lines = value["results"].as_array().ok_or_else(|| missing("results"))?;
+    let lines = array(&value["results"], "results")?;
     let parse = |line: &Value| {
         let mut words = line.as_str()?.split_whitespace().map(str::to_owned);
         Some((words.next()?, [words.next()?, words.next()?, words.next()?]))
@@ -77,7 +78,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let stock = all.first().map_or(&found, |(_, stock)| stock);
         let same = found.iter().filter(|(case, result)| stock.get(*case) == Some(*result)).count();
         let count = |index: usize| found.values().filter(|result| result[index] == "0").count();
-        let warned = result["warnings"].as_array().map_or(0, Vec::len);
+        let warned = elements(&result["warnings"]).len();
         let figures = [found.len(), count(0), count(1), same, warned];
         table
             .row([vec![name.to_owned()], figures.map(|figure| figure.to_string()).into()].concat());
@@ -101,7 +102,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             .filter(|(_, found)| found.get(case) != Some(result))
             .map(|(name, _)| *name)
             .collect();
-        cases.row(vec![case.clone(), result[0].clone(), result[1].clone(), others.join(", ")]);
+        cases.row(cells![case, result[0], result[1], others.join(", ")]);
     }
     Ok(Page {
         title: "Stress of a file system under luc.ko".to_owned(),

@@ -1,55 +1,53 @@
-//! The services: one entry each, with its script beside this file.
+//! The services, one entry each, with its script beside this file.
 
-/// The run of each service takes about this long without luc, s.
+/// Approximate duration of each service's run without luc, s.
 pub(super) const SECONDS: f64 = 4.5;
 
-/// Clients of each service; the scripts have the same number.
+/// Number of clients of each service. The scripts have the same number.
 pub(super) const CLIENTS: f64 = 8.0;
 
-/// A script's name and text.
+/// Name and text of a script.
 type Script = (&'static str, &'static str);
 
-/// A script of this folder.
+/// Includes a script of this folder.
 macro_rules! script {
     ($name:literal) => {
         ($name, include_str!($name))
     };
 }
 
-/// What all scripts share.
+/// Script that all others source.
 const COMMON: Script = script!("common.sh");
 
-/// What those of mail servers share.
+/// Scripts that those of mail servers source.
 const MAIL: &[Script] = &[COMMON, script!("mail.sh")];
 
-/// A service and its clients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Service {
     pub(super) name: &'static str,
-    /// What is done, for the page.
+    /// Description of the work, for the page.
     pub(super) about: &'static str,
-    /// How the service itself brings its clients together, which leaves that much less to gain.
+    /// Description of the service's own batching, which leaves less to gain.
     pub(super) own_batching: &'static str,
-    /// The script's name and text.
     pub(super) script: Script,
-    /// What it sources, from the folder that it is in.
+    /// Scripts that it sources from its folder.
     pub(super) shared: &'static [Script],
-    /// The package whose version is shown.
+    /// Package whose version is shown.
     pub(super) package: &'static str,
-    /// Servers, for the script.
+    /// Number of servers, for the script.
     pub(super) instances: usize,
     /// Requests of each client that take about [`SECONDS`].
     pub(super) work: f64,
-    /// Mean of the clients' think times, ms; 0: back to back.
+    /// Mean think time of the clients, ms; 0: back to back.
     pub(super) think_ms: u32,
-    /// Whether it is run as root, or else as a user without rights.
+    /// Whether it is run by root, or else by a user without rights.
     pub(super) as_root: bool,
     /// Whether no library can be loaded into it.
     pub(super) only_notified: bool,
 }
 
 impl Service {
-    /// As most are: eight servers, run by root, whose clients send request after request.
+    /// Returns the most frequent settings: eight servers run by root, whose clients send request after request.
     const fn new(name: &'static str, script: Script, work: f64) -> Self {
         Self {
             name,
@@ -81,7 +79,7 @@ const REDIS: Service = Service {
     ..Service::new("Redis, 8 servers", script!("redis.sh"), 170.0)
 };
 
-/// All of them, in the order of the page.
+/// All services, in the order of the page.
 pub(super) const SERVICES: [Service; 14] = [
     ETCD,
     Service {

@@ -1,14 +1,15 @@
-//! Parts `services-kernel` and `services-guest`: the services in a guest, with `luc.ko`, or under `luc run`, and without.
+//! Parts `services-kernel` and `services-guest`: the services in a guest, with `luc.ko` or under `luc run`, and
+//! without.
 //!
-//! Time in it is virtual, so that a run made again on the same system is the same to the byte, however busy this machine
-//! is. Repeats differ in when the run begins, and in the numbers of the file system that has the programs.
+//! Time in the guest is virtual, so a repeated run on the same system is the same to the byte, on however busy a
+//! machine. Repeats differ in when the run begins, and in the numbers of the programs' file system.
 
 mod inside;
 mod measure;
 mod system;
 
-use inside::{Comparison, Inside, Setting};
-use luc_claims::report::Page;
+use inside::{Comparison, GuestSetting, Inside};
+use luc_harness::report::Page;
 use measure::measure;
 
 use crate::error::EvaluateError;
@@ -17,7 +18,7 @@ use crate::safety::guest::Guests;
 
 const VERSION: &str = "6.1";
 
-/// How many times the work of a service is done that goes on.
+/// Factor of the work of services that go on.
 const GOES_ON: u32 = 5;
 
 const REDIS_GOES_ON: Inside =
@@ -41,7 +42,7 @@ const INSIDE: [Inside; 14] = [
     Inside { times: GOES_ON, ..Inside::new("Container registry, 8 clients") },
 ];
 
-/// Those whose arrivals decide what a trial says, and git's daemon, which starts a process for each call.
+/// Services whose arrivals decide the result of a trial, and git's daemon, which starts a process for each call.
 const UNDER_RUN: [Inside; 6] = [
     Inside::new("etcd, 8 servers"),
     Inside::new("etcd, 8 servers, thinking"),
@@ -52,19 +53,19 @@ const UNDER_RUN: [Inside; 6] = [
 ];
 
 const WITH_MODULE: Comparison =
-    Comparison { services: &INSIDE, others: &[Setting::Kernel], more: &[] };
+    Comparison { services: &INSIDE, others: &[GuestSetting::Kernel], more: &[] };
 
 const UNDER_LUC: Comparison = Comparison {
     services: &UNDER_RUN,
-    others: &[Setting::Run, Setting::Notified],
+    others: &[GuestSetting::Run, GuestSetting::Notified],
     more: &["libelf1"],
 };
 
-/// What pages say of the guests.
+/// Description of the guests for the pages.
 const GUEST: &str =
     "in virtual time, on ext4 on a lagdisk that takes 20 µs for a request and 6 ms for a flush";
 
-/// What pages say of the runs.
+/// Returns the description of the runs for the pages.
 fn about_runs(repeats: usize) -> String {
     format!(
         "{repeats} runs of each, which begin at different moments, each with an image of the system made anew whose numbers \

@@ -1,20 +1,21 @@
 //! The page of the part `services`.
 
-use luc_claims::report::{Page, Table, Target, number, ratio, spread};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number, ratio, spread};
 use luc_stats::{Interval, median, median_interval};
 use serde_json::Value;
 
-use super::Outcome;
+use super::ServiceOutcome;
 use super::runs::{USER, Way};
 
-/// A service is not slower if its gain is at least this, and its interval begins at least there.
-const LEAST_GAIN: f64 = 0.98;
-const LEAST_LOW: f64 = 0.95;
+/// Minimum gain of a service that is not slower, and minimum lower end of its interval.
+const MIN_GAIN: f64 = 0.98;
+const MIN_GAIN_LOWER_END: f64 = 0.95;
 
-/// Parts of a call's time below this share are not shown.
-const LEAST_SHARE: f64 = 0.03;
+/// Minimum share of a call's time that is shown.
+const MIN_SHARE: f64 = 0.03;
 
-pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
+pub(super) fn page(outcomes: &[ServiceOutcome], repeats: usize) -> Page {
     let mut gains = Table::new(&[
         "service",
         "stock, s",
@@ -38,29 +39,29 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
     for outcome in outcomes {
         let name = outcome.service.name;
         let gain = |way| outcome.gain(way);
-        let flushes = |way| shown(outcome.flushes_per_request(way));
-        gains.row(vec![
-            name.to_owned(),
+        let flushes = |way| format_figure(outcome.flushes_per_request(way));
+        gains.row(cells![
+            name,
             spread(&outcome.seconds(Way::Stock)),
             ratio(gain(Way::Auto).as_ref()),
             ratio(gain(Way::Notified).as_ref()),
             flushes(Way::Stock),
             flushes(Way::Auto),
-            flushes(Way::Notified),
+            flushes(Way::Notified)
         ]);
-        reasons.row(vec![
-            name.to_owned(),
+        reasons.row(cells![
+            name,
             takers(&outcome.parts),
-            outcome.took().to_owned(),
-            said(&outcome.last(Way::Auto)["luc"]),
-            said(&outcome.last(Way::Notified)["luc"]),
-            unreached(&outcome.last(Way::Auto)["luc"]["unreached"]),
+            outcome.took(),
+            describe_gate(&outcome.last(Way::Auto)["luc"]),
+            describe_gate(&outcome.last(Way::Notified)["luc"]),
+            unreached(&outcome.last(Way::Auto)["luc"]["unreached"])
         ]);
-        kinds.row(vec![
-            name.to_owned(),
+        kinds.row(cells![
+            name,
             format!("{} {}", outcome.service.package, outcome.version),
-            outcome.service.about.to_owned(),
-            outcome.service.own_batching.to_owned(),
+            outcome.service.about,
+            outcome.service.own_batching
         ]);
         for way in Way::of(outcome.service) {
             if *way != Way::Stock {
@@ -68,12 +69,12 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
                 targets.push(Target::at_least(
                     format!("{what}: gain"),
                     gain(*way).map(|gain| gain.ratio),
-                    LEAST_GAIN,
+                    MIN_GAIN,
                 ));
                 targets.push(Target::at_least(
                     format!("{what}: lower end of the gain's interval"),
                     gain(*way).map(|gain| gain.low),
-                    LEAST_LOW,
+                    MIN_GAIN_LOWER_END,
                 ));
             }
         }
@@ -107,12 +108,11 @@ fn about(repeats: usize) -> String {
     )
 }
 
-fn shown(value: Option<f64>) -> String {
+fn format_figure(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
 impl Way {
-    /// As in the tables.
     fn title(self) -> &'static str {
         match self {
             Self::Stock => "stock",
@@ -122,8 +122,7 @@ impl Way {
     }
 }
 
-impl Outcome {
-    /// The runs of a way.
+impl ServiceOutcome {
     fn of(&self, way: Way) -> impl Iterator<Item = &Value> {
         let of_way = move |run: &&(Way, Value)| run.0 == way;
         self.runs.iter().filter(of_way).map(|(_, run)| run)
@@ -134,13 +133,14 @@ impl Outcome {
         self.of(way).last().cloned().unwrap_or_default()
     }
 
-    /// The clients' times in the runs of a way that ended well, s.
+    /// Times of the clients in the runs of a way that ended well, s.
     fn seconds(&self, way: Way) -> Vec<f64> {
         let good = self.of(way).filter(|run| run["status"] == 0);
         good.filter_map(|run| run["seconds"].as_f64()).collect()
     }
 
-    /// The clients' time without luc over that of a way: of runs of the same repeat, if both ended well.
+    /// Ratio of the clients' time without luc to that of a way. It compares runs of the same repeat, if both ended
+    /// well.
     fn gain(&self, way: Way) -> Option<Interval> {
         let seconds = |run: &Value| {
             let seconds = run["seconds"].as_f64().filter(|seconds| *seconds > 0.0);
@@ -153,13 +153,13 @@ impl Outcome {
         Some(Interval { ratio: of_median.median, low: of_median.low, high: of_median.high })
     }
 
-    /// Flushes of the disk per request, the median over the runs of a way: starting and stopping included.
+    /// Flushes of the disk per request, starting and stopping included. It is the median over the runs of a way.
     fn flushes_per_request(&self, way: Way) -> Option<f64> {
         let flushes: Vec<f64> = self.of(way).filter_map(|run| run["flushes"].as_f64()).collect();
         median(&flushes).map(|flushes| flushes / self.requests)
     }
 
-    /// What `luc run` chose, by what it reported.
+    /// The library or the notifier, as chosen by `luc run`.
     fn took(&self) -> &'static str {
         let luc = &self.last(Way::Auto)["luc"];
         match luc["notified"].as_u64() {
@@ -191,14 +191,14 @@ impl Outcome {
     }
 }
 
-/// The last of what a script said, which is its verdict, without the place of the script.
+/// Returns the verdict of a script, which is the end of its output, without the script's path.
 fn verdict(said: &Value) -> &str {
     let said = said.as_str().unwrap_or_default();
     let last = said.rsplit("; ").next().unwrap_or_default();
     last.rsplit('/').next().unwrap_or_default()
 }
 
-/// What took a call's time, the largest first, by `luc explain`; parts of the own commit together.
+/// Describes the parts of a call's time by `luc explain`, the largest first. Parts of its own commit are summed.
 fn takers(recorded: &Value) -> String {
     let calls = recorded["syncs"].as_f64().unwrap_or(0.0);
     let Some(parts) = recorded["parts"].as_object().filter(|_| calls > 0.0) else {
@@ -222,14 +222,14 @@ fn takers(recorded: &Value) -> String {
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let words: Vec<String> = shares
         .iter()
-        .filter(|(_, ns)| *ns >= LEAST_SHARE * all)
+        .filter(|(_, ns)| *ns >= MIN_SHARE * all)
         .map(|(name, ns)| format!("{} {:.0} %", name.replace('_', " "), ns / all * 100.0))
         .collect();
     format!("{} ms: {}", number(all / calls / 1e6), words.join(", "))
 }
 
-/// What the gate said of the disk: which share of the calls it held, for how long, and its decisions.
-fn said(luc: &Value) -> String {
+/// Describes the gate's work on the disk: the share of the calls that it held, for how long, and its decisions.
+fn describe_gate(luc: &Value) -> String {
     let Some(calls) = luc["calls"].as_f64() else {
         return "-".to_owned();
     };
@@ -251,7 +251,7 @@ fn said(luc: &Value) -> String {
     words.join("; ")
 }
 
-/// Programs, with the number of their processes.
+/// Lists programs with the number of their processes.
 fn unreached(programs: &Value) -> String {
     let programs = programs.as_object().into_iter().flatten();
     let names: Vec<String> = programs.map(|(name, count)| format!("{name} ({count})")).collect();
@@ -268,7 +268,7 @@ mod tests {
     use super::super::catalogue::SERVICES;
     use super::*;
 
-    fn outcome(auto: f64, status: i32) -> Outcome {
+    fn outcome(auto: f64, status: i32) -> ServiceOutcome {
         let run = |seconds: f64, status: i32| {
             json!({ "seconds": seconds, "status": status, "flushes": 140, "said": "lost",
                     "luc": { "notified": 8, "calls": 10, "gated": 5.0, "unreached": { "postgres": 8 } } })
@@ -276,7 +276,7 @@ mod tests {
         let repeat = || [(Way::Stock, run(10.0, 0)), (Way::Auto, run(auto, 0))];
         let mut runs: Vec<(Way, Value)> = (0..10).flat_map(|_| repeat()).collect();
         runs.push((Way::Auto, run(99.0, status)));
-        Outcome {
+        ServiceOutcome {
             service: &SERVICES[0],
             version: "1".to_owned(),
             requests: 70.0,
@@ -328,11 +328,11 @@ mod tests {
         let luc = json!({ "calls": 200.0, "gated": 50.0, "mean_wait_us": 1500.0, "flush_decision": null,
                           "decision": { "state": "aside", "reason": "only one caller at a time" } });
         assert_eq!(
-            said(&luc),
+            describe_gate(&luc),
             "held 25 % of 200 calls, 1.50 ms each; commits: aside, only one caller at a time"
         );
-        assert_eq!(said(&json!({ "calls": 0.0 })), "saw no call");
-        assert_eq!(said(&Value::Null), "-");
+        assert_eq!(describe_gate(&json!({ "calls": 0.0 })), "saw no call");
+        assert_eq!(describe_gate(&Value::Null), "-");
         assert_eq!(unreached(&json!({ "lmtp": 8 })), "lmtp (8)");
         assert_eq!(unreached(&json!({})), "-");
     }

@@ -1,4 +1,4 @@
-//! One run of a service: its clients' time, what the disk did, what `luc run` said.
+//! One run of a service: its clients' time, the disk's counts, and the reports of `luc run`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,36 +6,36 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_host::processors::Processors;
 use serde_json::{Value, json};
 
 use super::catalogue::{SECONDS, Service};
 use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
-use crate::harness::{Harness, MOST_STOLEN_SHARE, line, of_disk, read_json};
+use crate::harness::{Harness, MAX_STOLEN_SHARE, line, of_disk, read_json};
 use crate::rounds;
+use crate::steal::with_stolen_share;
 
-/// The user that services which refuse to be root are run as, with `luc run`: nobody.
+/// User for services that refuse to run as root: nobody.
 pub(super) const USER: &str = "nobody";
 const GROUP: &str = "nogroup";
 const USER_ID: u32 = 65_534;
 
-/// Attempts at a run that the machine's host disturbs. The last one counts, whatever happened to it.
-const TRIES: usize = 4;
+/// Maximum attempts at a run that the machine's host disturbs. The last one counts in any case.
+const MAX_TRIES: usize = 4;
 
-/// How a service is run.
+/// Way in which a service is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Stock,
-    /// `luc run`, which chooses the library or the notifier.
+    /// Under `luc run`, which chooses the library or the notifier.
     Auto,
-    /// `luc run --reach notify`.
+    /// Under `luc run --reach notify`.
     Notified,
 }
 
 impl Way {
-    /// The ways that differ. `luc run` takes the library for all but static programs and Go programs, and the notifier
-    /// for these.
+    /// Returns the ways that differ. `luc run` takes the notifier for static programs and Go programs, and the library
+    /// for all others.
     pub(super) fn of(service: &Service) -> &'static [Self] {
         if service.only_notified {
             &[Self::Stock, Self::Auto]
@@ -53,7 +53,7 @@ impl Way {
     }
 }
 
-/// Requests of each client.
+/// Returns the requests of each client.
 pub(super) fn work(harness: &Harness, service: &Service) -> f64 {
     let seconds = harness.options.seconds.unwrap_or(SECONDS);
     (service.work * seconds / SECONDS).round().max(5.0)
@@ -86,13 +86,13 @@ impl<'a> Stage<'a> {
         Ok(stage)
     }
 
-    /// A run, made again while the machine's host takes too much of the processors' time.
+    /// Makes a run, and repeats it while the machine's host takes too much of the processors' time.
     pub(super) fn undisturbed(&self, way: Way) -> Result<Value, EvaluateError> {
         let mut disturbed = Vec::new();
         loop {
-            let mut run = self.once(way)?;
+            let mut run = self.run_service(way)?;
             let stolen_share = run["stolen_share"].as_f64().unwrap_or(0.0);
-            if stolen_share <= MOST_STOLEN_SHARE || disturbed.len() + 1 == TRIES {
+            if stolen_share <= MAX_STOLEN_SHARE || disturbed.len() + 1 == MAX_TRIES {
                 run["disturbed"] = Value::Array(disturbed);
                 return Ok(run);
             }
@@ -100,31 +100,27 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn once(&self, way: Way) -> Result<Value, EvaluateError> {
+    fn run_service(&self, way: Way) -> Result<Value, EvaluateError> {
         let mut command = self.command(&[], "run");
         if way != Way::Stock {
             command.env("SERVICE_REACH", way.name());
         }
         self.disk.settle()?;
-        let (before, processors) = (self.disk.counts()?, Processors::now());
-        let finished = self.harness.execute(&mut command, &every_status())?;
-        let stolen_share = Processors::now().stolen_share_since(processors);
+        let before = self.disk.counts()?;
+        let (finished, stolen_share) =
+            with_stolen_share(|| self.harness.execute(&mut command, &every_status()))?;
         let after = self.disk.counts()?;
         let reports = reports(&self.folder)?;
         let commits = after.commits.zip(before.commits);
         Ok(json!({
-            "seconds": phase(&self.folder),
-            "flushes": after.flushes - before.flushes,
+            "seconds": phase(&self.folder), "flushes": after.flushes - before.flushes,
             "commits": commits.map(|(after, before)| after - before),
-            "luc": (way != Way::Stock).then(|| summary(&reports, self.disk.device())),
-            "status": finished.status,
-            "said": finished.said,
-            "stolen_share": stolen_share,
-            "command": line(&command),
+            "luc": (way != Way::Stock).then(|| summary(&reports, self.disk.device())), "status": finished.status,
+            "said": finished.said, "stolen_share": stolen_share, "command": line(&command),
         }))
     }
 
-    /// What the calls' time went into, of one more run without luc, recorded by root.
+    /// Makes one more run without luc, recorded by root. Returns the parts of the calls' time.
     pub(super) fn recorded(&self) -> Result<Value, EvaluateError> {
         let trace = self.harness.path("trace");
         let luc = self.harness.luc_path().display().to_string();
@@ -136,7 +132,7 @@ impl<'a> Stage<'a> {
         Ok(json!({ "syncs": syncs["latency"]["count"], "parts": syncs["parts"] }))
     }
 
-    /// The command line of the script, as the service's user; `before` comes before it, as root.
+    /// Returns the command line of the script, as the service's user. `before` comes before it, as root.
     fn command(&self, before: &[&str], goal: &str) -> Command {
         let user: &[&str] = if self.service.as_root {
             &[]
@@ -160,12 +156,12 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// A run that fails is a result, too.
+/// Accepts any exit status: a run that fails is a result, too.
 fn every_status() -> Vec<i32> {
     (0..=255).collect()
 }
 
-/// Writes a service's script, and what it sources, into the work directory.
+/// Writes a service's script, and those that it sources, into the work directory.
 fn scripts(harness: &Harness, service: &Service) -> Result<PathBuf, EvaluateError> {
     let write = |name: &str, text: &str| {
         let path = harness.path(name);
@@ -178,7 +174,7 @@ fn scripts(harness: &Harness, service: &Service) -> Result<PathBuf, EvaluateErro
     write(service.script.0, service.script.1)
 }
 
-/// How long the clients took, s, which the script has written; `None` if it did not get that far.
+/// Returns the clients' time in s, which the script has written; `None` if it did not get that far.
 fn phase(folder: &Path) -> Option<f64> {
     let path = folder.join("phase");
     let text = fs::read_to_string(&path).ok()?;
@@ -187,7 +183,7 @@ fn phase(folder: &Path) -> Option<f64> {
     text.trim().parse::<f64>().ok().map(|us| us / 1e6)
 }
 
-/// What each `luc run` of a run reported. Removes the files.
+/// Returns the report of each `luc run` of a run, and removes the files.
 fn reports(folder: &Path) -> Result<Vec<Value>, EvaluateError> {
     let failed = || EvaluateError::file("read", folder);
     let mut reports = Vec::new();
@@ -202,8 +198,7 @@ fn reports(folder: &Path) -> Result<Vec<Value>, EvaluateError> {
     Ok(reports)
 }
 
-/// What all `luc run`s of a run said together of the disk's file system. The rounds are one for all, and so is the
-/// decision.
+/// Sums the reports of all `luc run`s of a run on the disk's file system. They share the rounds, and so the decision.
 pub(super) fn summary(reports: &[Value], device: &str) -> Value {
     let rows: Vec<&Value> = reports.iter().map(|report| of_disk(report, device)).collect();
     let sum = |of: &dyn Fn(&Value) -> f64| -> f64 { rows.iter().map(|row| of(row)).sum() };
@@ -224,16 +219,11 @@ pub(super) fn summary(reports: &[Value], device: &str) -> Value {
     }
     let refused = reports.iter().find_map(|report| report["refused"].as_str());
     json!({
-        "runs": reports.len(),
-        "notified": reports.iter().filter(|report| !report["notified"].is_null()).count(),
+        "runs": reports.len(), "notified": reports.iter().filter(|report| !report["notified"].is_null()).count(),
         "calls": sum(&|row| ["fsyncs", "fdatasyncs", "msyncs"].iter().map(|kind| number(&row[*kind])).sum()),
-        "gated": gated,
-        "mean_wait_us": mean("mean_wait_us"),
-        "mean_write_back_us": mean("mean_write_back_us"),
-        "decision": gate.map(|gate| &gate["decision"]),
-        "flush_decision": gate.map(|gate| &gate["flush_decision"]),
-        "unreached": unreached,
-        "refused": refused,
+        "gated": gated, "mean_wait_us": mean("mean_wait_us"), "mean_write_back_us": mean("mean_write_back_us"),
+        "decision": gate.map(|gate| &gate["decision"]), "flush_decision": gate.map(|gate| &gate["flush_decision"]),
+        "unreached": unreached, "refused": refused,
     })
 }
 

@@ -7,39 +7,37 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_host::descendants::with_descendants;
-use luc_host::interrupt;
 use rustix::process::Signal;
 
 use crate::disks::Disk;
 use crate::error::EvaluateError;
-use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::harness::{Harness, count, line, missing, of_disk, read_json, stop_if_interrupted};
 use crate::kills::processes::{await_end, is_alive, send};
 
-/// How long something that is waited for may take, before the evaluation is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(2);
-/// Processes of a `luc run` that are looked at.
-const MOST_PROCESSES: usize = 1000;
-/// The kernel's names of the program and of the process that keeps the listener of its calls.
+/// Maximum wait for any event, before the evaluation is given up.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Maximum number of processes of a `luc run` that are looked at.
+const MAX_PROCESSES: usize = 1000;
+/// Kernel's names of the program, and of the process that keeps the listener of its calls.
 const PROGRAM: &str = "notified";
 const KEEPER: &str = "luc-keeper";
-/// A call that takes longer hangs, ms.
-pub(super) const HANGS_MS: u64 = 1000;
-/// The time of a crowd that nobody ends, ms.
-pub(super) const FOR_EVER_MS: u64 = 600_000;
+/// Duration from which a call counts as hung, ms.
+pub(super) const HANG_MS: u64 = 1000;
+/// Duration of a crowd that nobody ends, ms.
+pub(super) const ENDLESS_MS: u64 = 600_000;
 
-/// What a crowd counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) calls: u64,
-    /// Calls that took longer than [`HANGS_MS`].
+    /// Calls that took longer than [`HANG_MS`].
     pub(super) slow: u64,
     pub(super) failed: u64,
     pub(super) longest_ms: u64,
 }
 
 impl Counted {
-    /// The line that a crowd ends with: `calls N slow N failed N longest_ms N`.
+    /// Parses the last line of a crowd: `calls N slow N failed N longest_ms N`.
     fn of(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let figure = |name: &str| -> Option<u64> {
@@ -62,13 +60,13 @@ impl Counted {
     }
 }
 
-/// A `luc run --reach notify` of a command with a crowd in it. None of it stays when this goes.
+/// A `luc run --reach notify` of a command with a crowd in it. Dropping it ends all of it.
 pub(super) struct Crowd<'a> {
     disk: &'a Disk<'a>,
     luc: Child,
-    /// `luc run`, as it is shown.
+    /// Command line of `luc run`, as it is shown.
     pub(super) command: String,
-    /// The file that ends all crowds when it is there.
+    /// File whose existence ends all crowds.
     over: PathBuf,
     counted: PathBuf,
     report: PathBuf,
@@ -97,7 +95,6 @@ impl<'a> Crowd<'a> {
         Ok(Self { disk, luc, command, over, counted, report, seen: Vec::new() })
     }
 
-    /// The process number of `luc run`.
     pub(super) fn supervisor(&self) -> i32 {
         self.luc.id().cast_signed()
     }
@@ -107,14 +104,14 @@ impl<'a> Crowd<'a> {
         self.next(PROGRAM, None).map(drop)
     }
 
-    /// Waits until there is a keeper, another one than `before`: its number.
+    /// Waits until there is a keeper other than `before`, and returns its process id.
     pub(super) fn next_keeper(&mut self, before: Option<i32>) -> Result<i32, EvaluateError> {
         self.next(KEEPER, before)
     }
 
     /// Waits until a call of the crowd has begun: there is a file with data.
     pub(super) fn until_called(&self) -> Result<(), EvaluateError> {
-        until("a call of the crowd", || {
+        wait_until("a call of the crowd", || {
             let files = fs::read_dir(&self.disk.mount).into_iter().flatten();
             files.flatten().any(|file| {
                 let is_crowd = file.file_name().to_string_lossy().starts_with("crowd-");
@@ -123,7 +120,7 @@ impl<'a> Crowd<'a> {
         })
     }
 
-    /// Ends the crowd: what it counted.
+    /// Ends the crowd and returns its counts.
     pub(super) fn end(&mut self) -> Result<Counted, EvaluateError> {
         fs::write(&self.over, "").map_err(EvaluateError::file("write", &self.over))?;
         let counted = self.counted()?;
@@ -131,38 +128,38 @@ impl<'a> Crowd<'a> {
         Ok(counted)
     }
 
-    /// What the crowd counted, once it and `luc run` have ended.
+    /// Returns the crowd's counts, once it and `luc run` have ended.
     pub(super) fn counted(&mut self) -> Result<Counted, EvaluateError> {
         let mut counted = None;
-        until("the crowd's end", || {
+        wait_until("the crowd's end", || {
             let text = fs::read_to_string(&self.counted).unwrap_or_default();
             counted = Counted::of(&text);
             counted.is_some()
         })?;
         let luc = &mut self.luc;
-        until("the end of luc run", || luc.try_wait().is_ok_and(|ended| ended.is_some()))?;
+        wait_until("the end of luc run", || luc.try_wait().is_ok_and(|ended| ended.is_some()))?;
         counted.ok_or_else(|| missing("calls"))
     }
 
-    /// The calls that were held, as `luc run` reported when it ended.
+    /// Returns the calls that were held, as `luc run` reported at its end.
     pub(super) fn held(&self) -> Result<u64, EvaluateError> {
         let report = read_json(&self.report)?;
         let gate = &of_disk(&report, self.disk.device())["gate"];
-        gate["gated"].as_u64().ok_or_else(|| missing("gated"))
+        count(gate, "gated")
     }
 
-    /// How many of the processes that were waited for are still there when the run has ended: none should be.
+    /// Returns how many of the awaited processes still exist after the run. None should.
     pub(super) fn left(&self) -> usize {
         await_end(self.seen.iter().map(|process| process.cast_signed()));
         let left = self.seen.iter();
         left.filter(|process| is_alive(process.cast_signed())).count()
     }
 
-    /// Waits until the run has a process of this name, another one than `before`.
+    /// Waits until the run has a process of this name other than `before`.
     fn next(&mut self, name: &str, before: Option<i32>) -> Result<i32, EvaluateError> {
         let mut found = None;
-        until(name, || {
-            let all = with_descendants(self.luc.id(), MOST_PROCESSES);
+        wait_until(name, || {
+            let all = with_descendants(self.luc.id(), MAX_PROCESSES);
             let is_next =
                 |process: &u32| is_named(*process, name) && Some(process.cast_signed()) != before;
             found = all.into_iter().find(is_next);
@@ -179,7 +176,7 @@ impl Drop for Crowd<'_> {
         let ended = self.luc.try_wait().is_ok_and(|ended| ended.is_some());
         let mut all = self.seen.clone();
         if !ended {
-            all.extend(with_descendants(self.luc.id(), MOST_PROCESSES));
+            all.extend(with_descendants(self.luc.id(), MAX_PROCESSES));
         }
         let ours = all
             .into_iter()
@@ -191,23 +188,21 @@ impl Drop for Crowd<'_> {
     }
 }
 
-/// Whether the kernel has a living process of this number by this name.
+/// Whether the kernel has a living process of this id and name.
 fn is_named(process: u32, name: &str) -> bool {
     let found = fs::read_to_string(format!("/proc/{process}/comm"));
     found.is_ok_and(|found| found.trim_end() == name) && is_alive(process.cast_signed())
 }
 
-/// Waits until something is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), EvaluateError> {
+/// Waits until a condition is true.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), EvaluateError> {
     let begun = Instant::now();
     while !is_so() {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
-        if begun.elapsed() > PATIENCE {
+        stop_if_interrupted()?;
+        if begun.elapsed() > WAIT_TIMEOUT {
             return Err(missing(what));
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

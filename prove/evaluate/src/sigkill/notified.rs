@@ -1,18 +1,19 @@
-//! Part `notifier-sigkill`: the supervisor of notified calls, its keepers and the programs are killed; no call fails
+//! Part `notifier-sigkill`: the supervisor of notified calls, its keepers and the programs are killed. No call fails
 //! that would not without luc, and none hangs.
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, or_dash};
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::crowd::{Counted, Crowd, FOR_EVER_MS, HANGS_MS};
+use super::crowd::{Counted, Crowd, ENDLESS_MS, HANG_MS};
 use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
@@ -20,16 +21,16 @@ use crate::kills::processes::{await_end, send};
 use crate::progress::Progress;
 
 const KILLS: u64 = 1000;
-/// Callers of a crowd.
+/// Number of callers in a crowd.
 const CALLERS: u64 = 8;
-/// When something that serves is killed, µs after the program is executed, or after the last kill.
-const SERVING_US: std::ops::Range<u64> = 40_000..130_000;
-/// When something that starts is killed, µs after it is there.
-const STARTING_US: std::ops::Range<u64> = 0..4_000;
-/// How long programs go on when what served them was killed.
-const AFTERWARDS: Duration = Duration::from_millis(400);
-/// Kills after which a step of the progress is done.
-const STEP: u64 = 10;
+/// Range of the time of a kill of a serving process, µs after the program is executed or after the last kill.
+const SERVING_KILL_US: std::ops::Range<u64> = 40_000..130_000;
+/// Range of the time of a kill of a starting process, µs after it exists.
+const STARTING_KILL_US: std::ops::Range<u64> = 0..4_000;
+/// Time that programs go on after their server was killed.
+const AFTERMATH: Duration = Duration::from_millis(400);
+/// Number of kills in a step of the progress.
+const KILLS_PER_STEP: u64 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -60,33 +61,32 @@ impl Victim {
     }
 }
 
-/// What the kills of a victim came to.
+/// Counts over the kills of a victim.
 #[derive(Debug, Default)]
 struct Tally {
     kills: u64,
     counted: Counted,
-    /// `None` where a supervisor that was killed wrote no report.
+    /// `None` if a killed supervisor wrote no report.
     held: Option<u64>,
     left: usize,
 }
 
-/// Where the crowds are.
-struct Place<'a> {
+struct CrowdPlace<'a> {
     harness: &'a Harness,
     disk: &'a Disk<'a>,
     program: &'a Path,
 }
 
-impl Place<'_> {
+impl CrowdPlace<'_> {
     fn start(&self) -> Result<Crowd<'_>, EvaluateError> {
         let (callers, time_ms, limit_ms) =
-            (CALLERS.to_string(), FOR_EVER_MS.to_string(), HANGS_MS.to_string());
+            (CALLERS.to_string(), ENDLESS_MS.to_string(), HANG_MS.to_string());
         let program = self.program.to_string_lossy();
         let words = [&*program, "crowd", &callers, &time_ms, &limit_ms];
         Crowd::start(self.harness, self.disk, &words)
     }
 
-    /// One kill of a crowd of its own.
+    /// Makes one kill in a crowd of its own.
     fn kill_one(
         &self,
         victim: Victim,
@@ -96,23 +96,24 @@ impl Place<'_> {
         let mut crowd = self.start()?;
         if victim == Victim::KeeperAtStart {
             let keeper = crowd.next_keeper(None)?;
-            pause(random, STARTING_US);
+            pause(random, STARTING_KILL_US);
             send(keeper, Signal::KILL);
             crowd.until_executed()?;
             crowd.next_keeper(Some(keeper))?;
         } else {
             crowd.until_executed()?;
             crowd.next_keeper(None)?;
-            let when_us = if victim == Victim::Supervisor { SERVING_US } else { STARTING_US };
+            let when_us =
+                if victim == Victim::Supervisor { SERVING_KILL_US } else { STARTING_KILL_US };
             pause(random, when_us);
             send(crowd.supervisor(), Signal::KILL);
         }
         crowd.until_called()?;
-        thread::sleep(AFTERWARDS);
+        thread::sleep(AFTERMATH);
         self.end(&mut crowd, tally, 1)
     }
 
-    /// Kills of one crowd's keepers, one after the other.
+    /// Kills one crowd's keepers, one after the other.
     fn kill_keepers(
         &self,
         kills: u64,
@@ -124,7 +125,7 @@ impl Place<'_> {
         let mut keeper = None;
         for _ in 0..kills {
             let next = crowd.next_keeper(keeper)?;
-            pause(random, SERVING_US);
+            pause(random, SERVING_KILL_US);
             send(next, Signal::KILL);
             keeper = Some(next);
         }
@@ -135,12 +136,12 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Crowds that are killed, one after the other, beside one that stays.
+    /// Kills crowds one after the other, beside one that stays.
     fn kill_programs(&self, kills: u64, tally: &mut Tally) -> Result<(), EvaluateError> {
         let script = format!(
-            "p={}; $p crowd {CALLERS} {FOR_EVER_MS} {HANGS_MS} & \
+            "p={}; $p crowd {CALLERS} {ENDLESS_MS} {HANG_MS} & \
              until [ -s crowd-$!-0 ]; do sleep 0.01; done; i=0; while [ $i -lt $1 ]; do \
-             $p crowd {CALLERS} {FOR_EVER_MS} {HANGS_MS} >/dev/null & \
+             $p crowd {CALLERS} {ENDLESS_MS} {HANG_MS} >/dev/null & \
              sleep 0.0$((4 + i % 6)); kill -KILL $!; i=$((i + 1)); done; : >over; wait",
             self.program.display()
         );
@@ -184,11 +185,11 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let source = include_str!("../../../../crates/luc/tests/programs/notified.c");
     let program = harness.compile("notified", source, &["-static"])?;
     let disk = Disk::create(harness, &EXT4)?;
-    let place = Place { harness, disk: &disk, program: &program };
+    let place = CrowdPlace { harness, disk: &disk, program: &program };
     let mut victims = Victim::ALL.to_vec();
     victims.retain(|victim| harness.options.wants(victim.name()));
     let each = kills.div_ceil(victims.len().max(1) as u64);
-    let steps = victims.len() * each.div_ceil(STEP) as usize;
+    let steps = victims.len() * each.div_ceil(KILLS_PER_STEP) as usize;
     let mut progress = Progress::new(harness.part, steps);
     let mut table = Table::new(&[
         "killed",
@@ -205,7 +206,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let mut random = random::stream(harness.options.seed, stream as u64);
         let mut tally = Tally::default();
         while tally.kills < each {
-            let kills = STEP.min(each - tally.kills);
+            let kills = KILLS_PER_STEP.min(each - tally.kills);
             match victim {
                 Victim::Keeper => place.kill_keepers(kills, &mut random, &mut tally)?,
                 Victim::Program => place.kill_programs(kills, &mut tally)?,
@@ -218,15 +219,15 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             progress.step(&format!("{}: {} kills", victim.name(), tally.kills));
         }
         let counted = tally.counted;
-        table.row(vec![
-            victim.name().to_owned(),
-            tally.kills.to_string(),
-            counted.calls.to_string(),
-            counted.failed.to_string(),
-            counted.slow.to_string(),
-            counted.longest_ms.to_string(),
-            tally.held.map_or("-".to_owned(), |held| held.to_string()),
-            tally.left.to_string(),
+        table.row(cells![
+            victim.name(),
+            tally.kills,
+            counted.calls,
+            counted.failed,
+            counted.slow,
+            counted.longest_ms,
+            or_dash(tally.held),
+            tally.left
         ]);
         all.kills += tally.kills;
         all.counted.add(counted);
@@ -246,12 +247,12 @@ fn page(all: &Tally, table: Table) -> Page {
              `luc run --reach notify --policy delay:5ms`, which holds calls from the start, on ext4 on a disk whose \
              flush takes 6 ms. What serves its calls gets a SIGKILL at a random moment. The program goes on, {} ms at least if its \
              own supervisor or first keeper was killed. Then it says how many of its calls failed, and how many took \
-             longer than {HANGS_MS} ms. A supervisor \
+             longer than {HANG_MS} ms. A supervisor \
              (`luc run`) or a keeper that serves is killed 40 to 130 ms after the start or after the last kill, one \
              that starts 0 to 4 ms after it is there. Programs are killed beside one that stays, which is the one \
              that counts. A supervisor that is killed writes no report, so what it held is not known. All \
              processes of each run are to be gone at its end.",
-            AFTERWARDS.as_millis()
+            AFTERMATH.as_millis()
         ),
         tables: vec![("What the programs counted:".to_owned(), table)],
         targets: vec![
@@ -262,7 +263,7 @@ fn page(all: &Tally, table: Table) -> Page {
             ),
             Target::new("no call fails", failed == 0 && calls > 0, format!("{failed} of {calls}")),
             Target::new(
-                format!("no call takes longer than {HANGS_MS} ms"),
+                format!("no call takes longer than {HANG_MS} ms"),
                 slow == 0 && calls > 0,
                 format!("{slow} of {calls}; the longest took {longest_ms} ms"),
             ),

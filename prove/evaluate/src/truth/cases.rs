@@ -1,17 +1,17 @@
-//! What is planted, and what must be said of it.
+//! Planted troubles, and the findings that they must cause.
 //!
-//! The troubles are large by design, several times what the machine itself adds, so that a busy machine does not
-//! decide the outcome.
+//! The troubles are several times larger than what the machine itself adds, so that a busy machine does not decide the
+//! outcome.
 
 use std::fmt;
 use std::path::Path;
 
-/// A disk's costs, in milliseconds.
+/// Costs of a disk in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Model {
     /// Every request occupies the disk for its time.
     Fixed { read: f64, write: f64, flush: f64 },
-    /// Reads take long without keeping others from being served.
+    /// Reads take long, but others are served meanwhile.
     SlowReads { read: f64, flush: f64 },
 }
 
@@ -20,48 +20,48 @@ pub(super) enum Model {
 pub(super) struct Drive {
     pub(super) model: Model,
     pub(super) mkfs: &'static str,
-    /// How much may be dirty on it before writers are slowed down; absent: as the system has it.
+    /// Bytes that may be dirty on it before writers are slowed down; `None`: the system's default.
     pub(super) dirty_limit_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Role {
-    /// Its name, as `comm`.
+    /// Name of its threads, `comm`.
     pub(super) name: &'static str,
     pub(super) disk: usize,
-    /// What it does: words of `luc-evaluate plant`.
+    /// Words of `luc-evaluate plant`.
     pub(super) words: &'static str,
 }
 
-/// Whom a finding must name.
+/// Party that a finding must name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Named {
     Any,
     Role(&'static str),
-    /// Not the victim, but the other one.
+    /// The party that is not the victim.
     Other,
 }
 
-/// A figure of the split, of the quickest tenth of fsyncs or commits, that the disk determines.
+/// A figure of the split that the disk determines, for the quickest tenth of fsyncs or commits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Determined {
     pub(super) what: Figure,
-    /// How many flushes of the disk it lasts.
+    /// Its duration in flushes of the disk.
     pub(super) flushes: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Figure {
-    /// What an fsync waited for its own commit, full or fast.
+    /// An fsync's wait for its own commit, full or fast.
     OwnCommit,
     Commit,
     FastCommit,
 }
 
-/// What must be said.
+/// A finding that must be first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
-    /// Of which disk; absent: before all else.
+    /// Disk of the finding; `None`: first of all findings.
     pub(super) disk: Option<usize>,
     pub(super) finding: &'static str,
     pub(super) victim: Named,
@@ -78,7 +78,7 @@ pub(super) struct Case {
 }
 
 impl Drive {
-    /// The words of `luc disk create`; `model` is where [`Drive::toml`] was written.
+    /// Returns the words of `luc disk create`. `model` is the file that [`Drive::toml`] was written to.
     pub(super) fn words(&self, model: &Path) -> Vec<String> {
         let us = |ms: f64| format!("{}us", (ms * 1e3).round());
         let mut words = vec!["--model".to_owned()];
@@ -98,7 +98,7 @@ impl Drive {
         words
     }
 
-    /// The file that describes the model, if it needs one.
+    /// Returns the file that describes the model, if it needs one.
     pub(super) fn toml(&self) -> Option<String> {
         let ns = |ms: f64| (ms * 1e6).round();
         match self.model {
@@ -111,7 +111,7 @@ impl Drive {
         }
     }
 
-    /// How long a flush takes, in milliseconds.
+    /// Duration of a flush in milliseconds.
     pub(super) fn flush_ms(&self) -> f64 {
         match self.model {
             Model::Fixed { flush, .. } | Model::SlowReads { flush, .. } => flush,
@@ -153,11 +153,11 @@ impl Expected {
     }
 }
 
-/// A full commit and the last block of a fast one wait for the disk's cache twice: before the record that makes it
-/// valid, and after it.
-const FLUSHES: f64 = 2.0;
+/// Number of flushes in a full commit, and of the last block of a fast one: before the record that makes it valid, and
+/// after it.
+const FLUSHES_PER_COMMIT: f64 = 2.0;
 
-/// All cases on disks that are so much slower than the first time.
+/// Returns all cases, on disks that are slower by this factor.
 pub(super) fn all(slowdown: f64) -> Vec<Case> {
     let drive = |write: f64, flush: f64, mkfs| Drive {
         model: Model::Fixed { read: 0.02, write: write * slowdown, flush: flush * slowdown },
@@ -181,21 +181,21 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             flushing(),
             &[role("lone", "log")],
             Expected::first("device_bound", Named::Role("lone"), Named::Any)
-                .with(Figure::OwnCommit, FLUSHES),
+                .with(Figure::OwnCommit, FLUSHES_PER_COMMIT),
         ),
         case(
             "two alternating groups",
             flushing(),
             &[role("group", "log --threads 8")],
             Expected::first("synchronization_bound", Named::Role("group"), Named::Role("group"))
-                .with(Figure::OwnCommit, FLUSHES),
+                .with(Figure::OwnCommit, FLUSHES_PER_COMMIT),
         ),
         case(
             "two alternating processes",
             flushing(),
             &[role("one", "log"), role("other", "log")],
             Expected::first("synchronization_bound", Named::Any, Named::Other)
-                .with(Figure::OwnCommit, FLUSHES),
+                .with(Figure::OwnCommit, FLUSHES_PER_COMMIT),
         ),
         case(
             "100 MB dirtied beside a small fsyncer",
@@ -214,7 +214,7 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             flushing(),
             &[role("spool", "spool --threads 8")],
             Expected::first("directory_lock", Named::Role("spool"), Named::Role("spool"))
-                .with(Figure::Commit, FLUSHES),
+                .with(Figure::Commit, FLUSHES_PER_COMMIT),
         ),
         case(
             "a small journal that another fills",
@@ -236,7 +236,7 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             drive(0.02, 20.0, "-O fast_commit"),
             &[role("lone", "log")],
             Expected::first("fast_commit_bound", Named::Role("lone"), Named::Role("lone"))
-                .with(Figure::OwnCommit, FLUSHES),
+                .with(Figure::OwnCommit, FLUSHES_PER_COMMIT),
         ),
         // Here a caller's own wait is anything up to a commit: who comes while another's fast commit is under way waits
         // for the rest of that one and is done (`jbd2_fc_begin_commit` returns -EALREADY, `ext4_fc_commit` then 0).
@@ -245,7 +245,7 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             drive(0.02, 20.0, "-O fast_commit"),
             &[role("many", "log --threads 8")],
             Expected::first("fast_commit_bound", Named::Role("many"), Named::Role("many"))
-                .with(Figure::FastCommit, FLUSHES),
+                .with(Figure::FastCommit, FLUSHES_PER_COMMIT),
         ),
         Case {
             name: "two file systems",
@@ -257,14 +257,14 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             expected: vec![
                 Expected::first("device_bound", Named::Role("lone"), Named::Any)
                     .on(0)
-                    .with(Figure::OwnCommit, FLUSHES),
+                    .with(Figure::OwnCommit, FLUSHES_PER_COMMIT),
                 Expected::first(
                     "synchronization_bound",
                     Named::Role("group"),
                     Named::Role("group"),
                 )
                 .on(1)
-                .with(Figure::OwnCommit, FLUSHES),
+                .with(Figure::OwnCommit, FLUSHES_PER_COMMIT),
             ],
         },
         case(

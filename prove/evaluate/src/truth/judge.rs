@@ -1,25 +1,25 @@
-//! Is it what was planted?
+//! Judges whether the findings are the planted troubles.
 
 use std::fmt;
 use std::path::Path;
 
-use luc_claims::report::number;
+use luc_harness::report::number;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::super::error::EvaluateError;
 use super::super::harness::missing;
 use super::cases::{Case, Expected, Figure, Named};
+use crate::harness::elements;
 
-/// How far a figure that the disk determines may be off.
-pub(super) const KNOWN_WITHIN: f64 = 0.15;
+/// Maximum relative error of a figure that the disk determines.
+pub(super) const MAX_KNOWN_ERROR: f64 = 0.15;
 
-/// A program that ran.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Actor {
     pub(super) name: &'static str,
     pub(super) process: u64,
-    /// Its cgroup's id, if it had one of its own.
+    /// Id of its own cgroup, if it had one.
     pub(super) cgroup: Option<u64>,
     pub(super) rounds: u64,
 }
@@ -38,7 +38,7 @@ impl Known {
     }
 
     pub(super) fn is_close(&self) -> bool {
-        self.error().abs() <= KNOWN_WITHIN
+        self.error().abs() <= MAX_KNOWN_ERROR
     }
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Known {
     }
 }
 
-/// What was said, and whether it is right.
+/// A finding, and whether it is right.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Judgement {
     pub(super) finding: String,
@@ -59,7 +59,7 @@ pub(super) struct Judgement {
     pub(super) known: Option<Known>,
     pub(super) is_kind_right: bool,
     pub(super) are_parties_right: bool,
-    /// What is wrong; empty if nothing is.
+    /// Parts that are wrong.
     pub(super) wrong: Vec<String>,
 }
 
@@ -79,15 +79,11 @@ pub(super) fn judge(
 ) -> Result<Judgement, EvaluateError> {
     let on = expected.disk.unwrap_or(0);
     let mount = mounts[on];
-    let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
-    let file_system = file_systems
-        .unwrap_or_default()
+    let file_system = elements(&report["file_systems"])
         .iter()
         .find(|found| found["mount_point"].as_str().map(Path::new) == Some(mount))
         .ok_or_else(|| missing("the disk's file system in the explanation"))?;
-    let findings = report["findings"].as_array().map(Vec::as_slice);
-    let first = findings
-        .unwrap_or_default()
+    let first = elements(&report["findings"])
         .iter()
         .find(|found| expected.disk.is_none() || found["dev"] == file_system["dev"])
         .unwrap_or(&Value::Null);
@@ -113,8 +109,8 @@ pub(super) fn judge(
     Ok(Judgement {
         finding: kind.to_owned(),
         share: first["share"].as_f64().unwrap_or(0.0),
-        victim: said(victim, actors),
-        culprit: said(culprit, actors),
+        victim: describe_party(victim, actors),
+        culprit: describe_party(culprit, actors),
         known,
         is_kind_right,
         are_parties_right: is_victim_right && is_culprit_right,
@@ -122,7 +118,7 @@ pub(super) fn judge(
     })
 }
 
-/// The actor that a party is; its cgroup must be right, too.
+/// Returns the actor of a party. Its cgroup must be right, too.
 fn actor<'a>(party: &Value, actors: &'a [Actor]) -> Option<&'a Actor> {
     actors.iter().find(|actor| {
         party["process"].as_u64() == Some(actor.process)
@@ -142,8 +138,7 @@ fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bo
     }
 }
 
-/// A party in words.
-fn said(party: &Value, actors: &[Actor]) -> String {
+fn describe_party(party: &Value, actors: &[Actor]) -> String {
     match (party, actor(party, actors)) {
         (Value::Null, _) => "-".to_owned(),
         (_, Some(actor)) if actor.cgroup.is_some() => format!("{}, its cgroup", actor.name),
@@ -152,7 +147,7 @@ fn said(party: &Value, actors: &[Actor]) -> String {
     }
 }
 
-/// What it is called, and its value in milliseconds.
+/// Returns a figure's name and its value in milliseconds.
 fn figure(figure: Figure, file_system: &Value) -> Option<(&'static str, f64)> {
     let (syncs, commits) = (&file_system["syncs"], &file_system["commits"]);
     Some(match figure {
@@ -162,8 +157,10 @@ fn figure(figure: Figure, file_system: &Value) -> Option<(&'static str, f64)> {
     })
 }
 
-/// What the quickest tenth of a distribution takes at most, in milliseconds: that is the disk; a busy machine adds to the others.
-/// The middle of the bucket, which is a sixteenth wide.
+/// Returns the maximum time of the quickest tenth of a distribution, in milliseconds. That is the disk's; a busy
+/// machine adds to the others.
+///
+/// It is the middle of its bucket, which is a sixteenth wide.
 fn quick_ms(latency: &Value) -> Option<f64> {
     const HALF_BUCKET: f64 = 1.0 / 32.0;
     let rank = latency["count"].as_f64()? * 0.1;

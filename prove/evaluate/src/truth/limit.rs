@@ -1,4 +1,4 @@
-//! How much may be dirty on a disk before the kernel slows its writers down.
+//! The kernel's limit of dirty data on a disk, above which writers are slowed down.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::super::error::EvaluateError;
 
-/// A disk's limit, which is taken back with this value. It belongs to the block device and would outlive the disk.
+/// A disk's limit, which is removed with this value. It belongs to the block device and would outlive the disk.
 #[derive(Debug)]
 pub(super) struct Limit {
     directory: PathBuf,
 }
 
 impl Limit {
-    /// Sets it on the disk mounted at `mount`, or takes back what a killed evaluation may have left.
+    /// Sets the limit of the disk mounted at `mount`, or removes one that a killed evaluation may have left.
     pub(super) fn set(mount: &Path, bytes: Option<u64>) -> Result<Self, EvaluateError> {
         let about = fs::metadata(mount).map_err(EvaluateError::file("look at", mount))?;
         let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
@@ -28,7 +28,7 @@ impl Limit {
         Ok(limit)
     }
 
-    /// Since Linux 6.2 there is a strict limit; before, there is nothing to take back.
+    /// Removes the limit. Linux has a strict limit since 6.2; before, there is nothing to remove.
     fn take_back(&self) -> Result<(), EvaluateError> {
         let strict = fs::read_to_string(self.directory.join("strict_limit"));
         if strict.is_ok_and(|strict| strict.trim() == "1") {

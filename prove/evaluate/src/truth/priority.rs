@@ -1,12 +1,12 @@
-//! Going first on a machine that has other work to do.
+//! A priority above the machine's other work.
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// The highest priority of an ordinary process.
-const HIGHEST: i32 = -20;
+/// Highest priority of an ordinary process.
+const HIGHEST_PRIORITY: i32 = -20;
 
-/// The highest priority for this process and those that it starts, until this value goes. Without the right to it, everything
-/// stays as it is.
+/// Gives this process and its children the highest priority while this value lives. Without the right to it, the
+/// priority stays unchanged.
 #[derive(Debug)]
 pub(super) struct First {
     before: Option<i32>,
@@ -15,7 +15,7 @@ pub(super) struct First {
 impl First {
     pub(super) fn raise() -> Self {
         let before = getpriority_process(None).ok();
-        let raised = before.filter(|_| setpriority_process(None, HIGHEST).is_ok());
+        let raised = before.filter(|_| setpriority_process(None, HIGHEST_PRIORITY).is_ok());
         Self { before: raised }
     }
 }
@@ -25,7 +25,7 @@ impl Drop for First {
         if let Some(before) = self.before
             && let Err(error) = setpriority_process(None, before)
         {
-            eprintln!("luc-evaluate: the priority stays at {HIGHEST}: {error}");
+            eprintln!("luc-evaluate: the priority stays at {HIGHEST_PRIORITY}: {error}");
         }
     }
 }

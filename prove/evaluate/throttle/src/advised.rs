@@ -1,6 +1,11 @@
-//! Part `throttle-advise`: what `luc throttle advise` predicts of mixes, against what `luc throttle` makes of them.
+//! Part `throttle-advise`: predictions of `luc throttle advise` for mixes, beside the results of `luc throttle`.
 
-use luc_claims::report::{Page, Table, Target, change, number as shown};
+use luc_harness::error::EvaluateError;
+use luc_harness::guests;
+use luc_harness::harness::{Harness, array, missing, parse};
+use luc_harness::progress::Progress;
+use luc_harness::report::{Page, Table, Target, change, number as shown};
+use luc_harness::runs::Runs;
 use luc_stats::median;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
@@ -9,19 +14,15 @@ use super::guest::{boot, cells, script};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
 use super::{KERNEL, figures};
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
 
-/// How long the guest's disk is measured.
-const LEARN: &str = "13s";
-/// What is predicted is to be this near, as a part of what comes, on average.
-const NEAR: f64 = 0.10;
-/// How often a mix runs throttled: what comes varies with the moment at which it begins.
+/// Time for measuring the guest's disk.
+const LEARN_TIME: &str = "13s";
+/// Maximum mean error of a prediction, as a part of the result.
+const MAX_MEAN_ERROR: f64 = 0.10;
+/// Number of throttled runs of a mix. Their results vary with the moment at which they begin.
 const THROTTLED_RUNS: usize = 3;
-/// What advice rests on.
-const KNOWLEDGE: [&str; 2] = ["seen", "learned"];
+/// Sources of the model that advice is computed from.
+const MODEL_SOURCES: [&str; 2] = ["seen", "learned"];
 const PREDICTED: [&str; 3] = ["WS", "TP", "worst task"];
 
 fn mixes() -> Vec<Mix> {
@@ -45,7 +46,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let all: Vec<Mix> =
         mixes().into_iter().filter(|mix| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
-        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
+        return Err(harness.options.no_cell());
     }
     let seeds = harness.options.repeats.unwrap_or(1) as u64;
     let runs = Runs::open(harness);
@@ -55,8 +56,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         for seed in harness.options.seed..harness.options.seed + seeds {
             let key = json!({ "mix": mix.name, "places": seed });
             let result = runs.get(&key, || in_guest(harness, &kernel, mix, seed))?;
-            for knowledge in KNOWLEDGE {
-                compared.push(Compared::of(mix, knowledge, &result)?);
+            for knowledge in MODEL_SOURCES {
+                compared.push(Prediction::of(mix, knowledge, &result)?);
             }
             progress.step(&format!("{}, places {seed}", mix.name));
         }
@@ -64,7 +65,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&compared, kernel.release()))
 }
 
-/// Alone, advised and throttled; then the same after the disk was measured.
+/// Runs a mix alone, advised and throttled; then the same after the disk was measured.
 fn in_guest(
     harness: &Harness,
     kernel: &Kernel,
@@ -74,9 +75,9 @@ fn in_guest(
     let setting = |policy| Setting { policy, ..plain() };
     let (off, advise, auto) = (setting("off"), setting("advise"), setting("auto"));
     let mut lines = cells(mix, &off, &[]);
-    for knowledge in KNOWLEDGE {
+    for knowledge in MODEL_SOURCES {
         if knowledge == "learned" {
-            lines.push(format!("learn learn {LEARN}"));
+            lines.push(format!("learn learn {LEARN_TIME}"));
         }
         let mut together = |name: String, setting: &Setting| {
             let line = cells(mix, &off, &[setting]).pop().unwrap_or_default();
@@ -88,14 +89,11 @@ fn in_guest(
         }
     }
     let outcome = boot(harness, kernel, mix, script(mix, &lines, seed))?;
-    let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
-    let report = |name: String| -> Result<Value, EvaluateError> {
-        serde_json::from_str(&file(name.clone())?).map_err(|_| missing(&name))
-    };
+    let report = |name: String| parse::<Value>(&guests::file(&outcome, &name)?, &name);
     let alone: Result<Vec<Value>, EvaluateError> =
         (1..=mix.kinds.len()).map(|task| report(format!("alone.{task}.json"))).collect();
     let mut result = json!({ "tasks": mix.about(), "alone": alone? });
-    for knowledge in KNOWLEDGE {
+    for knowledge in MODEL_SOURCES {
         let auto: Result<Vec<Value>, EvaluateError> = (0..THROTTLED_RUNS)
             .map(|number| report(format!("auto.{knowledge}.{number}.json")))
             .collect();
@@ -108,24 +106,24 @@ fn in_guest(
     Ok(result)
 }
 
-/// Predictions for a mix beside what came.
+/// Predictions for a mix, and the results.
 #[derive(Debug)]
-struct Compared {
+struct Prediction {
     mix: String,
     knowledge: &'static str,
     predicted: [f64; 3],
     obtained: [f64; 3],
-    /// The largest WS less the smallest of the throttled runs, as a part of their median.
+    /// Largest WS less the smallest of the throttled runs, as a part of their median.
     spread: f64,
-    /// Mean error of the times alone, as a part of them.
+    /// Mean error of the predicted times alone, as a part of them.
     alone_error: f64,
-    /// The model without a throttle, over what was seen.
+    /// Model without a throttle, over what was seen.
     model_over_seen: f64,
 }
 
-impl Compared {
+impl Prediction {
     fn of(mix: &Mix, knowledge: &'static str, result: &Value) -> Result<Self, EvaluateError> {
-        let alone = result["alone"].as_array().ok_or_else(|| missing("the runs alone"))?;
+        let alone = array(&result["alone"], "the runs alone")?;
         let alone: Result<Vec<f64>, EvaluateError> =
             alone.iter().map(|run| Ok(seconds(run)?.iter().sum())).collect();
         let alone = alone?;
@@ -138,7 +136,7 @@ impl Compared {
         let none: Result<Vec<f64>, EvaluateError> =
             tasks.iter().map(|task| number(&task["now_s"])).collect();
         let none = none?;
-        let runs = of["auto"].as_array().ok_or_else(|| missing("the runs"))?;
+        let runs = array(&of["auto"], "the runs")?;
         let runs: Result<Vec<_>, EvaluateError> = runs
             .iter()
             .map(|run| Ok(obtained(&alone, &none, &seconds(run)?, number(&run["makespan_s"])?)))
@@ -157,13 +155,13 @@ impl Compared {
                 number(&advice["worst"]["then_s"])? / number(&advice["worst"]["now_s"])?,
             ],
             spread: spread(&runs.iter().map(|run| run[0]).collect::<Vec<f64>>()),
-            obtained: of_runs(&runs).ok_or_else(|| missing("a throttled run"))?,
+            obtained: take_medians(&runs).ok_or_else(|| missing("a throttled run"))?,
             alone_error,
             model_over_seen: number(&advice["model_over_seen"])?,
         })
     }
 
-    /// By how much each prediction was off, as a part of what came.
+    /// Errors of the predictions, as parts of the results.
     fn errors(&self) -> [f64; 3] {
         [0, 1, 2].map(|i| self.predicted[i] / self.obtained[i] - 1.0)
     }
@@ -173,21 +171,22 @@ fn number(value: &Value) -> Result<f64, EvaluateError> {
     value.as_f64().ok_or_else(|| missing("a figure of a run"))
 }
 
-/// How long each command of a run of `luc throttle run` took, from its own start.
+/// Returns the time of each command in a run of `luc throttle run`, from its own start.
 fn seconds(run: &Value) -> Result<Vec<f64>, EvaluateError> {
-    let tasks = run["tasks"].as_array().ok_or_else(|| missing("the tasks of a run"))?;
+    let tasks = array(&run["tasks"], "the tasks of a run")?;
     tasks.iter().map(|task| number(&task["seconds"])).collect()
 }
 
-/// WS, TP and the worst task of one run, of the times alone, unthrottled and throttled, and until all were done.
+/// Returns WS, TP and the worst task of one run. Its arguments are the times alone, unthrottled and throttled, and the
+/// time until all were done.
 fn obtained(alone: &[f64], none: &[f64], auto: &[f64], all_done_s: f64) -> [f64; 3] {
     let parts = alone.iter().zip(auto).map(|(alone, auto)| alone / auto);
     let worst = auto.iter().zip(none).map(|(auto, none)| auto / none);
     [parts.sum(), auto.len() as f64 / all_done_s, worst.fold(0.0, f64::max)]
 }
 
-/// The median over all runs, figure by figure.
-fn of_runs(runs: &[[f64; 3]]) -> Option<[f64; 3]> {
+/// Returns the median over all runs, figure by figure.
+fn take_medians(runs: &[[f64; 3]]) -> Option<[f64; 3]> {
     let of = |i: usize| median(&runs.iter().map(|run| run[i]).collect::<Vec<f64>>());
     Some([of(0)?, of(1)?, of(2)?])
 }
@@ -202,7 +201,7 @@ fn percent(part: f64) -> String {
     change(100.0 * part)
 }
 
-fn page(compared: &[Compared], release: &str) -> Page {
+fn page(compared: &[Prediction], release: &str) -> Page {
     let mut table = Table::new(&[
         "mix",
         "model from",
@@ -234,8 +233,9 @@ fn page(compared: &[Compared], release: &str) -> Page {
         table.row(row);
     }
     let mut targets = Vec::new();
-    for knowledge in KNOWLEDGE {
-        let of: Vec<&Compared> = compared.iter().filter(|one| one.knowledge == knowledge).collect();
+    for knowledge in MODEL_SOURCES {
+        let of: Vec<&Prediction> =
+            compared.iter().filter(|one| one.knowledge == knowledge).collect();
         let mut all = Vec::new();
         for (i, what) in PREDICTED.iter().enumerate() {
             let errors: Vec<f64> = of.iter().map(|one| one.errors()[i].abs()).collect();
@@ -243,13 +243,13 @@ fn page(compared: &[Compared], release: &str) -> Page {
             targets.push(Target::below(
                 format!("{what}, model as {knowledge}: mean error, as a part of what comes"),
                 figures::mean(&errors),
-                NEAR,
+                MAX_MEAN_ERROR,
             ));
         }
         targets.push(Target::below(
             format!("all three, model as {knowledge}: mean error"),
             figures::mean(&all),
-            NEAR,
+            MAX_MEAN_ERROR,
         ));
     }
     Page {
@@ -271,6 +271,6 @@ fn about(release: &str) -> String {
          part. What comes is the median of {THROTTLED_RUNS} throttled runs: each begins at another moment of the disk's \
          rotation and of the policy's looks, and the table says how far their WS are apart, as a part of the median. The \
          model of the disk is fitted to what was seen of the mix itself (*seen*), or `luc throttle learn` has measured \
-         the disk before, for {LEARN} (*learned*); its policy then begins with that, too."
+         the disk before, for {LEARN_TIME} (*learned*); its policy then begins with that, too."
     )
 }

@@ -1,23 +1,24 @@
-//! From times of tasks to a page: who was best, and how far ours is from it.
+//! From the times of tasks to a page: the best rival, and the distance of ours from it.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::cells;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{elements, missing};
+use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::{TaskTimes, Together, together, worst_against};
 use serde_json::Value;
 
 use super::mixes::{Mix, Model};
 use super::rows::{self, Rows, spread};
 use super::settings::Setting;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
 
-/// The policy that targets are about: what `luc throttle` does unless told otherwise.
+/// Policy that targets are about, the default of `luc throttle`.
 const OURS: &str = "luc throttle, auto";
-/// A rival that has this part of the best rival's throughput or weighted speedup may be the best at other places.
-pub(super) const NEAR_BEST: f64 = 0.8;
-/// What a system has that was not tuned.
-const PLAIN: &str = "none";
+/// Minimum part of the best rival's throughput or weighted speedup of a rival that may be the best at other places.
+pub(super) const MIN_PART_OF_BEST: f64 = 0.8;
+/// Setting of a system that was not tuned.
+const UNTUNED: &str = "none";
 
-/// Whether a rival leaves BFQ the `timeout_sync` that the kernel gives it.
+/// Whether a rival leaves BFQ the kernel's own `timeout_sync`.
 fn is_usual(rival: &str) -> bool {
     !rival.contains("timeout_sync")
 }
@@ -26,15 +27,14 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// One run of a mix.
 #[derive(Debug, Clone)]
-struct Run {
+struct MixRun {
     tasks: Vec<TaskTimes>,
     together: Together,
 }
 
-impl Run {
-    /// Weighted speedup, which is shown with the next.
+impl MixRun {
+    /// Weighted speedup, which is shown with the worst slowdown.
     fn speedup(&self) -> f64 {
         self.together.speedup.parts().0
     }
@@ -43,7 +43,7 @@ impl Run {
         self.together.speedup.parts().1
     }
 
-    /// Until all are done, over one after the other alone.
+    /// Time until all are done, over the sum of their times alone.
     fn over_alone(&self) -> f64 {
         let alone: f64 = self.tasks.iter().map(|task| task.alone).sum();
         self.together.makespan / alone
@@ -51,13 +51,12 @@ impl Run {
 }
 
 /// All runs of a mix under one setting.
-type Row = rows::Row<Run>;
+type Row = rows::Row<MixRun>;
 
-/// All runs of a mix.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     mix: Mix,
-    rows: Rows<Run>,
+    rows: Rows<MixRun>,
 }
 
 impl Group {
@@ -73,8 +72,7 @@ impl Group {
     ) -> Result<(), EvaluateError> {
         let alone: Vec<f64> = serde_json::from_value(result["alone_s"].clone())
             .map_err(|_| missing("the times alone"))?;
-        let cells = result["cells"].as_array().map(Vec::as_slice);
-        for cell in cells.unwrap_or_default() {
+        for cell in elements(&result["cells"]) {
             let name = cell["setting"].as_str().unwrap_or_default();
             let setting = settings.iter().find(|setting| setting.name == name);
             let setting = setting.ok_or_else(|| missing(name))?;
@@ -91,49 +89,55 @@ impl Group {
                 })
                 .collect();
             let together = together(&tasks).map_err(|_| missing("a task's time"))?;
-            let run = Run { tasks, together };
+            let run = MixRun { tasks, together };
             self.rows.add(name, setting.is_ours(), run);
         }
         Ok(())
     }
 
-    /// Whether a rival may be the best at further places, by its medians so far: against the best of all, or of those
-    /// with the usual `timeout_sync`. On a disk without an arm targets compare with `none`, so that is always kept.
+    /// Whether a rival may be the best at further places, by its medians so far.
+    ///
+    /// It is compared with the best of all, or of those with the usual `timeout_sync`. On a disk without an arm targets
+    /// compare with `none`, which is always kept.
     pub(super) fn is_near_best(&self, rival: &str) -> bool {
-        if rival == PLAIN && self.mix.model != Model::Hdd {
+        if rival == UNTUNED && self.mix.model != Model::Hdd {
             return true;
         }
-        let is_near = |of: fn(&Run) -> f64| {
+        let is_near = |of: fn(&MixRun) -> f64| {
             let own = self.rows.get(rival).and_then(|row| row.median(of));
             let best = if is_usual(rival) { self.best_usual(of) } else { self.best(of) };
             let best = best.and_then(|row| row.median(of));
-            own.zip(best).is_none_or(|(own, best)| own >= NEAR_BEST * best)
+            own.zip(best).is_none_or(|(own, best)| own >= MIN_PART_OF_BEST * best)
         };
-        is_near(|run| run.together.throughput) || is_near(Run::speedup)
+        is_near(|run| run.together.throughput) || is_near(MixRun::speedup)
     }
 
-    /// The rival with the largest median of a figure.
-    fn best(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
+    /// Returns the rival with the largest median of a figure.
+    fn best(&self, of: impl Fn(&MixRun) -> f64) -> Option<&Row> {
         self.best_of(of, |_| true)
     }
 
-    /// The same, of those that leave BFQ the `timeout_sync` that the kernel gives it.
-    fn best_usual(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
+    /// Returns the best rival of those that leave BFQ the kernel's own `timeout_sync`.
+    fn best_usual(&self, of: impl Fn(&MixRun) -> f64) -> Option<&Row> {
         self.best_of(of, |row| is_usual(&row.name))
     }
 
-    fn best_of(&self, of: impl Fn(&Run) -> f64, is_wanted: impl Fn(&Row) -> bool) -> Option<&Row> {
+    fn best_of(
+        &self,
+        of: impl Fn(&MixRun) -> f64,
+        is_wanted: impl Fn(&Row) -> bool,
+    ) -> Option<&Row> {
         let rivals = self.rows.rivals().filter(|row| is_wanted(row));
         let figures = rivals.filter_map(|row| Some((row.median(&of)?, row)));
         figures.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, row)| row)
     }
 
-    /// Ours against these: throughput, where there is a bound for it, and weighted speedup.
+    /// Compares ours with these rivals: throughput, if there is a bound for it, and weighted speedup.
     fn targets_of_usual(&self, throughput: Option<f64>, speedup: Option<f64>) -> Vec<Target> {
         let name = &self.mix.name;
         let of = |row: Option<&Row>| row.map_or("-", |row| row.name.as_str()).to_owned();
         let by_throughput = self.best_usual(|run| run.together.throughput);
-        let by_speedup = self.best_usual(Run::speedup);
+        let by_speedup = self.best_usual(MixRun::speedup);
         let throughput = throughput.map(|bound| {
             let what = format!(
                 "{name}: throughput against the best rival but for timeout_sync ({})",
@@ -153,8 +157,12 @@ impl Group {
         throughput.into_iter().chain(speedup).collect()
     }
 
-    /// The median over places of what is said of ours and a rival's.
-    fn ratio(&self, rival: Option<&Row>, of: impl Fn(&Run, &Run) -> Option<f64>) -> Option<f64> {
+    /// Median over places of a comparison of ours with a rival.
+    fn ratio(
+        &self,
+        rival: Option<&Row>,
+        of: impl Fn(&MixRun, &MixRun) -> Option<f64>,
+    ) -> Option<f64> {
         self.rows.get(OURS)?.against(rival?, of)
     }
 
@@ -167,30 +175,30 @@ impl Group {
     }
 
     fn best_by_speedup(&self) -> Option<&Row> {
-        self.best(Run::speedup)
+        self.best(MixRun::speedup)
     }
 
-    /// Weighted speedup against the rival that has most of it.
+    /// Weighted speedup, relative to the rival that has most of it.
     fn speedup_against_best(&self) -> Option<f64> {
         self.ratio(self.best_by_speedup(), |ours, rival| Some(ours.speedup() / rival.speedup()))
     }
 
-    /// The worst slowdown over the worst under the rival with the most throughput.
+    /// Worst slowdown, relative to the worst under the rival with the most throughput.
     fn worst_against_best(&self) -> Option<f64> {
         self.ratio(self.best_by_throughput(), |ours, rival| {
             Some(ours.worst_slowdown() / rival.worst_slowdown())
         })
     }
 
-    /// The largest of the tasks' times over their own under that rival. Where both run one after the other, in another
-    /// order, it only says that.
+    /// Largest of the tasks' times, relative to their own under that rival. If both run tasks one after the other in
+    /// different orders, it says nothing more.
     fn largest_against_best(&self) -> Option<f64> {
         self.ratio(self.best_by_throughput(), |ours, rival| {
             worst_against(&ours.tasks, &rival.tasks).ok()
         })
     }
 
-    /// A row for each setting.
+    /// Makes the table, with a row for each setting.
     fn table(&self) -> (String, Table) {
         let mut table = Table::new(&[
             "under",
@@ -203,23 +211,23 @@ impl Group {
             "mean finish, s",
             "fairness",
         ]);
-        let plain = self.rows.get(PLAIN);
+        let plain = self.rows.get(UNTUNED);
         for row in self.rows.iter() {
             let of_plain = plain.map(|plain| {
                 let runs = row.runs.iter().zip(&plain.runs);
                 runs.map(|(run, plain)| run.together.throughput / plain.together.throughput)
                     .collect::<Vec<f64>>()
             });
-            table.row(vec![
-                row.name.clone(),
+            table.row(cells![
+                row.name,
                 spread(&row.figures(|run| run.together.makespan)),
-                spread(&row.figures(Run::over_alone)),
+                spread(&row.figures(MixRun::over_alone)),
                 spread(&of_plain.unwrap_or_default()),
-                spread(&row.figures(Run::speedup)),
-                spread(&row.figures(Run::worst_slowdown)),
+                spread(&row.figures(MixRun::speedup)),
+                spread(&row.figures(MixRun::worst_slowdown)),
                 spread(&row.figures(|run| run.together.mean_slowdown)),
                 spread(&row.figures(|run| run.together.mean_finish)),
-                spread(&row.figures(|run| run.together.fairness)),
+                spread(&row.figures(|run| run.together.fairness))
             ]);
         }
         let best = |row: Option<&Row>| row.map_or("-", |row| row.name.as_str()).to_owned();
@@ -235,20 +243,19 @@ impl Group {
         (sentence, table)
     }
 
-    /// What must be shown of this mix.
     fn targets(&self) -> Vec<Target> {
         let name = &self.mix.name;
         let best = self.best_by_throughput().map_or("-", |row| row.name.as_str());
         let on_best = format!("{name}: throughput against the best rival ({best})");
-        let on_plain = self.throughput_against(self.rows.get(PLAIN));
+        let on_plain = self.throughput_against(self.rows.get(UNTUNED));
         if self.mix.has_nothing_to_gain() {
             let what = format!("{name}: run time over that without luc throttle");
             let slower = on_plain.map(|ratio| 1.0 / ratio);
             return vec![Target::below(what, slower, 1.01)];
         }
         if self.mix.model != Model::Hdd {
-            let speedup = self.rows.get(OURS).and_then(|row| row.median(Run::speedup));
-            let worst = self.rows.get(OURS).and_then(|row| row.median(Run::worst_slowdown));
+            let speedup = self.rows.get(OURS).and_then(|row| row.median(MixRun::speedup));
+            let worst = self.rows.get(OURS).and_then(|row| row.median(MixRun::worst_slowdown));
             let worst = worst.map_or_else(|| "-".to_owned(), number);
             return vec![
                 Target::at_least(
@@ -284,7 +291,7 @@ impl Group {
         }
         let mut all = vec![Target::below(
             format!("{name}: all done over the sum of the times alone"),
-            self.rows.get(OURS).and_then(|row| row.median(Run::over_alone)),
+            self.rows.get(OURS).and_then(|row| row.median(MixRun::over_alone)),
             1.03,
         )];
         let does_not_help = |row: &&Row| {

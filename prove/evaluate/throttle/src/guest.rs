@@ -1,28 +1,29 @@
-//! A mix of tasks in a guest with a distribution's kernel, in virtual time.
+//! Runs a mix of tasks in a guest with a distribution's kernel, in virtual time.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, missing};
 use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde_json::{Value, json};
 
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
-use luc_harness::error::EvaluateError;
-use luc_harness::guests::succeed;
-use luc_harness::harness::{Harness, missing};
 
-/// What runs the cells.
 pub(super) const CELLS: &str = include_str!("cell.sh");
-/// Size of the disk: only what is written of it takes memory.
+/// Size of the disk. Only written parts of it take memory.
 const DISK_BYTES: u64 = 2 << 30;
-/// The kernel, programs, and what else is not the disk's or the page cache's, MiB.
+/// Memory for the kernel, programs, and all else outside the disk and the page cache, MiB.
 const SYSTEM_MIB: u64 = 700;
-/// What a guest may take on a busy host.
-const LIMIT: Duration = Duration::from_secs(2 * 3600);
-/// The kernel clears no page that it gives out, RCU lets an idle processor sleep, and there is pressure to read.
-const ARGUMENTS: [&str; 3] = ["init_on_alloc=0", "rcu_nocbs=0", "psi=1"];
-/// A drive has no command queueing: the elevator sorts, and one request at a time is at the drive.
+/// Timeout of a guest on a busy host.
+const GUEST_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
+/// Kernel arguments: pages are not cleared when they are allocated, RCU lets an idle processor sleep, and pressure can
+/// be read.
+const KERNEL_ARGUMENTS: [&str; 3] = ["init_on_alloc=0", "rcu_nocbs=0", "psi=1"];
+/// Beginning of the script. A drive has no command queueing: the elevator sorts, and one request at a time is at the
+/// drive.
 const HEAD: &str = "
 modprobe ext4; modprobe fuse; modprobe bfq; modprobe kyber-iosched
 modprobe loop max_loop=1 hw_queue_depth=1
@@ -31,7 +32,7 @@ BEFORE='rm -f /mnt/copy.*'
 export LUC MNT
 mkdir -p $WORK /mnt
 ";
-/// A journal that does not fill the disk, and no work in the background.
+/// Options for a journal that does not fill the disk, and no work in the background.
 const MKFS: &str = "-J size=16 -E nodiscard,lazy_itable_init=1,lazy_journal_init=1";
 
 /// Runs a mix alone and together, under each setting. The result has the times of each.
@@ -57,7 +58,7 @@ pub(super) fn boot(
     succeed(&vm, &format!("running '{}' in a guest", mix.name))
 }
 
-/// A guest with `luc`, what makes a disk of this model, and memory for so many bytes of files.
+/// Describes a guest with `luc`, the files to make a disk of this model, and memory for `file_bytes` of files.
 pub(super) fn machine<'a>(
     harness: &Harness,
     kernel: &'a Kernel,
@@ -68,7 +69,7 @@ pub(super) fn machine<'a>(
     let mut vm = Vm::new(kernel)
         .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(memory_mib as u32)
-        .timeout(LIMIT)
+        .timeout(GUEST_TIMEOUT)
         .program(harness.luc_path())
         .program("mkfs.ext4")
         .content("/root/model.toml", model.file(DISK_BYTES))
@@ -76,13 +77,13 @@ pub(super) fn machine<'a>(
     for module in ["fuse", "bfq", "kyber-iosched"] {
         vm = vm.module(module);
     }
-    for argument in ARGUMENTS {
+    for argument in KERNEL_ARGUMENTS {
         vm = vm.kernel_argument(argument);
     }
     vm
 }
 
-/// What each guest does first: makes the disk, and defines what runs cells.
+/// Beginning of each guest's script: makes the disk, and defines the functions that run cells.
 pub(super) fn beginning() -> String {
     format!(
         "{HEAD}luc disk create drive --model /root/model.toml --size {DISK_BYTES} --mkfs ext4 --mkfs-options '{MKFS}' \
@@ -90,7 +91,7 @@ pub(super) fn beginning() -> String {
     )
 }
 
-/// What a guest does: makes the disk and the files, then runs these lines.
+/// Returns the script that makes the disk and the files, then runs these lines.
 pub(super) fn script(mix: &Mix, lines: &[String], seed: u64) -> String {
     let mut script = beginning();
     script += &mix.preparation(seed);
@@ -100,7 +101,7 @@ pub(super) fn script(mix: &Mix, lines: &[String], seed: u64) -> String {
     script
 }
 
-/// The calls of `cell`: each task alone under one setting, then all together under each of `settings`.
+/// Returns the calls of `cell`: each task alone under one setting, then all together under each of `settings`.
 pub(super) fn cells(mix: &Mix, alone: &Setting, settings: &[&Setting]) -> Vec<String> {
     let tasks = mix.kinds.len();
     let cell = |name: String, tasks: String, setting: &Setting, slots: &str| {
@@ -116,13 +117,12 @@ pub(super) fn cells(mix: &Mix, alone: &Setting, settings: &[&Setting]) -> Vec<St
     alone.chain(together).collect()
 }
 
-/// What each task took alone, seconds.
+/// Returns the time of each task alone, seconds.
 pub(super) fn alone_s(outcome: &Outcome, mix: &Mix) -> Result<Vec<f64>, EvaluateError> {
     let mut alone = Vec::new();
     for task in 1..=mix.kinds.len() {
         let name = format!("alone.{task}.tasks");
-        let text = outcome.file(&name).ok_or_else(|| missing(&name))?;
-        let [(start, finish)] = times(&text)?[..] else {
+        let [(start, finish)] = times(&guests::file(outcome, &name)?)?[..] else {
             return Err(missing("a task alone"));
         };
         alone.push(finish - start);
@@ -136,23 +136,21 @@ fn read(
     mix: &Mix,
     settings: &[&Setting],
 ) -> Result<Value, EvaluateError> {
-    let file = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
     let alone = alone_s(outcome, mix)?;
     let mut cells = Vec::new();
     for (number, setting) in settings.iter().enumerate() {
-        let of = times(&file(&format!("together.{number}.tasks"))?)?;
+        let of = times(&guests::file(outcome, &format!("together.{number}.tasks"))?)?;
         let report = outcome.file(&format!("together.{number}.json"));
         let report: Value =
             report.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         cells.push(json!({ "setting": setting.name, "tasks": of, "throttle": report }));
     }
     Ok(json!({
-        "release": release, "tasks": mix.about(), "alone_s": alone, "cells": cells,
-        "wall_s": outcome.wall.as_secs(),
+        "release": release, "tasks": mix.about(), "alone_s": alone, "cells": cells, "wall_s": outcome.wall.as_secs(),
     }))
 }
 
-/// Start and end of each task, in the tasks' order, in seconds from the first start.
+/// Returns the start and end of each task, in the tasks' order, in seconds from the first start.
 pub(super) fn times(text: &str) -> Result<Vec<(f64, f64)>, EvaluateError> {
     let line = |line: &str| {
         let mut words = line.split(' ').map(|word| word.parse::<f64>().ok());

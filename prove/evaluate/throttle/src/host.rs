@@ -4,8 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_claims::report::Page;
-use luc_host::processors::Processors;
+use luc_harness::disks::Disk;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
+use luc_harness::report::Page;
+use luc_harness::steal;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -14,17 +18,12 @@ use super::figures::{self, Group};
 use super::guest::{CELLS, cells, times};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, ours, plain, schedulers};
-use luc_harness::disks::Disk;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
-use luc_harness::steal;
 
-/// Size of the disk, over which the whole stroke of its arm goes.
+/// Size of the disk, over which its arm makes its whole stroke.
 const DISK_BYTES: u64 = 3 << 30;
-/// Runs of each setting.
+/// Number of runs of each setting.
 const REPEATS: usize = 5;
-/// Streams at a time, and MiB of the file of each.
+/// Number of streams at a time, and size of each one's file, MiB.
 const STREAMS: [(usize, u64); 2] = [(4, 64), (8, 32)];
 
 /// Makes the part.
@@ -38,8 +37,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .filter(|mix| harness.options.wants(&mix.name))
         .collect();
     if mixes.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     harness.keep_processors_awake()?;
     let repeats = harness.options.repeats.unwrap_or(REPEATS);
@@ -49,7 +47,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress = Progress::new(harness.part, mixes.iter().map(cells_of).sum());
     let mut groups = Vec::new();
     for mix in &mixes {
-        let site = Site::open(harness, mix)?;
+        let site = HostSite::open(harness, mix)?;
         let mut group = Group::new(mix);
         for repeat in 0..repeats {
             let result = site.repeat(mix, &settings, repeat, &mut progress)?;
@@ -65,8 +63,8 @@ const ABOUT: &str = "As in [throttle](throttle.md), but in real time on the runn
     io.max are not here; BFQ has a group of the blkio controller (v1) for each task. All runs of a repeat, those of each \
     task alone as well, are in random order. Medians with 95 % intervals, of fewer than 6 repeats with their range.";
 
-/// A disk with files, and what its queue had before.
-struct Site<'a> {
+/// A disk with files, and the scheduler that its queue had before.
+struct HostSite<'a> {
     harness: &'a Harness,
     disk: Disk<'a>,
     scheduler: PathBuf,
@@ -74,7 +72,7 @@ struct Site<'a> {
     head: String,
 }
 
-impl<'a> Site<'a> {
+impl<'a> HostSite<'a> {
     fn open(harness: &'a Harness, mix: &Mix) -> Result<Self, EvaluateError> {
         let write = |path: &Path, text: &str| {
             fs::write(path, text).map_err(EvaluateError::file("write", path))
@@ -123,7 +121,7 @@ impl<'a> Site<'a> {
         self.harness.execute(&mut command, &[0]).map(drop)
     }
 
-    /// Each task alone and all together under each setting, in random order.
+    /// Runs each task alone and all together under each setting, in random order.
     fn repeat(
         &self,
         mix: &Mix,
@@ -144,9 +142,7 @@ impl<'a> Site<'a> {
                 |cell| settings[cell].name.clone(),
             );
             made[cell] = steal::undisturbed(self.harness, |may_repeat| {
-                let processors = Processors::now();
-                self.shell(line)?;
-                let stolen_share = Processors::now().stolen_share_since(processors);
+                let (_, stolen_share) = steal::with_stolen_share(|| self.shell(line))?;
                 let path = self.harness.path("times").join(format!("{name}.tasks"));
                 let text = fs::read_to_string(&path).map_err(EvaluateError::file("read", &path))?;
                 let times = times(&text)?;
@@ -174,7 +170,7 @@ impl<'a> Site<'a> {
     }
 }
 
-impl Drop for Site<'_> {
+impl Drop for HostSite<'_> {
     fn drop(&mut self) {
         if let Err(error) = fs::write(&self.scheduler, &self.before) {
             let device = self.disk.device();
@@ -183,17 +179,16 @@ impl Drop for Site<'_> {
     }
 }
 
-/// The scheduler in brackets: `mq-deadline [none]`.
+/// Returns the scheduler in brackets: `mq-deadline [none]`.
 fn chosen(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let name = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     name.map_or("none", |(name, _)| name).to_owned()
 }
 
-/// Where cgroups are mounted.
 struct Mounts {
     cgroups: PathBuf,
-    /// Of version 1, if the blkio controller is there.
+    /// Mount point of the blkio controller of version 1, if there is one.
     blkio: Option<PathBuf>,
 }
 

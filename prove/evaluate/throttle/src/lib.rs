@@ -1,10 +1,10 @@
 //! Part `throttle`: tasks that ruin each other's disk, under each rival at its best and under `luc throttle`.
 //!
-//! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `rows` and `figures` make
-//! tables and targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
-//! `paper` is part `throttle-paper`: the paper's experiments and its figures.
-//! `protect` is part `throttle-protect`: a client that must be answered soon, beside batch.
-//! `advised` is part `throttle-advise`: what `luc throttle advise` predicts, against what comes.
+//! `mixes` are the tasks, `settings` the rivals and our policies. `guest` runs both in virtual time, `rows` and
+//! `figures` make tables and targets. `host` is part `throttle-host`: the same on the running kernel, with fewer
+//! rivals. `paper` is part `throttle-paper`: the paper's experiments and its figures. `protect` is part
+//! `throttle-protect`: a client that must be answered soon, beside batch. `advised` is part `throttle-advise`:
+//! predictions of `luc throttle advise` beside the results.
 
 pub mod advised;
 mod figures;
@@ -17,24 +17,24 @@ mod rows;
 pub mod safety;
 mod settings;
 
-use luc_claims::report::Page;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, array};
+use luc_harness::progress::Progress;
+use luc_harness::report::Page;
+use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
 use figures::Group;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
 use mixes::{Mix, Model};
 use settings::{Setting, main_ours, main_rivals, ours, rivals};
 
-/// Debian's kernel with all rivals.
+/// Version of Debian's kernel that has all rivals.
 const KERNEL: &str = "6.1";
-/// Places of the files that are tried; more make intervals narrower.
-const SEEDS: usize = 3;
+/// Number of places of the files that are tried. More make intervals narrower.
+const DEFAULT_SEEDS: usize = 3;
 
-/// A mix, the rivals that it is run under, and our settings.
+/// A mix, its rivals, and our settings.
 type Case = (Mix, Vec<Setting>, Vec<Setting>);
 
 fn cases() -> Vec<Case> {
@@ -69,11 +69,11 @@ fn cases() -> Vec<Case> {
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
-    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     let all: Vec<Case> =
         cases().into_iter().filter(|(mix, ..)| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
-        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
+        return Err(harness.options.no_cell());
     }
     let has_throttle = harness.execute(&mut harness.luc(&["throttle", "--help"]), &[0]).is_ok();
     let runs = Runs::open(harness);
@@ -109,11 +109,11 @@ fn about(release: &str) -> String {
          a task's time begins when it is its turn. Medians over the places of files, with the range. A rival that has less \
          than {:.1} of the best rival's TP and less than that of its WS at the first places is not run at further ones. \
          io.latency is not in these kernels.",
-        figures::NEAR_BEST
+        figures::MIN_PART_OF_BEST
     )
 }
 
-/// A guest's results; one run for the rivals and one for ours, so that a change of ours repeats only that.
+/// Returns a guest's results. The rivals have one run and ours another, so that a change of ours repeats only that.
 fn results(
     harness: &Harness,
     runs: &Runs<'_>,
@@ -132,7 +132,7 @@ fn results(
         let names: Vec<&str> = of.iter().map(|setting| setting.name.as_str()).collect();
         let key = json!({ "mix": mix.name, "places": seed, "settings": names });
         let result = runs.get(&key, || guest::run(harness, kernel, mix, &of, seed))?;
-        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        let cells = array(&result["cells"], "cells")?;
         all.extend(cells.iter().cloned());
         alone = result["alone_s"].clone();
     }

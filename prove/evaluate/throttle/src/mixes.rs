@@ -1,4 +1,4 @@
-//! Which tasks run together, and on what.
+//! Tasks that run together, and their disks.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use luc_stats::random;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
-/// What a task does, all of it once on cold files of its own.
+/// Work of a task, all of it once on cold files of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Reads a file as fast as it can.
     Stream,
-    /// Sleeps 2 ms after each 128 KiB: a program that waits for others.
+    /// Sleeps 2 ms after each 128 KiB, as a program that waits for others.
     Think,
     /// Computes about as long as the disk needs.
     Compute,
@@ -25,14 +25,14 @@ pub(super) enum Kind {
     Copy,
 }
 
-/// The kinds of which compounded mixes are drawn.
+/// Kinds of tasks in compounded mixes.
 const KINDS: [Kind; 7] =
     [Kind::Stream, Kind::Think, Kind::Compute, Kind::Random, Kind::Write, Kind::Tree, Kind::Copy];
-/// The sizes of files of which those of compounded mixes are drawn.
+/// Sizes of files in compounded mixes.
 const SIZES_MIB: [u64; 4] = [8, 16, 32, 64];
-/// Files of a tree.
+/// Number of files in a tree.
 const TREE_FILES: usize = 100;
-/// Bytes of each, as in `make_tree`.
+/// Bytes of each file in a tree, as in `make_tree`.
 const TREE_FILE_BYTES: u64 = 64 << 10;
 
 impl Kind {
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Its commands, for the file with this number.
+    /// Returns its commands, for the file with this number.
     fn commands(self, number: usize) -> String {
         let ranking = |options: &str| format!("\"$LUC\" bench ranking \"$MNT/{number}\" {options}");
         match self {
@@ -67,7 +67,7 @@ impl Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Model {
-    /// A hard disk of 7200 rpm whose full stroke is over the whole small disk.
+    /// A hard disk of 7200 rpm whose full stroke covers the whole small disk.
     Hdd,
     /// A SATA solid-state disk.
     Ssd,
@@ -83,7 +83,7 @@ impl Model {
         }
     }
 
-    /// The file for `luc disk create --model`.
+    /// Returns the file for `luc disk create --model`.
     pub(super) fn file(self, disk_bytes: u64) -> String {
         match self {
             Self::Hdd => format!("model = \"hdd\"\ncapacity_bytes = {disk_bytes}\n"),
@@ -93,17 +93,14 @@ impl Model {
     }
 }
 
-/// Tasks that run together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mix {
-    /// Its name in tables.
     pub(super) name: String,
     pub(super) model: Model,
-    /// What each task does.
     pub(super) kinds: Vec<Kind>,
     /// Size of each task's file, MiB.
     pub(super) file_mib: Vec<u64>,
-    /// How many are at work at a time, where that is not all.
+    /// Number of tasks at work at a time, if that is not all.
     pub(super) at_a_time: Option<usize>,
 }
 
@@ -122,7 +119,7 @@ impl Mix {
         Self::of(format!("{count} streams"), vec![Kind::Stream; count], file_mib)
     }
 
-    /// Streams over files of which each is twice as large as the one before.
+    /// Makes streams over files, each twice as large as the one before.
     pub(super) fn unequal(count: usize, least_mib: u64) -> Self {
         let sizes = (0..count).map(|number| least_mib << number);
         Self {
@@ -131,12 +128,12 @@ impl Mix {
         }
     }
 
-    /// Equal streams on another disk.
+    /// Makes equal streams on another disk.
     pub(super) fn on(model: Model, file_mib: u64) -> Self {
         Self { name: format!("4 streams, {}", model.name()), model, ..Self::streams(4, file_mib) }
     }
 
-    /// Tasks that think most of the time, on a disk that serves each at once.
+    /// Makes tasks that think most of the time, on a disk that serves each at once.
     pub(super) fn light(count: usize, file_mib: u64) -> Self {
         Self {
             model: Model::Ssd,
@@ -148,13 +145,13 @@ impl Mix {
         }
     }
 
-    /// Whether nothing is to be gained from order: one task, or all think.
+    /// Whether nothing is to be gained from order: there is one task, or all think.
     pub(super) fn has_nothing_to_gain(&self) -> bool {
         let all_think = self.kinds.iter().all(|kind| *kind == Kind::Think);
         self.kinds.len() == 1 || (self.model == Model::Ssd && all_think)
     }
 
-    /// The paper's batch mode: 8 of `count` at a time, streams and others in turn.
+    /// Makes the paper's batch mode: 8 of `count` at a time, streams and others in turn.
     pub(super) fn batch(count: usize, file_mib: u64) -> Self {
         let kinds = (0..count).map(|number| match number % 4 {
             3 => Kind::Think,
@@ -166,7 +163,7 @@ impl Mix {
         }
     }
 
-    /// The compounded mix `number`: 8 tasks drawn at random, and the sizes of their files.
+    /// Makes the compounded mix `number`: 8 tasks drawn at random, and the sizes of their files.
     pub(super) fn compounded(number: u64) -> Self {
         let mut random = random::stream(17, number);
         let kinds: Vec<Kind> = (0..8).map(|_| KINDS[random.random_range(0..KINDS.len())]).collect();
@@ -174,7 +171,7 @@ impl Mix {
         Self { file_mib: sizes.collect(), ..Self::of(format!("C{number}"), kinds, 0) }
     }
 
-    /// How many tasks there are, by kind: `3 stream, 1 think`.
+    /// Lists the tasks by kind: `3 stream, 1 think`.
     pub(super) fn about(&self) -> String {
         let mut all = Vec::new();
         for kind in KINDS {
@@ -186,7 +183,7 @@ impl Mix {
         all.join(", ")
     }
 
-    /// The sizes of the files: `32`, or `8 to 64`.
+    /// Sizes of the files: `32`, or `8 to 64`.
     pub(super) fn sizes(&self) -> String {
         let (least, most) = (self.file_mib.iter().min(), self.file_mib.iter().max());
         match (least, most) {
@@ -196,7 +193,7 @@ impl Mix {
         }
     }
 
-    /// Bytes of all files, copies as well.
+    /// Bytes of all files, including copies.
     pub(super) fn bytes(&self) -> u64 {
         let of = |(kind, mib): (&Kind, &u64)| match kind {
             Kind::Copy => mib << 21,
@@ -206,8 +203,8 @@ impl Mix {
         self.kinds.iter().zip(&self.file_mib).map(of).sum()
     }
 
-    /// What makes the files and the tasks' commands, for a shell with `$LUC`, `$MNT` and `$WORK`. The seed decides where
-    /// on the disk each task's file is.
+    /// Returns the script that makes the files and the tasks' commands, for a shell with `$LUC`, `$MNT` and `$WORK`.
+    /// The seed decides the place of each task's file on the disk.
     pub(super) fn preparation(&self, seed: u64) -> String {
         let mut places: Vec<usize> = (1..=self.kinds.len()).collect();
         places.shuffle(&mut random::stream(seed, 1));

@@ -1,6 +1,6 @@
 //! Part `throttle-paper`: the experiments of WiseThrottling, scaled, under its rules and ours, beside its figures.
 //!
-//! `programs` are its programs, `services` which of them run together, `guest` runs them, `points` measures degradation
+//! `programs` are its programs, `services` combinations of them. `guest` runs them, `points` measures degradation
 //! curves and Vector Points, `results` are the metrics, `pages` the tables and targets.
 
 mod guest;
@@ -10,28 +10,28 @@ mod programs;
 mod results;
 mod services;
 
-use luc_claims::report::Page;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+use luc_harness::progress::Progress;
+use luc_harness::report::Page;
+use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::json;
 
 use super::KERNEL;
 use guest::{Compiled, Under};
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::Harness;
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
 use pages::{AUTO, PRINTED, WISE};
 use points::Curves;
 use programs::Program;
 use results::{NONE, Results};
 use services::Stage;
 
-/// The mix on which ablations are made.
+/// Number of the mix in ablations.
 const ABLATED: u64 = 0;
-/// The name of the guest of ablations.
+/// Name of the guest of ablations.
 const ABLATIONS: &str = "ablations";
 
-/// What runs, but for the ablations.
+/// Returns the stages that run, without the ablations.
 fn stages() -> Vec<Stage> {
     let similar =
         [Program::Similarity, Program::Kmeans, Program::Search, Program::Encode, Program::Build];
@@ -42,7 +42,7 @@ fn stages() -> Vec<Stage> {
     similar.chain(compounded).chain(batches).chain(threads).collect()
 }
 
-/// What each service runs under.
+/// Returns the policies that each service runs under.
 fn policies(curves: &Curves) -> Vec<Under> {
     vec![
         Under::new(NONE, ""),
@@ -52,7 +52,7 @@ fn policies(curves: &Curves) -> Vec<Under> {
     ]
 }
 
-/// One thing changed at a time.
+/// Returns policies with one thing changed at a time.
 fn ablations(curves: &Curves) -> Vec<Under> {
     let wise =
         |name: &str, words: &str| Under::new(&format!("{WISE}, {name}"), curves.policy(words));

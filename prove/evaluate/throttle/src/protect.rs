@@ -1,6 +1,7 @@
 //! Part `throttle-protect`: a client that must be answered soon, beside batch, under each rival and `luc throttle`.
 //!
-//! `settings` are what they run under, `figures` makes tables and targets; `protect.sh` runs a client beside batch.
+//! `settings` has the rivals and our policies, `figures` makes tables and targets; `protect.sh` runs a client beside
+//! batch.
 
 mod figures;
 mod scenario;
@@ -8,26 +9,26 @@ mod settings;
 
 use std::fmt::Write as _;
 
-use luc_claims::report::Page;
+use luc_harness::error::EvaluateError;
+use luc_harness::guests;
+use luc_harness::harness::{Harness, missing, parse};
+use luc_harness::progress::Progress;
+use luc_harness::report::Page;
+use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
 use super::KERNEL;
 use super::guest::{boot, script};
-use figures::Group;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
-use luc_harness::runs::Runs;
+use figures::ScenarioGroup;
 use scenario::Scenario;
-use settings::Setting;
+use settings::ClientSetting;
 
-/// What runs a client beside batch.
+/// Script that runs a client beside batch.
 const BESIDE: &str = include_str!("protect.sh");
-/// Places of the files that are tried.
-const SEEDS: usize = 3;
-/// How long the client works.
-const SECONDS: f64 = 20.0;
+/// Number of places of the files that are tried.
+const DEFAULT_SEEDS: usize = 3;
+const CLIENT_SECONDS: f64 = 20.0;
 
 /// Makes the part.
 ///
@@ -35,16 +36,16 @@ const SECONDS: f64 = 20.0;
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
-    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
-    let wanted = |scenario: Scenario, settings: Vec<Setting>| -> Vec<Setting> {
-        let is_wanted = |setting: &Setting| {
+    let wanted = |scenario: Scenario, settings: Vec<ClientSetting>| -> Vec<ClientSetting> {
+        let is_wanted = |setting: &ClientSetting| {
             let cell = format!("{}, {}", scenario.name(), setting.name);
             harness.options.wants(&cell)
         };
         settings.into_iter().filter(is_wanted).collect()
     };
-    let guests: Vec<(Scenario, Vec<Setting>)> = [Scenario::Reads, Scenario::Fsyncs]
+    let guests: Vec<(Scenario, Vec<ClientSetting>)> = [Scenario::Reads, Scenario::Fsyncs]
         .into_iter()
         // One guest for the rivals and one for ours, so that a change of ours repeats only that.
         .flat_map(|scenario| {
@@ -54,11 +55,11 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .filter(|(_, settings)| !settings.is_empty())
         .collect();
     if guests.is_empty() {
-        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
+        return Err(harness.options.no_cell());
     }
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, guests.len() * seeds);
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<ScenarioGroup> = Vec::new();
     // Seed by seed: an evaluation that is ended early has all settings.
     for seed in harness.options.seed..harness.options.seed + seeds as u64 {
         for (scenario, settings) in &guests {
@@ -68,7 +69,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let result = runs.get(&key, make)?;
             let known = groups.iter().position(|group| group.is_of(*scenario));
             let place = known.unwrap_or_else(|| {
-                groups.push(Group::new(*scenario));
+                groups.push(ScenarioGroup::new(*scenario));
                 groups.len() - 1
             });
             groups[place].add(settings, &result)?;
@@ -78,15 +79,15 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(figures::page(&groups, kernel.release()))
 }
 
-/// The client alone, then beside batch under each setting.
+/// Runs the client alone, then beside batch under each setting.
 fn in_guest(
     harness: &Harness,
     kernel: &Kernel,
     scenario: Scenario,
-    settings: &[Setting],
+    settings: &[ClientSetting],
     seed: u64,
 ) -> Result<Value, EvaluateError> {
-    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let seconds = harness.options.seconds.unwrap_or(CLIENT_SECONDS);
     let mut lines = vec![BESIDE.to_owned()];
     let mut commands =
         format!("cat >\"$WORK/client\" <<'END'\n{}\nEND\n", scenario.client(seconds, seed));
@@ -102,18 +103,14 @@ fn in_guest(
     let files = scenario.files();
     let outcome = boot(harness, kernel, &files, script(&files, &lines, seed))?;
     let cell = |name: &str| -> Result<Value, EvaluateError> {
-        let file = |end: &str| {
-            let name = format!("{name}.{end}");
-            outcome.file(&name).ok_or_else(|| missing(&name))
-        };
-        let client: Value =
-            serde_json::from_str(&file("client")?).map_err(|_| missing("the client's figures"))?;
+        let file = |end: &str| guests::file(&outcome, &format!("{name}.{end}"));
+        let client: Value = parse(&file("client")?, "the client's figures")?;
         let throttle: Value = outcome
             .file(&format!("{name}.json"))
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default();
         Ok(json!({
-            "client": client, "moved": moved(&file("before")?, &file("after")?)?, "throttle": throttle,
+            "client": client, "moved": compute_work(&file("before")?, &file("after")?)?, "throttle": throttle,
         }))
     };
     let mut cells = Vec::new();
@@ -123,13 +120,12 @@ fn in_guest(
         cells.push(of);
     }
     Ok(json!({
-        "release": kernel.release(), "alone": cell("alone")?, "cells": cells,
-        "wall_s": outcome.wall.as_secs(),
+        "release": kernel.release(), "alone": cell("alone")?, "cells": cells, "wall_s": outcome.wall.as_secs(),
     }))
 }
 
-/// What the disk moved between two looks at its counters (Documentation/block/stat.rst), after the time each.
-fn moved(before: &str, after: &str) -> Result<Value, EvaluateError> {
+/// Returns the disk's work between two looks at its counters (Documentation/block/stat.rst), each after its time.
+fn compute_work(before: &str, after: &str) -> Result<Value, EvaluateError> {
     const SECTOR_BYTES: f64 = 512.0;
     let numbers = |text: &str| -> Vec<f64> {
         text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
@@ -150,10 +146,10 @@ mod tests {
     fn what_is_moved_is_the_difference_of_the_counters() {
         let before = "1767225610.5 1 0 8 0 2 0 16 0 0 0 0";
         let after = "1767225620.5 9 0 1008 0 2 0 116 0 0 0 0";
-        let moved = moved(before, after).expect("counters");
+        let moved = compute_work(before, after).expect("counters");
         assert_eq!(moved["seconds"], 10.0);
         assert_eq!(moved["read_bytes"], 512_000.0);
         assert_eq!(moved["written_bytes"], 51_200.0);
-        assert!(super::moved("", "1").is_err());
+        assert!(super::compute_work("", "1").is_err());
     }
 }

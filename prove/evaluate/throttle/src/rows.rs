@@ -1,6 +1,6 @@
-//! Runs by setting, and what is said of them: medians, ratios, the best rival.
+//! Runs by setting, and their medians and ratios.
 
-use luc_claims::report::{self, number};
+use luc_harness::report::{self, number};
 use luc_stats::median;
 
 /// All runs under one setting, by places of the files.
@@ -12,25 +12,23 @@ pub(super) struct Row<R> {
 }
 
 impl<R> Row<R> {
-    /// A figure of each run.
     pub(super) fn figures(&self, of: impl Fn(&R) -> f64) -> Vec<f64> {
         self.runs.iter().map(of).collect()
     }
 
-    /// Its median; `None` of no runs.
+    /// Median of a figure; `None` without runs.
     pub(super) fn median(&self, of: impl Fn(&R) -> f64) -> Option<f64> {
         median(&self.figures(of))
     }
 
-    /// The median over the places of what is said of a run and of another setting's at the same places; `None` where that
-    /// is not known of all.
+    /// Median of a comparison with another setting, run by run. `None` if a run lacks it.
     pub(super) fn against(&self, other: &Self, of: impl Fn(&R, &R) -> Option<f64>) -> Option<f64> {
         let pairs = self.runs.iter().zip(&other.runs);
         let all: Option<Vec<f64>> = pairs.map(|(own, other)| of(own, other)).collect();
         median(&all?)
     }
 
-    /// The median over the places of a figure over another setting's.
+    /// Median of a figure over another setting's, run by run.
     pub(super) fn ratio(&self, other: &Self, of: impl Fn(&R) -> f64) -> Option<f64> {
         self.against(other, |own, other| Some(of(own) / of(other)))
     }
@@ -69,7 +67,7 @@ impl<R> Rows<R> {
     }
 }
 
-/// The median of runs with its interval, or their range; of one run its figure.
+/// Median of runs with its interval or range; of one run its figure.
 pub(super) fn spread(values: &[f64]) -> String {
     match values {
         [value] => number(*value),

@@ -1,5 +1,7 @@
-//! Part `throttle-safety`: whatever is killed, nobody stays frozen, and nobody is frozen for longer than is allowed; and
-//! what a throttle of a hundred cgroups costs. `soak` is part `throttle-soak`, `inversions` part `throttle-inversions`.
+//! Part `throttle-safety`: kills daemons and guardians, and checks that nobody stays frozen or is frozen for too long.
+//! Also the cost of a throttle of a hundred cgroups.
+//!
+//! `soak` is part `throttle-soak`, `inversions` part `throttle-inversions`.
 
 pub mod inversions;
 mod services;
@@ -11,48 +13,46 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_claims::report::{Page, Table, Target, number, spread};
-use luc_host::{interrupt, run_dir};
+use luc_harness::disks::{Disk, EXT4};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, array, missing, stop_if_interrupted};
+use luc_harness::progress::Progress;
+use luc_harness::report::{Page, Table, Target, number, spread};
+use luc_harness::{cells, groups};
+use luc_host::run_dir;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::process::Signal;
 use serde_json::json;
 
-use luc_harness::disks::{Disk, EXT4};
-use luc_harness::error::EvaluateError;
-use luc_harness::groups;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
-use services::{Daemon, PATIENCE, Service, kill};
+use services::{Daemon, FREEZE_TIMEOUT, Service, kill};
 
 const KILLS: u64 = 1000;
-/// Cgroups that write without an end while daemons are killed.
+/// Number of cgroups that write without end while daemons are killed.
 const WRITERS: usize = 3;
-/// Cgroups of the throttle whose processor time is measured.
+/// Number of cgroups of the throttle whose processor time is measured.
 const CGROUPS: usize = 100;
-/// What the others do.
+/// Script of the other cgroups.
 const SLEEPER: &str = "while :; do sleep 1; done";
-/// What they are when that is measured.
+/// Load while processor time is measured.
 const BUSY: &str = "three write";
 const IDLE: &str = "none uses the disk";
 const LINKED: &str = "three write, all have one pipe open";
-/// The most that it may be.
-const MOST_SHARE: f64 = 0.005;
-/// Nobody may be frozen so long after a kill.
-const LIMIT_MS: f64 = 100.0;
-/// What the daemon may freeze a task for, s.
+/// Maximum processor time, as a share of one processor.
+const MAX_PROCESSOR_SHARE: f64 = 0.005;
+/// Maximum time for which anybody may be frozen after a kill, ms.
+const MAX_FROZEN_AFTER_KILL_MS: f64 = 100.0;
+/// Maximum time for which the daemon may freeze a task, s.
 const MAX_FROZEN_S: f64 = 1.0;
-/// How long freezes are watched, and processor time is measured.
-const WATCHED: Duration = Duration::from_secs(60);
+/// Time for which freezes are watched, and processor time is measured.
+const WATCH_TIME: Duration = Duration::from_secs(60);
 
-/// Waits until something is frozen.
+/// Waits until a service is frozen.
 fn wait_for_freeze(services: &[Service]) -> Result<(), EvaluateError> {
     let begun = Instant::now();
     while !services.iter().any(Service::is_frozen) {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
-        if begun.elapsed() > PATIENCE {
+        stop_if_interrupted()?;
+        if begun.elapsed() > FREEZE_TIMEOUT {
             return Err(missing("a frozen cgroup"));
         }
         sleep(Duration::from_millis(1));
@@ -78,11 +78,10 @@ fn config(harness: &Harness, disk: &Disk<'_>) -> Result<PathBuf, EvaluateError> 
     Ok(path)
 }
 
-/// What one kill came to.
 struct Kill {
-    /// Guardian first, the daemon a moment later.
+    /// Whether the guardian was killed first, and the daemon a moment later.
     guardian_first: bool,
-    /// From the daemon's kill until nothing was frozen, ms.
+    /// Time from the daemon's kill until nothing was frozen, ms.
     thawed_ms: f64,
 }
 
@@ -111,7 +110,7 @@ fn kills(
         }
         kill(daemon.id(), Signal::KILL);
         let begun = Instant::now();
-        while services.iter().any(Service::is_frozen) && begun.elapsed() < PATIENCE {
+        while services.iter().any(Service::is_frozen) && begun.elapsed() < FREEZE_TIMEOUT {
             sleep(Duration::from_micros(100));
         }
         let thawed_ms = begun.elapsed().as_secs_f64() * 1e3;
@@ -125,22 +124,22 @@ fn kills(
     Ok(all)
 }
 
-/// The longest freeze of a daemon that is left alone, s.
+/// Returns the longest freeze of a daemon that is left alone, s.
 fn longest(harness: &Harness, services: &[Service], config: &Path) -> Result<f64, EvaluateError> {
     let daemon = Daemon::start(harness, config)?;
     wait_for_freeze(services)?;
-    sleep(WATCHED);
+    sleep(WATCH_TIME);
     let mut command = harness.luc(&["throttle", "status", "--json"]);
     let status = harness.json_of(command.env(run_dir::VARIABLE, harness.path("run")))?;
     daemon.end();
-    let tasks = status["tasks"].as_array().ok_or_else(|| missing("the tasks"))?;
+    let tasks = array(&status["tasks"], "the tasks")?;
     let longest =
         tasks.iter().filter_map(|task| task["longest_frozen_s"].as_f64()).fold(0.0, f64::max);
     harness.keep(json!({ "longest": status }));
     Ok(longest)
 }
 
-/// Processor time of a daemon and its guardian, as a share of one processor.
+/// Returns the processor time of a daemon and its guardian, as a share of one processor.
 fn processor_share(harness: &Harness, config: &Path, what: &str) -> Result<f64, EvaluateError> {
     let daemon = Daemon::start(harness, config)?;
     sleep(Duration::from_secs(3));
@@ -148,7 +147,7 @@ fn processor_share(harness: &Harness, config: &Path, what: &str) -> Result<f64, 
     let spent = || spent_s(daemon.id()).zip(spent_s(guardian));
     let before = spent().ok_or_else(|| missing("the daemon's processor time"))?;
     let begun = Instant::now();
-    sleep(WATCHED);
+    sleep(WATCH_TIME);
     let after = spent().ok_or_else(|| missing("the daemon's processor time"))?;
     let share = (after.0 - before.0 + after.1 - before.1) / begun.elapsed().as_secs_f64();
     daemon.end();
@@ -156,7 +155,7 @@ fn processor_share(harness: &Harness, config: &Path, what: &str) -> Result<f64, 
     Ok(share)
 }
 
-/// Processor time that a process has taken, s, from its scheduling statistics.
+/// Returns the processor time that a process has used, s, from its scheduling statistics.
 fn spent_s(process: u32) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
     let ns: f64 = text.split_whitespace().next()?.parse().ok()?;
@@ -210,7 +209,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
-    let late = killed.iter().filter(|kill| kill.thawed_ms > LIMIT_MS).count();
+    let late = killed.iter().filter(|kill| kill.thawed_ms > MAX_FROZEN_AFTER_KILL_MS).count();
     let mut thaws = Table::new(&["killed", "times", "until nothing was frozen, ms", "longest, ms"]);
     for (name, guardian_first) in [("the daemon", false), ("its guardian, then the daemon", true)] {
         let ms: Vec<f64> = killed
@@ -218,21 +217,21 @@ fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
             .filter(|kill| kill.guardian_first == guardian_first)
             .map(|kill| kill.thawed_ms)
             .collect();
-        thaws.row(vec![
-            name.to_owned(),
-            ms.len().to_string(),
+        thaws.row(cells![
+            name,
+            ms.len(),
             spread(&ms),
-            number(ms.iter().copied().fold(0.0, f64::max)),
+            number(ms.iter().copied().fold(0.0, f64::max))
         ]);
     }
     let mut costs = Table::new(&["100 cgroups, of which", "part of one processor"]);
     for (what, share) in shares {
-        costs.row(vec![(*what).to_owned(), format!("{:.2} %", share * 100.0)]);
+        costs.row(cells![what, format!("{:.2} %", share * 100.0)]);
     }
     let cost_targets = shares.iter().map(|(what, share)| {
         Target::new(
             format!("100 cgroups, {what}: <= 0.5 % of one processor"),
-            *share <= MOST_SHARE,
+            *share <= MAX_PROCESSOR_SHARE,
             format!("{:.2} %", share * 100.0),
         )
     });
@@ -245,8 +244,8 @@ fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
              is from the kill of the daemon until no cgroup is asked to be frozen, looked at every 0.1 ms. The longest \
              freeze is that of a daemon with `max_frozen` of {MAX_FROZEN_S} s in {} s. Processor time is the daemon's \
              and its guardian's, by their scheduling statistics over {} s.",
-            WATCHED.as_secs(),
-            WATCHED.as_secs()
+            WATCH_TIME.as_secs(),
+            WATCH_TIME.as_secs()
         ),
         tables: vec![
             ("Kills:".to_owned(), thaws),
@@ -254,7 +253,10 @@ fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
         ],
         targets: [
             Target::new(
-                format!("{} kills: something frozen {LIMIT_MS} ms later: never", killed.len()),
+                format!(
+                    "{} kills: something frozen {MAX_FROZEN_AFTER_KILL_MS} ms later: never",
+                    killed.len()
+                ),
                 late == 0 && !killed.is_empty(),
                 format!("{late} times"),
             ),

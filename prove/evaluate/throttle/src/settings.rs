@@ -1,35 +1,34 @@
 //! The rivals with their settings, and the policies of `luc throttle`.
 
-/// What the disk reads or writes at most, bytes a second: what `io.max` shares out.
+/// Maximum rate of the disk, bytes a second, which `io.max` divides.
 pub(super) const PEAK_BYTES_PER_SECOND: u64 = 105_000_000;
 /// The kernel's read-ahead of a disk, KiB.
 pub(super) const READ_AHEAD_KIB: u64 = 128;
-/// Larger ones that are tried.
-const LARGER_KIB: [u64; 3] = [512, 2048, 4096];
-/// Coefficients of the emulated hard disk for iocost, as resctl-bench would measure them: rates from probes of one task
-/// with large and with small blocks, in order and at random; no loosening or tightening by latency.
+/// Larger read-ahead that is tried, KiB.
+const LARGER_READ_AHEAD_KIB: [u64; 3] = [512, 2048, 4096];
+/// Coefficients of the emulated hard disk for iocost, as resctl-bench would measure them. They are rates from probes of
+/// one task with large and with small blocks, in order and at random, without loosening or tightening by latency.
 pub(super) const COST_MEASURED: &str = "ctrl=user rpct=0 rlat=0 wpct=0 wlat=0 min=100 max=100;ctrl=user model=linear \
     rbps=105000000 rseqiops=7000 rrandiops=75 wbps=105000000 wseqiops=7000 wrandiops=120";
-/// iocost as the kernel sets itself up.
+/// iocost as the kernel configures itself.
 const COST_AUTOMATIC: &str = "ctrl=auto;ctrl=auto";
 
-/// The rule of resctl-demo's side-loader, as `cell.sh` knows it.
+/// Name of the rule of resctl-demo's side-loader in `cell.sh`.
 const SIDE_LOADER: &str = "side-loader";
 
-/// What tasks run under.
+/// A setting that tasks run under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
-    /// Its name in tables.
     pub(super) name: String,
     pub(super) scheduler: &'static str,
     pub(super) read_ahead_kib: u64,
     /// Settings of the scheduler, `name=value`, separated by blanks.
     pub(super) queue: &'static str,
-    /// A file of each task's cgroup and its content, `name=content`.
+    /// File of each task's cgroup and its content, `name=content`.
     pub(super) task_io: String,
-    /// What `io.cost.qos` gets, and after a `;` `io.cost.model`.
+    /// Content of `io.cost.qos`, and after a `;` of `io.cost.model`.
     pub(super) cost: &'static str,
-    /// Policy of `luc throttle`, or [`SIDE_LOADER`]; empty where nobody freezes tasks.
+    /// Policy of `luc throttle`, or [`SIDE_LOADER`]; empty if nobody freezes tasks.
     pub(super) policy: &'static str,
 }
 
@@ -54,12 +53,12 @@ impl Setting {
         }
     }
 
-    /// Whether it is one of `luc throttle`.
+    /// Whether the setting uses `luc throttle`.
     pub(super) fn is_ours(&self) -> bool {
         !self.policy.is_empty() && self.policy != SIDE_LOADER
     }
 
-    /// The words of `cell` in `cell.sh` after its name and tasks, but for the places.
+    /// Returns the words of `cell` in `cell.sh` after its name and tasks, without the places.
     pub(super) fn words(&self) -> [String; 5] {
         let quoted = |text: &str| format!("'{text}'");
         [
@@ -72,7 +71,7 @@ impl Setting {
     }
 }
 
-/// No scheduler, and the kernel's own read-ahead: what most systems have, and what a task's time alone is of.
+/// No scheduler, and the kernel's own read-ahead. Most systems have this, and times alone are measured under it.
 pub(super) fn plain() -> Setting {
     Setting::of("none", "none")
 }
@@ -82,7 +81,7 @@ fn bfq(name: &str, queue: &'static str) -> Setting {
     Setting { queue, ..Setting::of("bfq", name) }
 }
 
-/// The rivals that a kernel has without the io controller of cgroup v2.
+/// Rivals that a kernel has without the io controller of cgroup v2.
 pub(super) fn schedulers() -> Vec<Setting> {
     let deadline = Setting::of("mq-deadline", "mq-deadline");
     let throughput = bfq("BFQ, low_latency 0", "low_latency=0");
@@ -96,12 +95,12 @@ pub(super) fn schedulers() -> Vec<Setting> {
         bfq("BFQ, low_latency 0, timeout_sync 10000 ms", "low_latency=0 timeout_sync=10000"),
     ];
     for of in [plain(), deadline, throughput] {
-        all.extend(LARGER_KIB.map(|kib| of.reading_ahead(kib)));
+        all.extend(LARGER_READ_AHEAD_KIB.map(|kib| of.reading_ahead(kib)));
     }
     all
 }
 
-/// All rivals, where `tasks` run at a time.
+/// Returns all rivals, where `tasks` run at a time.
 pub(super) fn rivals(tasks: usize) -> Vec<Setting> {
     let mut all = schedulers();
     let cost = |name: &str, cost| Setting { cost, ..Setting::of("none", name) };
@@ -119,7 +118,7 @@ pub(super) fn rivals(tasks: usize) -> Vec<Setting> {
     all
 }
 
-/// The same without those that were far from the best for streams.
+/// Returns the rivals without those that were far from the best for streams.
 pub(super) fn main_rivals() -> Vec<Setting> {
     let is_wanted = |setting: &Setting| {
         matches!(setting.read_ahead_kib, READ_AHEAD_KIB | 2048) && setting.scheduler != "kyber"
@@ -127,7 +126,7 @@ pub(super) fn main_rivals() -> Vec<Setting> {
     schedulers().into_iter().filter(is_wanted).collect()
 }
 
-/// `luc throttle` without a scheduler below it, and its own choice with others.
+/// `luc throttle` without a scheduler below it, and its default with others.
 pub(super) fn ours() -> Vec<Setting> {
     let policy = |policy, name: &str| Setting { policy, ..Setting::of("none", name) };
     let auto = policy("auto", "luc throttle, auto");
@@ -144,7 +143,7 @@ pub(super) fn ours() -> Vec<Setting> {
     ]
 }
 
-/// The same without turns of fixed length and larger read-ahead.
+/// Returns ours without turns of fixed length and larger read-ahead.
 pub(super) fn main_ours() -> Vec<Setting> {
     let is_wanted = |setting: &Setting| {
         setting.read_ahead_kib == READ_AHEAD_KIB && !setting.policy.starts_with("turns")

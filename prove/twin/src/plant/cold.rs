@@ -1,4 +1,4 @@
-//! A file on a disk that nobody has in memory.
+//! A file on a disk that is not in the page cache.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -15,11 +15,10 @@ use crate::sync::locked;
 
 const FILE_BYTES: u64 = 32 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
-/// What one read reads.
 const READ_BYTES: usize = 64 << 10;
 const TMPFS: i64 = 0x0102_1994;
 
-/// A file without a name, and where it is read next.
+/// A file without a name, and the places of its next reads.
 #[derive(Debug)]
 pub(super) struct ColdFile {
     file: File,
@@ -41,7 +40,7 @@ impl ColdFile {
         Ok(Self { file, places: Mutex::new(ChaCha8Rng::from_rng(random)) })
     }
 
-    /// Reads it at so many places.
+    /// Drops the file's pages and reads it at `reads` random places.
     pub(super) fn read(&self, reads: u64) -> Result<(), TwinError> {
         let what = "reading a cold file";
         fadvise(&self.file, 0, None, Advice::DontNeed).map_err(TwinError::system(what))?;
@@ -56,7 +55,7 @@ impl ColdFile {
     }
 }
 
-/// A file without a name in a directory of a disk: it is gone when the process is.
+/// Makes a file without a name in a directory of a disk. It is gone when the process is.
 pub(crate) fn unnamed(directory: &Path) -> Result<File, TwinError> {
     let file = OpenOptions::new()
         .read(true)

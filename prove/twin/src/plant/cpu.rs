@@ -1,4 +1,4 @@
-//! A partition that computes for nothing before each search.
+//! A partition that burns processor time before each search.
 
 use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
@@ -11,8 +11,8 @@ use super::span::Span;
 use crate::error::TwinError;
 use crate::log::Recorder;
 
-/// Milliseconds of processor time for each search, from and to.
-const DRAWN_MS: [u64; 2] = [4, 12];
+/// Range of the processor time of each search, ms.
+const BURN_MS: [u64; 2] = [4, 12];
 const NS_PER_MS: u64 = 1_000_000;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Cpu {
 impl Cpu {
     pub(super) fn draw(how_ms: Option<u64>, random: &mut ChaCha8Rng, searches: u64) -> Self {
         let window = Window::draw(random, searches);
-        let drawn_ms = random.random_range(DRAWN_MS[0]..=DRAWN_MS[1]);
+        let drawn_ms = random.random_range(BURN_MS[0]..=BURN_MS[1]);
         let burn_ns = how_ms.unwrap_or(drawn_ms).saturating_mul(NS_PER_MS);
         Self { window, burn_ns, span: Span::new(Kind::Cpu, burn_ns) }
     }

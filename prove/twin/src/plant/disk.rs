@@ -14,8 +14,8 @@ use crate::error::TwinError;
 use crate::log::Recorder;
 use crate::spec::Spec;
 
-/// Reads for each search, from and to.
-const DRAWN: [u64; 2] = [32, 96];
+/// Range of the number of reads for each search.
+const READS: [u64; 2] = [32, 96];
 
 #[derive(Debug)]
 pub(super) struct Disk {
@@ -32,7 +32,7 @@ impl Disk {
         searches: u64,
     ) -> Result<Self, TwinError> {
         let window = Window::draw(random, searches);
-        let reads = random.random_range(DRAWN[0]..=DRAWN[1]);
+        let reads = random.random_range(READS[0]..=READS[1]);
         Ok(Self {
             window,
             file: ColdFile::make(Path::new(spec.directory()?), random)?,

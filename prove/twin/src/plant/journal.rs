@@ -1,4 +1,4 @@
-//! An indexer of the same back end, which holds the index's lock while it writes and calls fsync.
+//! An indexer in the back end, which holds the index's lock while it writes and calls fsync.
 //!
 //! A search needs the lock for a moment. So it waits for the indexer, and the indexer for the journal.
 
@@ -23,11 +23,11 @@ use crate::fatal::spawn;
 use crate::log::{Recorder, thread_id};
 use crate::spec::Spec;
 
-/// KiB that are written before each fsync, from and to.
-const DRAWN_KB: [usize; 2] = [512, 2_048];
-/// The indexer begins its file anew when it has so many bytes.
+/// Range of the size of the writes before each fsync, KiB.
+const WRITE_KIB: [usize; 2] = [512, 2_048];
+/// Size at which the indexer begins its file anew.
 const FILE_BYTES: u64 = 64 << 20;
-/// Between two holds, so that searches come by, us.
+/// Range of the pause between two holds in which searches pass, us.
 const PAUSE_US: [u64; 2] = [200, 1_000];
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Journal {
         searches: u64,
     ) -> Result<Self, TwinError> {
         let window = Window::draw(random, searches);
-        let bytes = random.random_range(DRAWN_KB[0]..=DRAWN_KB[1]) << 10;
+        let bytes = random.random_range(WRITE_KIB[0]..=WRITE_KIB[1]) << 10;
         let pause = Duration::from_micros(random.random_range(PAUSE_US[0]..=PAUSE_US[1]));
         let journal = Self {
             progress: Progress::new(),

@@ -1,6 +1,6 @@
 //! A thread that holds the index's lock since before the requests came, and again later.
 //!
-//! The lock is glibc's, so that the word that others wait on has its owner's thread id.
+//! The lock is glibc's, so its futex word has its owner's thread id.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -19,8 +19,8 @@ use crate::error::TwinError;
 use crate::fatal::spawn;
 use crate::log::{Recorder, thread_id};
 
-/// How long it is held while a search waits, ms.
-const DRAWN_MS: [u64; 2] = [60, 200];
+/// Range of the time that the lock is held while a search waits, ms.
+const HOLD_MS: [u64; 2] = [60, 200];
 
 #[derive(Debug)]
 pub(super) struct Lock {
@@ -38,7 +38,7 @@ impl Lock {
     ) -> Result<Self, TwinError> {
         // The holder holds it when these searches come.
         let holds = [1, Window::draw(random, searches).from + 1];
-        let drawn_ms = random.random_range(DRAWN_MS[0]..=DRAWN_MS[1]);
+        let drawn_ms = random.random_range(HOLD_MS[0]..=HOLD_MS[1]);
         let held = Duration::from_millis(how_ms.unwrap_or(drawn_ms));
         let strength_ns = u64::try_from(held.as_nanos()).unwrap_or(u64::MAX);
         let plant = Self {

@@ -1,4 +1,4 @@
-//! A back end whose packets get lost on their way in: questions, and what acknowledges its answers.
+//! A back end whose incoming packets get lost: questions, and acknowledgements of its answers.
 
 use luc_network::{Namespace, lose, lose_nothing};
 use luc_twin_truth::Kind;
@@ -11,8 +11,8 @@ use super::switched::Switched;
 use crate::error::TwinError;
 use crate::spec::Spec;
 
-/// Percent, from and to.
-const DRAWN: [u64; 2] = [4, 12];
+/// Range of the lost packets, percent.
+const LOSS_PERCENT: [u64; 2] = [4, 12];
 const MAX_PERCENT: u64 = 50;
 
 pub(super) fn draw(
@@ -21,7 +21,7 @@ pub(super) fn draw(
     searches: u64,
 ) -> Result<Switched, TwinError> {
     let window = Window::draw(random, searches);
-    let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
+    let drawn = random.random_range(LOSS_PERCENT[0]..=LOSS_PERCENT[1]);
     let percent = spec.number()?.unwrap_or(drawn);
     if percent > MAX_PERCENT {
         return Err(spec.wrong("more than 50 % loss ends connections"));

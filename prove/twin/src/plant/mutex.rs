@@ -1,4 +1,4 @@
-//! A mutex of the C library: its word in memory names its owner, which a standard library's does not.
+//! A mutex of the C library: its word in memory names its owner, unlike a standard library's.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -24,11 +24,11 @@ impl fmt::Debug for Mutex {
     }
 }
 
-/// Holds a [`Mutex`] while it lives; of the thread that took it.
+/// Holds a [`Mutex`] while it lives, in the thread that took it.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     mutex: &'a Mutex,
-    /// A raw pointer keeps it in its thread.
+    /// Makes the guard `!Send`.
     _thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -37,7 +37,7 @@ impl Mutex {
         Self(Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)))
     }
 
-    /// Waits until nobody holds it.
+    /// Waits until the mutex is free.
     pub(super) fn lock(&self) -> Result<Held<'_>, TwinError> {
         // SAFETY: the mutex is initialized, and lives as long as `self`.
         let result = unsafe { libc::pthread_mutex_lock(self.0.get()) };
@@ -50,7 +50,7 @@ impl Mutex {
 }
 
 impl Mutex {
-    /// Takes it for a moment, for a request; writes down how long that was if somebody else held it.
+    /// Takes the mutex for a moment on behalf of a request. Records the wait if it was held.
     pub(super) fn pass(&self, request: u64, recorder: &Recorder) -> Result<(), TwinError> {
         // SAFETY: the mutex is initialized, and lives as long as `self`.
         if unsafe { libc::pthread_mutex_trylock(self.0.get()) } == 0 {

@@ -1,4 +1,4 @@
-//! How far a run is: counted in searches, so that a plant meets requests however fast the machine is.
+//! Progress of a run, counted in searches, so that a plant meets requests on machines of any speed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,11 +8,11 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::sync::locked;
 
-/// Where a window begins and ends, as shares of all searches.
+/// Ranges of a window's begin and end, as shares of all searches.
 const BEGINS: [f64; 2] = [0.25, 0.4];
 const ENDS: [f64; 2] = [0.6, 0.75];
 
-/// The searches that a plant meets, from and to, each included.
+/// The searches that a plant meets: first and last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) from: u64,
@@ -20,7 +20,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A part in the middle of so many searches.
+    /// Draws a window in the middle of `searches` searches.
     pub(super) fn draw(random: &mut ChaCha8Rng, searches: u64) -> Self {
         let mut at = |[from, to]: [f64; 2]| {
             let share = random.random_range(from..to);
@@ -30,7 +30,7 @@ impl Window {
         Self { from, to: at(ENDS).max(from) }
     }
 
-    /// How many searches it has.
+    /// Number of searches in the window.
     pub(super) fn length(&self) -> u64 {
         self.to - self.from + 1
     }
@@ -44,7 +44,7 @@ impl Window {
 #[derive(Debug)]
 pub(super) struct Progress {
     seen: AtomicU64,
-    /// Which one the thread waits for.
+    /// Ordinal of the search that the thread waits for.
     awaited: AtomicU64,
     turn: Mutex<()>,
     changed: Condvar,
@@ -60,7 +60,7 @@ impl Progress {
         })
     }
 
-    /// The `ordinal`th search is there.
+    /// Notes that the `ordinal`th search has come.
     pub(super) fn reach(&self, ordinal: u64) {
         self.seen.fetch_max(ordinal, Ordering::SeqCst);
         // The thread says what it waits for before it looks at what has come: one of both sees the other.
@@ -70,12 +70,12 @@ impl Progress {
         }
     }
 
-    /// How many searches have come.
+    /// Number of searches that have come.
     pub(super) fn seen(&self) -> u64 {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many searches have come.
+    /// Waits until the `ordinal`th search has come.
     pub(super) fn wait_for(&self, ordinal: u64) {
         let mut turn = locked(&self.turn);
         self.awaited.store(ordinal, Ordering::SeqCst);

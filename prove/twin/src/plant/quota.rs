@@ -13,13 +13,13 @@ use super::switched::Switched;
 use crate::error::TwinError;
 use crate::spec::Spec;
 
-/// Percent of one processor, from and to.
-const DRAWN: [u64; 2] = [2, 6];
-/// The period of a quota, us: the kernel's own default.
+/// Range of the quota, percent of one processor.
+const QUOTA_PERCENT: [u64; 2] = [2, 6];
+/// Period of the quota, us: the kernel's default.
 const PERIOD_US: u64 = 100_000;
-/// Of a cgroup v2.
+/// File of a cgroup v2.
 const FILE: &str = "cpu.max";
-/// Of a cgroup v1.
+/// Files of a cgroup v1.
 const OLD_FILES: [&str; 2] = ["cpu.cfs_period_us", "cpu.cfs_quota_us"];
 
 pub(super) fn draw(
@@ -29,7 +29,7 @@ pub(super) fn draw(
     cgroup: Option<&Path>,
 ) -> Result<Switched, TwinError> {
     let window = Window::draw(random, searches);
-    let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
+    let drawn = random.random_range(QUOTA_PERCENT[0]..=QUOTA_PERCENT[1]);
     let percent = spec.number()?.unwrap_or(drawn);
     let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
     let cgroup = cgroup.to_owned();
@@ -44,7 +44,7 @@ pub(super) fn draw(
     })
 }
 
-/// Sets how long a cgroup may use the processors in each period, us; `None`: without a limit.
+/// Sets a cgroup's quota of processor time in each period, us; `None` removes the limit.
 fn set(cgroup: &Path, quota_us: Option<u64>) -> Result<(), TwinError> {
     let write = |file: &str, value: &str| {
         let file = cgroup.join(file);

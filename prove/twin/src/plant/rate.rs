@@ -10,8 +10,7 @@ use super::span::Span;
 use super::switched::Switched;
 use crate::error::TwinError;
 
-/// kbit/s, from and to.
-const DRAWN: [u64; 2] = [200, 600];
+const RATE_KBIT_PER_S: [u64; 2] = [200, 600];
 
 pub(super) fn draw(
     how: Option<u64>,
@@ -19,7 +18,7 @@ pub(super) fn draw(
     searches: u64,
 ) -> Result<Switched, TwinError> {
     let window = Window::draw(random, searches);
-    let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
+    let drawn = random.random_range(RATE_KBIT_PER_S[0]..=RATE_KBIT_PER_S[1]);
     let kbit_per_s = how.unwrap_or(drawn);
     let span = Span::new(Kind::Rate, kbit_per_s);
     let begin = move || slow_down(Namespace::Own, kbit_per_s);

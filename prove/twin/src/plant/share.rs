@@ -9,16 +9,16 @@ use super::random;
 use crate::error::TwinError;
 use crate::spec::Spec;
 
-/// When a client asked, and by which thread.
+/// The time in which a client asked, and its thread.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
+pub(crate) struct ClientSpan {
     pub(crate) client: u32,
     pub(crate) thread: u32,
     pub(crate) from_ns: u64,
     pub(crate) to_ns: u64,
 }
 
-/// Which two of the clients.
+/// Draws the two clients that share.
 pub(crate) fn draw(seed: u64, clients: u32) -> Result<[u32; 2], TwinError> {
     if clients < 2 {
         let spec = Spec { kind: Kind::Share, how: None };
@@ -30,8 +30,8 @@ pub(crate) fn draw(seed: u64, clients: u32) -> Result<[u32; 2], TwinError> {
     Ok([first, (first + other) % clients])
 }
 
-/// The row of a run.
-pub(crate) fn planted(sharers: [u32; 2], spans: &[Span]) -> Option<Planted> {
+/// Makes the row of the truth.
+pub(crate) fn planted(sharers: [u32; 2], spans: &[ClientSpan]) -> Option<Planted> {
     let span = |client: u32| spans.iter().find(|span| span.client == client);
     let [first, other] = [span(sharers[0])?, span(sharers[1])?];
     Some(Planted {

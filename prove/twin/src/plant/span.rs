@@ -1,4 +1,4 @@
-//! From when to when a trouble was there, and how often it was met.
+//! The time in which a trouble was there, and how often it was met.
 
 use std::sync::Mutex;
 
@@ -9,14 +9,13 @@ use crate::error::TwinError;
 use crate::log::Recorder;
 use crate::sync::locked;
 
-/// What becomes a row at the end.
+/// The row of a trouble, until the end.
 #[derive(Debug)]
 pub(super) struct Span(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     planted: Planted,
-    /// It is there now.
     is_open: bool,
 }
 
@@ -27,7 +26,6 @@ impl Span {
         Self(Mutex::new(State { planted, is_open: false }))
     }
 
-    /// It is there from now on.
     pub(super) fn begin(&self) {
         let mut state = locked(&self.0);
         state.planted.from_ns = state.planted.from_ns.min(now_ns());
@@ -35,14 +33,20 @@ impl Span {
         state.is_open = true;
     }
 
-    /// It was there until now.
     pub(super) fn end(&self) {
         let mut state = locked(&self.0);
         state.planted.to_ns = now_ns();
         state.is_open = false;
     }
 
-    /// It was met in this time.
+    /// A trouble that is there from now on.
+    pub(super) fn open(kind: Kind, strength: u64) -> Self {
+        let span = Self::new(kind, strength);
+        span.begin();
+        span
+    }
+
+    /// Notes that the trouble was met in this time.
     pub(super) fn note(&self, [from_ns, to_ns]: [u64; 2]) {
         let planted = &mut locked(&self.0).planted;
         planted.from_ns = planted.from_ns.min(from_ns);
@@ -50,7 +54,7 @@ impl Span {
         planted.times += 1;
     }
 
-    /// Does the work by which a search meets it, and tells the recorder too.
+    /// Does the work by which a search meets the trouble, and records it.
     pub(super) fn work(
         &self,
         request: u64,
@@ -65,19 +69,19 @@ impl Span {
         Ok(())
     }
 
-    /// Which thread is the cause.
+    /// Sets the thread that is the cause.
     pub(super) fn set_thread(&self, thread: u32) {
         locked(&self.0).planted.thread = thread;
     }
 
-    /// Which thread holds what others wait for, and is the cause.
+    /// Sets the thread that holds what others wait for, which is the cause.
     pub(super) fn set_holder(&self, holder: u32) {
         let planted = &mut locked(&self.0).planted;
         planted.thread = holder;
         planted.holder = holder;
     }
 
-    /// The row; none if it was never there.
+    /// Returns the row; none if the trouble was never there.
     pub(super) fn planted(&self) -> Vec<Planted> {
         let state = locked(&self.0);
         let mut planted = state.planted;

@@ -12,7 +12,7 @@ use super::switched::Switched;
 use crate::error::TwinError;
 use crate::neighbour::NeighbourOptions;
 
-/// Milliseconds of a stop, and those between two, from and to.
+/// Ranges of the time of a stop and of the time between two, ms.
 const STOPPED_MS: [u64; 2] = [10, 30];
 const BETWEEN_MS: [u64; 2] = [2, 8];
 

@@ -1,4 +1,4 @@
-//! A trouble that a thread of its own begins and ends, by how many searches have come.
+//! A trouble that a thread of its own begins and ends by the number of searches.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Switched {
         })
     }
 
-    /// Has tc be called when this window begins, and when as many searches as it has have come since.
+    /// Calls tc when this window begins, and again when as many searches as the window's have come since.
     pub(super) fn network(
         name: &str,
         span: Span,
@@ -62,7 +62,7 @@ impl Switched {
         })
     }
 
-    /// Has a thread of this name do `switch`, which waits for searches and says when the trouble is there.
+    /// Starts a thread of this name for `switch`, which waits for searches and begins and ends the trouble.
     pub(super) fn spawn(
         name: &str,
         span: Span,

@@ -1,4 +1,4 @@
-//! A thread that only ticks: it wakes, does nothing and sleeps again. It is no request's, and no cause of anything.
+//! A thread that only ticks: it wakes, does nothing and sleeps again. It serves no request and causes nothing.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,15 +15,15 @@ use crate::error::TwinError;
 use crate::fatal::spawn;
 use crate::log::thread_id;
 
-/// Milliseconds between two wake-ups, from and to.
-const DRAWN_MS: [u64; 2] = [2, 20];
+/// Range of the time between two wake-ups, ms.
+const PERIOD_MS: [u64; 2] = [2, 20];
 
 #[derive(Debug)]
 pub(super) struct Tick(Arc<Span>);
 
 impl Tick {
     pub(super) fn draw(how_ms: Option<u64>, random: &mut ChaCha8Rng) -> Result<Self, TwinError> {
-        let drawn_ms = random.random_range(DRAWN_MS[0]..=DRAWN_MS[1]);
+        let drawn_ms = random.random_range(PERIOD_MS[0]..=PERIOD_MS[1]);
         let period = Duration::from_millis(how_ms.unwrap_or(drawn_ms));
         let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         let span = Arc::new(Span::new(Kind::Tick, period_ns));

@@ -16,9 +16,9 @@ use crate::log::Recorder;
 use crate::neighbour::NeighbourOptions;
 use crate::spec::Spec;
 
-/// MiB that are written at a time, from and to.
-const DRAWN_MB: [u64; 2] = [4, 16];
-/// Reads for each search, from and to: few, so that they take long only beside the writer.
+/// Range of the size of a write, MiB.
+const WRITE_MIB: [u64; 2] = [4, 16];
+/// Range of the number of reads for each search: few, so that only the writer makes them slow.
 const READS: [u64; 2] = [2, 4];
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Writer {
         searches: u64,
     ) -> Result<Self, TwinError> {
         let meets = Window::draw(random, searches);
-        let bytes = random.random_range(DRAWN_MB[0]..=DRAWN_MB[1]) << 20;
+        let bytes = random.random_range(WRITE_MIB[0]..=WRITE_MIB[1]) << 20;
         let reads = random.random_range(READS[0]..=READS[1]);
         let directory = PathBuf::from(spec.directory()?);
         let file = ColdFile::make(&directory, random)?;

@@ -1,4 +1,4 @@
-//! A cgroup for a back end, with a process that removes it when the run has ended, however.
+//! A cgroup for a back end, with a process that removes it when the run has ended in any way.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -12,15 +12,14 @@ use luc_host::mountinfo::{Mount, mounts};
 
 use crate::error::TwinError;
 
-/// The file systems of cgroups v2 and v1, and the controller for processors.
-const KIND: &str = "cgroup2";
-const OLD_KIND: &str = "cgroup";
+/// File systems of cgroups v2 and v1, and the controller for processors.
+const KIND_V2: &str = "cgroup2";
+const KIND_V1: &str = "cgroup";
 const CONTROLLER: &str = "cpu";
-/// How often, and how many times, the remover tries while processes in it still end.
-const EVERY: Duration = Duration::from_millis(50);
-const TRIES: u32 = 200;
+/// Interval and maximum number of the remover's attempts while processes in the cgroup end.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_TRIES: u32 = 200;
 
-/// A cgroup of this run.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
@@ -28,7 +27,7 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes one below the root, with the controller for processors.
+    /// Makes a cgroup below the root, with the controller for processors.
     pub(super) fn make(program: &Path) -> Result<Self, TwinError> {
         let root = root()?;
         let path = root.join(format!("luc-twin-{}", std::process::id()));
@@ -49,13 +48,13 @@ impl Cgroup {
         &self.path
     }
 
-    /// Moves a process there, with all its threads.
+    /// Moves a process and all its threads into the cgroup.
     pub(super) fn add(&self, process: u32) -> Result<(), TwinError> {
         let file = self.path.join("cgroup.procs");
         fs::write(&file, process.to_string()).map_err(TwinError::file(&file))
     }
 
-    /// Removes it, once its processes have ended.
+    /// Removes the cgroup once its processes have ended.
     pub(super) fn end(mut self) -> Result<(), TwinError> {
         drop(self.remover.stdin.take());
         let failed = || TwinError::system("removing the cgroup");
@@ -67,36 +66,36 @@ impl Cgroup {
     }
 }
 
-/// The root of the cgroups that have the controller: those of version 1 where that has it, else version 2's.
+/// Returns the root of the cgroups that have the controller: version 1's where that has it, else version 2's.
 fn root() -> Result<PathBuf, TwinError> {
     let mounts = mounts().map_err(TwinError::system("reading the mounts"))?;
     let has_controller = |mount: &&Mount| {
         let mut options = mount.super_options.split(',');
-        mount.kind == OLD_KIND && options.any(|option| option == CONTROLLER)
+        mount.kind == KIND_V1 && options.any(|option| option == CONTROLLER)
     };
     if let Some(old) = mounts.iter().find(has_controller) {
         return Ok(old.mount_point.clone());
     }
-    let root = mounts.into_iter().find(|mount| mount.kind == KIND);
-    let root = root.ok_or_else(|| unable("no cgroup is mounted".into()))?;
+    let root = mounts.into_iter().find(|mount| mount.kind == KIND_V2);
+    let root = root.ok_or_else(|| quota_error("no cgroup is mounted".into()))?;
     with_controller(root.mount_point)
 }
 
-/// The root of the cgroups v2, if its children have the controller.
+/// Returns the root of the cgroups v2, if its children have the controller.
 fn with_controller(root: PathBuf) -> Result<PathBuf, TwinError> {
     let has = |file: &str| {
         let text = fs::read_to_string(root.join(file)).unwrap_or_default();
         text.split_whitespace().any(|name| name == CONTROLLER)
     };
     if !has("cgroup.controllers") {
-        return Err(unable(format!(
+        return Err(quota_error(format!(
             "the cgroup v2 at {} has no controller for processors; boot with systemd.unified_cgroup_hierarchy=1",
             root.display()
         )));
     }
     let file = root.join("cgroup.subtree_control");
     if !has("cgroup.subtree_control") {
-        return Err(unable(format!(
+        return Err(quota_error(format!(
             "children of {} have no controller for processors; `echo +cpu > {}` gives it",
             root.display(),
             file.display()
@@ -105,20 +104,22 @@ fn with_controller(root: PathBuf) -> Result<PathBuf, TwinError> {
     Ok(root)
 }
 
-fn unable(why: String) -> TwinError {
+fn quota_error(why: String) -> TwinError {
     TwinError::Unable { what: "--plant quota".into(), why }
 }
 
-/// The remover's own work: waits until the standard input ends, then removes the cgroup.
+/// Waits until the standard input ends, then removes the cgroup. This is the remover's own work.
 ///
 /// # Errors
 /// It cannot be removed.
 pub fn remove_at_end(path: &Path) -> Result<(), TwinError> {
     // However the input ends, so does the run.
     let _ = io::stdin().read_to_end(&mut Vec::new());
-    for _ in 1..TRIES {
+    for _ in 1..MAX_TRIES {
         match fs::remove_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(EVERY),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                thread::sleep(RETRY_INTERVAL)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             result => return result.map_err(TwinError::file(path)),
         }

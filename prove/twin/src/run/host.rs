@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::error::TwinError;
 use crate::process::{SAYS_NETWORK, SAYS_READY};
 
-/// A process; dropped, it is killed.
+/// A process of a run. Dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Host {
     name: String,
@@ -18,7 +18,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Starts it; returns when it has a network namespace.
+    /// Starts a process, and returns when it has a network namespace.
     pub(super) fn start(
         program: &Path,
         name: &str,
@@ -31,7 +31,7 @@ impl Host {
             .spawn()
             .map_err(TwinError::system(format!("starting {name}")))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(ended(name, "no pipes".into()));
+            return Err(ended_error(name, "no pipes".into()));
         };
         let mut host = Self { name: name.to_owned(), child, input, output: BufReader::new(output) };
         host.wait_for(SAYS_NETWORK)?;
@@ -42,7 +42,7 @@ impl Host {
         self.child.id()
     }
 
-    /// Tells it to go on: its network is there, or the run is over.
+    /// Sends the line that lets the process go on: its network is there, or the run is over.
     pub(super) fn go_on(&mut self) -> Result<(), TwinError> {
         writeln!(self.input).map_err(TwinError::system(format!("writing to {}", self.name)))
     }
@@ -61,20 +61,20 @@ impl Host {
         }
         let status = self.child.wait();
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        Err(ended(&self.name, status))
+        Err(ended_error(&self.name, status))
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process has ended by itself.
     pub(super) fn wait(mut self) -> Result<(), TwinError> {
         let status =
             self.child.wait().map_err(TwinError::system(format!("waiting for {}", self.name)))?;
         if status.success() {
             return Ok(());
         }
-        Err(ended(&self.name, status.to_string()))
+        Err(ended_error(&self.name, status.to_string()))
     }
 
-    /// Tells it to end, and waits until it has.
+    /// Tells the process to end, and waits for it.
     pub(super) fn end(mut self) -> Result<(), TwinError> {
         self.go_on()?;
         self.wait()
@@ -89,6 +89,6 @@ impl Drop for Host {
     }
 }
 
-fn ended(name: &str, status: String) -> TwinError {
+fn ended_error(name: &str, status: String) -> TwinError {
     TwinError::Ended { name: name.to_owned(), status }
 }

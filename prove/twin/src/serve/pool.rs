@@ -1,4 +1,4 @@
-//! Workers that take from one queue what the connections' threads put there.
+//! Workers that take requests from one queue, which the connections' threads fill.
 
 use std::collections::VecDeque;
 use std::net::{TcpListener, TcpStream};
@@ -17,14 +17,13 @@ use crate::wire::Frame;
 struct Job {
     question: Frame,
     queued_ns: u64,
-    to: To,
+    to: ReplyTo,
 }
 
-/// Where the answer goes.
-enum To {
-    /// To the connection's thread, which sends it.
+enum ReplyTo {
+    /// The connection's thread, which sends the answer.
     Thread(Arc<Slot>),
-    /// To the other end.
+    /// The other end of the connection.
     Socket(Arc<Mutex<Sender>>),
 }
 
@@ -35,7 +34,7 @@ struct Queue {
 }
 
 impl Queue {
-    fn put(&self, question: Frame, to: To) {
+    fn put(&self, question: Frame, to: ReplyTo) {
         let mut jobs = locked(&self.jobs);
         jobs.push_back(Job { question, queued_ns: now_ns(), to });
         self.filled.notify_one();
@@ -82,8 +81,8 @@ fn work(server: &Server, queue: &Queue) -> Result<(), TwinError> {
         recorder.work(job.question.request, WorkKind::Queue, waited);
         let answer = handler.handle(&job.question, &recorder)?;
         match job.to {
-            To::Thread(slot) => slot.fill(Some(answer)),
-            To::Socket(sender) => locked(&sender).send(&answer, &recorder)?,
+            ReplyTo::Thread(slot) => slot.fill(Some(answer)),
+            ReplyTo::Socket(sender) => locked(&sender).send(&answer, &recorder)?,
         }
     }
 }
@@ -100,7 +99,7 @@ fn read(
         Answerer::Connection => {
             while let Some(question) = receiver.receive(&recorder)? {
                 let slot = Arc::<Slot>::default();
-                queue.put(question, To::Thread(Arc::clone(&slot)));
+                queue.put(question, ReplyTo::Thread(Arc::clone(&slot)));
                 let Some(answer) = slot.wait() else {
                     return Ok(()); // The worker has failed, which ends the process.
                 };
@@ -110,7 +109,7 @@ fn read(
         Answerer::Worker => {
             let sender = Arc::new(Mutex::new(sender));
             while let Some(question) = receiver.receive(&recorder)? {
-                queue.put(question, To::Socket(Arc::clone(&sender)));
+                queue.put(question, ReplyTo::Socket(Arc::clone(&sender)));
             }
         }
     }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_luc-twin");
 
-/// Whether this test may make namespaces; says so if not.
+/// Whether this test may make namespaces. Marks it as skipped if not.
 pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("read");
     let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
@@ -24,7 +24,7 @@ pub(crate) fn is_root() -> bool {
     is_root
 }
 
-/// A folder on a disk: /tmp may be in memory.
+/// Makes a folder on a disk: /tmp may be in memory.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
 }
@@ -49,7 +49,7 @@ pub(crate) fn wait_for_processes(run: &mut Child) {
     assert_eq!(line, "all processes are there\n");
 }
 
-/// What a run with these arguments leaves.
+/// Makes a run with these arguments and reads its truth.
 pub(crate) fn run(arguments: &[&str]) -> Folder {
     let folder = folder();
     let truth: PathBuf = folder.path().join("truth");

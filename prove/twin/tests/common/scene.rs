@@ -1,4 +1,4 @@
-//! A run with a planted trouble, and what its searches took.
+//! A run with a planted trouble, and the durations of its searches.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use luc_twin::truth::{
 
 use super::{folder, output, run};
 
-/// What a run with a trouble left, and where the trouble was.
+/// Truth of a run with a trouble, and the host of the trouble.
 pub(crate) struct Scene {
     pub(crate) folder: Folder,
     pub(crate) trees: Vec<Tree>,
-    /// An index of the folder's processes.
+    /// Index among the folder's processes.
     host: usize,
     pub(crate) planted: Vec<Planted>,
 }
@@ -49,14 +49,13 @@ impl Scene {
         work.filter(|work| work.kind == WorkKind::Planted).copied().collect()
     }
 
-    /// How long searches took at the planted host, between the question and the answer there: of the requests that
-    /// the trouble's own work rows name, and of the others.
+    /// Durations of searches at the planted host: of requests that the trouble's own work rows name, and of the others.
     pub(crate) fn searches(&self) -> [Vec<u64>; 2] {
         let planted: BTreeSet<u64> = self.planted_work().iter().map(|work| work.request).collect();
         self.split(|search| planted.contains(&search.request))
     }
 
-    /// The same, of searches that overlap a time when the trouble was there, and of the others.
+    /// Durations of searches at the planted host: of those that overlap a time of the trouble, and of the others.
     pub(crate) fn searches_by_time(&self) -> [Vec<u64>; 2] {
         self.split(|search| {
             let is_in = |planted: &Planted| {
@@ -74,7 +73,7 @@ impl Scene {
     }
 }
 
-/// Between the question and its answer, seen from who asked.
+/// Time between a question and its answer, seen from the asking process.
 pub(crate) fn took(question: &Question) -> u64 {
     question.gathered_ns - question.asked_ns
 }
@@ -86,20 +85,20 @@ pub(crate) fn median(times: &[u64]) -> u64 {
     times[times.len() / 2]
 }
 
-/// Asserts that one median is so many times another.
+/// Asserts that one median is at least `least` times another.
 pub(crate) fn assert_ratio(met: &[u64], others: &[u64], least: f64) {
     let (met, others) = (median(met) as f64, median(others) as f64);
     assert!(met > least * others, "{met} ns and {others} ns");
 }
 
-/// Asserts that the longest search while the trouble was there took many times as long as the others.
+/// Asserts that the longest search during the trouble took many times as long as the others.
 pub(crate) fn assert_longer(scene: &Scene) {
     let [met, others] = scene.searches_by_time();
     let longest = met.iter().max().expect("some");
     assert!(*longest > 3 * median(&others), "{longest} ns");
 }
 
-/// Whether this kernel can do it; says so if not.
+/// Whether this kernel can do it. Marks the test as skipped if not.
 pub(crate) fn can_be_done(options: &[&str]) -> bool {
     let folder = folder();
     let truth = folder.path().join("truth");
@@ -112,7 +111,7 @@ pub(crate) fn can_be_done(options: &[&str]) -> bool {
     can
 }
 
-/// A directory on a disk that lives as long as the value.
+/// Makes a directory on a disk that lives as long as the value.
 pub(crate) fn plant_in_directory(kind: &str) -> (tempfile::TempDir, String) {
     let folder = folder();
     let plant = format!("{kind}:{}", folder.path().display());

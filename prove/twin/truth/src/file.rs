@@ -6,20 +6,18 @@ use std::path::{Path, PathBuf};
 
 use super::row::{Header, Row, VERSION};
 
-/// The longest line that is read.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
-/// A file that cannot be read.
+/// A truth file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TruthError {
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
-    /// What is in it is no truth of this version.
+    /// A line that is not of this version's format.
     #[error("{path}, line {line}: {why}; make it again by `luc-twin run`")]
     Line { path: PathBuf, line: usize, why: String },
 }
 
-/// What one process did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
     pub header: Header,
@@ -42,7 +40,7 @@ pub fn write(path: &Path, truth: &Truth) -> io::Result<()> {
     file.flush()
 }
 
-/// A process' file.
+/// Reads a process' file.
 ///
 /// # Errors
 /// It cannot be opened, or a line of it is not what it should be.

@@ -8,10 +8,10 @@ use super::row::{Answer, Message, Planted, Role, Row, Work};
 /// The ending of the files' names.
 const ENDING: &str = "jsonl";
 
-/// All that a run left.
+/// All files that a run left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folder {
-    /// A process each, by the hosts' names.
+    /// The processes, sorted by their hosts' names.
     pub processes: Vec<Truth>,
 }
 
@@ -33,12 +33,11 @@ impl Folder {
         Ok(Self { processes })
     }
 
-    /// The processes of a role.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Truth> {
         self.processes.iter().filter(move |process| process.header.role == role)
     }
 
-    /// What was planted, with the process that did it.
+    /// The planted troubles, each with its process.
     pub fn planted(&self) -> impl Iterator<Item = (&Truth, &Planted)> {
         self.processes.iter().flat_map(|process| {
             let planted = process.rows.iter().filter_map(|row| match row {
@@ -65,7 +64,7 @@ impl Truth {
         })
     }
 
-    /// The answers that it got.
+    /// The answers that the process got.
     pub fn answers(&self) -> impl Iterator<Item = &Answer> {
         self.rows.iter().filter_map(|row| match row {
             Row::Answer(answer) => Some(answer),

@@ -1,4 +1,4 @@
-//! What can be planted.
+//! Kinds of planted troubles.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A back end computes for nothing before it searches. Strength: ns of processor time for each search.
+    /// A back end burns processor time before it searches. Strength: ns of processor time for each search.
     Cpu,
     /// A back end reads a cold file before it searches. Strength: reads for each search.
     Disk,
@@ -16,7 +16,7 @@ pub enum Kind {
     Lock,
     /// A back end has too few workers. Strength: workers.
     Pool,
-    /// A back end's partition is larger. Strength: how many times.
+    /// A back end's partition is larger. Strength: its size relative to the others.
     Larger,
     /// A thread of a back end wakes, does nothing and sleeps again. Strength: ns between.
     Tick,
@@ -53,7 +53,7 @@ impl Kind {
         Self::Writer,
     ];
 
-    /// As it is written on the command line.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

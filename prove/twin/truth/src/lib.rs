@@ -3,7 +3,7 @@
 //! The first line is a [`Header`]; each other one is a [`Row`]. [`Folder`] reads what a run left. [`trees()`] puts the
 //! requests together, and [`streams()`] says whether the messages are all that went over the connections.
 //!
-//! A crate of its own, so that who compares a tool with the truth does not compile the twin's search engine.
+//! A crate of its own, so that a comparison with the truth does not compile the twin.
 
 mod file;
 mod folder;

@@ -1,4 +1,4 @@
-//! The rows.
+//! The rows of a truth file.
 
 use std::net::SocketAddrV4;
 
@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
 
-/// The most documents that a query may ask for.
+/// Maximum number of documents that a query may ask for.
 pub const MAX_HITS: usize = 16;
-/// Of the files' form; another number is another form.
 pub const VERSION: u32 = 1;
 
-/// Which part of the service a process is.
+/// Role of a process in the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -26,33 +25,30 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Of the form: [`VERSION`].
+    /// Version of the format, [`VERSION`].
     pub version: u32,
-    /// What the process is.
     pub role: Role,
-    /// The host's name; the file has the same.
+    /// Name of the host and of the file.
     pub host: String,
     pub process: u32,
-    /// The inode of its network namespace.
+    /// Inode of its network namespace.
     pub namespace: u64,
-    /// All random numbers follow from it.
     pub seed: u64,
     pub options: Vec<String>,
-    /// How many rows found no place in memory: 0, or the truth is not whole.
+    /// Number of rows that found no room in memory. The truth is complete only if it is 0.
     pub dropped_rows: u64,
 }
 
-/// Any line but the first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "row", rename_all = "snake_case")]
 pub enum Row {
     /// A message was sent or received.
     Message(Message),
-    /// A thread worked for a request, or had it wait.
+    /// A thread worked for a request, or made it wait.
     Work(Work),
     /// A client got its answer.
     Answer(Answer),
-    /// A connection, as the kernel saw it at the end.
+    /// A connection's counters in the kernel at the end.
     Connection(Connection),
     Planted(Planted),
 }
@@ -60,26 +56,23 @@ pub enum Row {
 /// A message that was sent or received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Sent: before the first call that sends. Received: after the call that gave the last byte. ns.
+    /// Time in ns: before the first call that sends, or after the call that received the last byte.
     pub at_ns: u64,
     /// The thread that made the call.
     pub thread: u32,
-    /// The request's id; an answer has its question's.
+    /// Id of the request; an answer has its question's.
     pub request: u64,
     /// The request that this one is part of; 0 for a client's.
     pub parent: u64,
     pub kind: MessageKind,
     pub direction: Direction,
-    /// The socket's own address.
     pub local: SocketAddrV4,
     pub remote: SocketAddrV4,
-    /// Where it begins in the stream of this direction, from 0.
+    /// Offset of its first byte in the stream of this direction.
     pub first_byte: u64,
-    /// How long it is.
     pub bytes: u32,
 }
 
-/// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
@@ -94,14 +87,14 @@ pub enum MessageKind {
 }
 
 impl MessageKind {
-    /// Whether somebody has to answer it.
+    /// Whether the message needs an answer.
     #[must_use]
     pub fn is_question(self) -> bool {
         matches!(self, Self::Query | Self::Search | Self::Snippets)
     }
 }
 
-/// Which way a message went, seen from the process that wrote the row.
+/// Direction of a message, seen from the process that wrote the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -109,7 +102,7 @@ pub enum Direction {
     Received,
 }
 
-/// What a thread did for a request.
+/// A piece of work of a thread for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     pub request: u64,
@@ -120,48 +113,45 @@ pub struct Work {
     pub to_ns: u64,
 }
 
-/// What a thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkKind {
     Search,
     Snippet,
-    /// Merged what was gathered.
+    /// Merging of the gathered hits.
     Merge,
-    /// Nothing: the request waited in a queue for a worker.
+    /// No work: the request waited in a queue for a worker.
     Queue,
-    /// What the options add to every search: a sleep of known length.
+    /// Delay that the options add to every search: a sleep of known length.
     Delay,
-    /// What a planted trouble added: work, or a wait.
+    /// Work or wait that a planted trouble added.
     Planted,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub request: u64,
-    /// The client's number, from 0, and the query's among its own: the query follows from both and the seed.
+    /// Number of the client, and of the query among its own. The query follows from both and the seed.
     pub client: u32,
     pub sequence: u32,
-    /// The documents, best first; the first `hits` of them are meant.
+    /// The documents, best first; only the first `hits` are valid.
     pub documents: [u32; MAX_HITS],
     pub hits: u8,
-    /// Bytes of all snippets.
     pub snippet_bytes: u32,
-    /// When the client meant to ask, ns. Without fixed arrival times: when it did.
+    /// Time at which the client meant to ask, ns. Without fixed arrival times, the time at which it asked.
     pub due_ns: u64,
 }
 
-/// A connection, as the kernel saw it when the process ended: `tcpi_bytes_sent` less `tcpi_bytes_retrans`, and
-/// `tcpi_bytes_received`, less 1 if the other end had closed it (a FIN counts as a byte).
+/// The kernel's counters of a connection when the process ended. Sent bytes are `tcpi_bytes_sent` less
+/// `tcpi_bytes_retrans`. Received bytes are `tcpi_bytes_received`, less 1 if the other end had closed it (a FIN counts
+/// as a byte).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
-    /// The socket's own address.
     pub local: SocketAddrV4,
     pub remote: SocketAddrV4,
-    /// Bytes that were sent, each counted once.
+    /// Bytes sent, each counted once.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Bytes that were sent again.
     pub retransmitted_bytes: u64,
 }
 
@@ -171,12 +161,12 @@ pub struct Planted {
     pub kind: Kind,
     pub from_ns: u64,
     pub to_ns: u64,
-    /// The thread that is the cause; 0 if it is none, or each request's own (see its [`WorkKind::Planted`]).
+    /// Thread that is the cause; 0 if there is none, or if it is each request's own (see its [`WorkKind::Planted`]).
     pub thread: u32,
-    /// Who holds what others wait for; 0 if nobody does.
+    /// Thread or process that holds what others wait for; 0 if there is none.
     pub holder: u32,
-    /// How strong it is, in the kind's own unit (see [`Kind`]).
+    /// Strength in the kind's own unit (see [`Kind`]).
     pub strength: u64,
-    /// How often it happened: searches that it met, holds of a lock, wake-ups.
+    /// Number of times that it happened: searches that met it, holds of a lock, wake-ups.
     pub times: u64,
 }

@@ -1,4 +1,4 @@
-//! Whether the messages of the truth are all that went over each connection.
+//! Check that the messages of the truth are all that went over each connection.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use crate::folder::Folder;
 use crate::row::{Direction, Message, Row};
 
-/// What does not fit.
+/// A stream that does not fit the truth.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{host}, {direction:?} between {local} and {remote}: {why}")]
 pub struct StreamFault {
@@ -20,8 +20,10 @@ pub struct StreamFault {
 /// One direction of a connection, seen from one end.
 type Stream = (SocketAddrV4, SocketAddrV4);
 
-/// How many streams there are: each direction of each connection once. In each the messages follow each other without
-/// gap or overlap, both ends have the same ones, and the kernel has counted as many bytes at both.
+/// Checks all streams, and returns their number: each direction of each connection counts once.
+///
+/// In each stream the messages follow each other without gap or overlap, both ends have the same ones, and the kernel
+/// has counted as many bytes at both.
 ///
 /// # Errors
 /// The first stream of which this is not true.
@@ -45,7 +47,7 @@ pub fn streams(folder: &Folder) -> Result<usize, StreamFault> {
         for ((is_sent, ends), messages) in &mut by_stream {
             let fault = |why| fault(*is_sent, *ends, why);
             let total = end(messages).map_err(fault)?;
-            let counted = counted(&process.rows, *ends, *is_sent);
+            let counted = find_kernel_count(&process.rows, *ends, *is_sent);
             if counted != Some(total) {
                 let why = format!("{total} bytes of messages, the kernel has counted {counted:?}");
                 return Err(fault(why));
@@ -81,14 +83,14 @@ pub fn streams(folder: &Folder) -> Result<usize, StreamFault> {
     Ok(sent.len())
 }
 
-/// What is the same at both ends.
+/// Properties that a message has at both ends: offset, request, parent and length.
 type Shape = (u64, u64, u64, u32);
 
 fn shape(message: &Message) -> Shape {
     (message.first_byte, message.request, message.parent, message.bytes)
 }
 
-/// Where a stream ends; the messages are sorted.
+/// Returns the end of a stream, whose messages it sorts.
 fn end(messages: &mut [&Message]) -> Result<u64, String> {
     messages.sort_by_key(|message| message.first_byte);
     let mut end = 0;
@@ -104,8 +106,8 @@ fn end(messages: &mut [&Message]) -> Result<u64, String> {
     Ok(end)
 }
 
-/// What the kernel has counted.
-fn counted(rows: &[Row], ends: Stream, is_sent: bool) -> Option<u64> {
+/// Returns the kernel's count of a stream's bytes.
+fn find_kernel_count(rows: &[Row], ends: Stream, is_sent: bool) -> Option<u64> {
     rows.iter().find_map(|row| match row {
         Row::Connection(connection) if (connection.local, connection.remote) == ends => {
             Some(if is_sent { connection.sent_bytes } else { connection.received_bytes })

@@ -13,14 +13,14 @@ use crate::tree::trees;
 const BYTES: u32 = 100;
 const ROOT: u64 = 0x100;
 
-/// Who talks on a connection: indexes of hosts by name (back-end-0, back-end-1, client, front-end).
+/// Ends of the connections: indexes of hosts by name (back-end-0, back-end-1, client, front-end).
 const CONNECTIONS: [(usize, usize); 3] = [(2, 3), (3, 0), (3, 1)];
 
 fn address(host: usize, port: u16) -> SocketAddrV4 {
     SocketAddrV4::new([10, 0, 0, host as u8 + 1].into(), port)
 }
 
-/// The ends of a connection: who asks and who answers.
+/// Addresses of a connection's ends: the asking and the answering one.
 fn ends(connection: usize) -> [SocketAddrV4; 2] {
     let (asks, answers) = CONNECTIONS[connection];
     [address(asks, 40_000 + connection as u16), address(answers, 7_000)]
@@ -114,7 +114,8 @@ fn whole() -> Folder {
     folder
 }
 
-/// The run with each message as a function makes it of its host's index; those of which it says `false` are left out.
+/// Returns the run with each message changed by `change`, which gets its host's index. Messages for which it returns
+/// `false` are left out.
 fn changed(change: impl Fn(usize, &mut Message) -> bool) -> Folder {
     let mut folder = whole();
     for (at, process) in folder.processes.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The requests of a run, each with all the questions that it led to.
+//! The requests of a run, each with all questions that it led to.
 
 use std::collections::HashMap;
 
@@ -10,29 +10,28 @@ use crate::row::{Direction, Message, MessageKind, Role};
 pub struct Question {
     pub request: u64,
     pub kind: MessageKind,
-    /// Who answered, an index of [`Folder::processes`].
+    /// Index of the answering process in [`Folder::processes`].
     pub host: usize,
-    /// Before who asked has sent it.
+    /// Time before the question was sent.
     pub asked_ns: u64,
-    /// After who answers has received it.
+    /// Time after the question was received.
     pub received_ns: u64,
-    /// Before the answer was sent.
+    /// Time before the answer was sent.
     pub answered_ns: u64,
-    /// After the answer was received.
+    /// Time after the answer was received.
     pub gathered_ns: u64,
 }
 
-/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     pub query: Question,
-    /// The front end's, one to each back end.
+    /// The front end's questions, one to each back end.
     pub searches: Vec<Question>,
-    /// The front end's, to owners of hits.
+    /// The front end's questions to owners of hits.
     pub snippets: Vec<Question>,
 }
 
-/// A request that is not whole.
+/// A request whose rows are incomplete or contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("request {request:x}: {why}")]
 pub struct TreeFault {
@@ -40,7 +39,7 @@ pub struct TreeFault {
     pub why: String,
 }
 
-/// The four rows of a question.
+/// Rows of a question that are known so far.
 #[derive(Debug, Default)]
 struct Rows {
     parent: u64,
@@ -96,7 +95,7 @@ impl Rows {
     }
 }
 
-/// All requests of all clients, by the time when they were asked.
+/// Puts together all requests of all clients, sorted by the time at which they were asked.
 ///
 /// # Errors
 /// The first one that is not whole: a message is missing or there twice, a back end was not asked, or times are out of

@@ -1,5 +1,5 @@
-//! Part `fleet-guests`: clocks of real kernels in guests, related by real packets, against what the guests' processors
-//! counted.
+//! Part `fleet-guests`: clocks of real kernels in guests, related by real packets, beside the counts of the guests'
+//! processors.
 
 mod chrony;
 mod judge;
@@ -10,24 +10,24 @@ mod scenario;
 mod schedule;
 mod truth;
 
-use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::json;
 
 use machines::Tools;
-use run::Run;
+use run::GuestsRun;
 use scenario::{SCENARIOS, Scenario};
 
-/// Runs of each scenario.
-const SEEDS: usize = 2;
-/// Attempts at a run, where its truth is not known: on a busy machine a guest's counter may be moved on.
-const TRIES: u32 = 3;
-/// How long clocks are read in a run, s.
-const SECONDS: f64 = 65.0;
-/// Distributions' kernels, by turns.
+/// Number of runs of each scenario.
+const DEFAULT_SEEDS: usize = 2;
+/// Maximum attempts at a run whose truth is not known: on a busy machine a guest's counter may be moved on.
+const MAX_TRIES: u32 = 3;
+/// Time for which clocks are read in a run, s.
+const DEFAULT_SECONDS: f64 = 65.0;
+/// Versions of distributions' kernels, which take turns.
 const KERNELS: [&str; 2] = ["6.12", "6.1"];
 
 /// Makes part `fleet-guests`.
@@ -38,11 +38,10 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<Scenario> =
         SCENARIOS.into_iter().filter(|scenario| harness.options.wants(scenario.name)).collect();
     if wanted.is_empty() {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
-    let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
-    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS).max(1) as u64;
+    let seconds = harness.options.seconds.unwrap_or(DEFAULT_SECONDS);
     let source = include_str!("guests/inside.c");
     let tools = Tools {
         kernels: KERNELS.iter().map(|version| Kernel::find(version)).collect::<Result<_, _>>()?,
@@ -56,7 +55,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         for (place, scenario) in wanted.iter().enumerate() {
             // Each scenario has both kernels, and each round has.
             let kernel = (seed as usize + place) % tools.kernels.len();
-            let run = once(harness, &tools, &tools.kernels[kernel], scenario, seed, seconds)?;
+            let run =
+                run_scenario(harness, &tools, &tools.kernels[kernel], scenario, seed, seconds)?;
             progress.step(&format!("{} {seed}: {}", scenario.name, page::brief(&run)));
             harness.keep(json!(run));
             runs.push(run);
@@ -65,15 +65,15 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page::page(&runs, seeds, seconds))
 }
 
-fn once(
+fn run_scenario(
     harness: &Harness,
     tools: &Tools,
     kernel: &Kernel,
     scenario: &Scenario,
     seed: u64,
     seconds: f64,
-) -> Result<Run, EvaluateError> {
-    let mut run = Run {
+) -> Result<GuestsRun, EvaluateError> {
+    let mut run = GuestsRun {
         scenario: scenario.name,
         seed,
         unable: None,
@@ -88,7 +88,7 @@ fn once(
     }
     loop {
         let recorded = machines::record(harness, tools, kernel, scenario, seed, seconds)?;
-        if run.in_vain + 1 < TRIES && !judge::has_truth(&recorded) {
+        if run.in_vain + 1 < MAX_TRIES && !judge::has_truth(&recorded) {
             run.in_vain += 1;
             continue;
         }

@@ -1,7 +1,7 @@
-//! What `luc fleet` claims of how the clocks of hosts relate, measured.
+//! Measures the claims of `luc fleet` on the relation of hosts' clocks.
 //!
-//! - [`simulated`]: of simulated hosts, whose clocks are known exactly.
-//! - [`guests`]: the same of real kernels in guests, whose rates change.
+//! - [`simulated`]: simulated hosts, whose clocks are known exactly.
+//! - [`guests`]: real kernels in guests, whose rates change.
 
 pub mod guests;
 pub mod simulated;

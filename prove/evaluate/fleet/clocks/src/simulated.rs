@@ -1,4 +1,5 @@
-//! Part `fleet-clocks`: clocks of hosts related by simulated messages, against the truth and against one line a pair.
+//! Part `fleet-clocks`: clocks of hosts related by simulated messages, compared with the truth and with one line a
+//! pair.
 
 mod clock;
 mod mesh;
@@ -7,33 +8,38 @@ mod page;
 pub(crate) mod pair;
 mod slewed;
 
-use luc_claims::report::Page;
 use luc_fleet_clocks::ClockError;
-use luc_host::interrupt;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
+use luc_harness::progress::Progress;
+use luc_harness::report::Page;
 use luc_stats::quantile;
 use serde_json::{Value, json};
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
 use mesh::NAME as MESH;
-use page::Measured;
-use pair::{Row, Run};
+use page::MeasuredPairs;
+use pair::{PairRun, PairScenario};
 
-/// Seeds of each scenario.
-const SEEDS: usize = 20;
+/// Number of seeds of each scenario.
+const DEFAULT_SEEDS: usize = 20;
 
-const ROWS: [Row; 6] = [
+const ROWS: [PairScenario; 6] = [
     row("100 messages/s", 300.0, 100.0, 500.0),
     row("1,000 messages/s", 300.0, 1000.0, 500.0),
     row("1,000 messages/s, kappa 5", 300.0, 1000.0, 5000.0),
-    Row { is_loaded: true, ..row("1,000 messages/s, loaded network", 300.0, 1000.0, 500.0) },
+    PairScenario {
+        is_loaded: true,
+        ..row("1,000 messages/s, loaded network", 300.0, 1000.0, 500.0)
+    },
     row("10,000 messages/s", 60.0, 10_000.0, 500.0),
-    Row { is_slewed: true, ..row("1,000 messages/s, NTP changes rates", 300.0, 1000.0, 500.0) },
+    PairScenario {
+        is_slewed: true,
+        ..row("1,000 messages/s, NTP changes rates", 300.0, 1000.0, 500.0)
+    },
 ];
 
-const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64) -> Row {
-    Row { name, seconds, per_s, kappa_ns_per_s2, is_loaded: false, is_slewed: false }
+const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64) -> PairScenario {
+    PairScenario { name, seconds, per_s, kappa_ns_per_s2, is_loaded: false, is_slewed: false }
 }
 
 /// Makes part `fleet-clocks`.
@@ -41,10 +47,10 @@ const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64)
 /// # Errors
 /// A fit that fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let count = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
+    let count = harness.options.repeats.unwrap_or(DEFAULT_SEEDS).max(1) as u64;
     let seeds = || (0..count).map(|seed| harness.options.seed + seed);
     let wants = |name: &str| harness.options.wants(name);
-    let rows: Vec<Row> = ROWS.into_iter().filter(|row| wants(row.name)).collect();
+    let rows: Vec<PairScenario> = ROWS.into_iter().filter(|row| wants(row.name)).collect();
     let scenarios = rows.len() + usize::from(wants(MESH));
     let mut progress = Progress::new(harness.part, scenarios * count as usize);
     let mut measured = Vec::new();
@@ -52,18 +58,18 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let mut runs = Vec::new();
         for seed in seeds() {
             stop_if_interrupted()?;
-            let run = pair::run(row, seed).map_err(|error| failed(row.name, &error))?;
-            let kept = kept(&run, row.name, seed);
+            let run = pair::run(row, seed).map_err(|error| fit_error(row.name, &error))?;
+            let kept = summarize(&run, row.name, seed);
             progress.step(&format!("{}: extra error p99 {} ns", row.name, kept["extra_ns"]["p99"]));
             harness.keep(kept);
             runs.push(run);
         }
-        measured.push(Measured { row, runs });
+        measured.push(MeasuredPairs { row, runs });
     }
     let mut meshes = Vec::new();
     for seed in seeds().filter(|_| wants(MESH)) {
         stop_if_interrupted()?;
-        let run = mesh::run(seed).map_err(|error| failed(MESH, &error))?;
+        let run = mesh::run(seed).map_err(|error| fit_error(MESH, &error))?;
         let mut kept = json!(run);
         kept["scenario"] = json!(MESH);
         kept["seed"] = json!(seed);
@@ -97,23 +103,16 @@ fn about(seeds: u64) -> String {
          of the truth. It was not run: what it does with an offset is to add it. *Extra* is the error less half the asymmetry of the least delays, \
          here 1 µs, which no method can see. {seeds} seeds a scenario; figures are over the events of all of them, which \
          are at random times of the whole run.",
-        clock::CURVATURE / 1e3
+        clock::MAX_CURVATURE / 1e3
     )
 }
 
-fn stop_if_interrupted() -> Result<(), EvaluateError> {
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
-    Ok(())
-}
-
-fn failed(scenario: &str, error: &ClockError) -> EvaluateError {
+fn fit_error(scenario: &str, error: &ClockError) -> EvaluateError {
     missing(&format!("the fit of {scenario} ({error})"))
 }
 
-/// A run as raw data: of its events only how they are spread.
-fn kept(run: &Run, scenario: &str, seed: u64) -> Value {
+/// Returns a run as raw data, with quantiles in place of its events.
+fn summarize(run: &PairRun, scenario: &str, seed: u64) -> Value {
     let mut kept = json!(run);
     let figures = [
         ("extra_ns", &run.extra),
@@ -140,7 +139,7 @@ mod tests {
     #[test]
     fn a_short_run_keeps_its_promises() {
         for row in ROWS {
-            let row = Row { seconds: 4.0, per_s: 200.0, ..row };
+            let row = PairScenario { seconds: 4.0, per_s: 200.0, ..row };
             let run = pair::run(row, 3).expect("a fit");
             assert_eq!((run.inside, run.jumps), (run.events, 0), "{}", row.name);
             assert!(run.inverted_share == 0.0, "{}", row.name);

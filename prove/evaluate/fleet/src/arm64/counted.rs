@@ -1,7 +1,7 @@
-//! What the kernel's own rotation of counters leaves of totals, beside counters that are never taken away.
+//! Totals of counters under the kernel's own rotation, beside counters that are never taken away.
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, figure, missing};
+use luc_harness::harness::{Harness, elements, figure, missing};
 use luc_vm::{Kernel, Mode};
 use serde::Serialize;
 use serde_json::Value;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::machine::{Tools, succeeded, unpack};
 
 pub(super) const SEEDS: usize = 20;
-/// How long each goes on, ms of virtual time.
+/// Duration of each seed's work, ms of virtual time.
 pub(super) const WORK_MS: usize = 5000;
-/// An instruction takes so many ns (the binary logarithm).
+/// Binary logarithm of an instruction's time in ns.
 const SHIFT: u32 = 1;
 
-/// The processor has six counters and one of cycles. The program has four of them for itself, so that three groups have
-/// to share what is left.
+/// Script for the guest. The processor has six counters and one of cycles. The program pins four of them, so that three
+/// groups share the rest.
 const SCRIPT: &str = r#"
 set -e
 groups='{cycles:u,instructions:u},{cycles:k,instructions:k},{cycles,instructions}'
@@ -33,7 +33,7 @@ pub(super) struct Counted {
     pub(super) value: f64,
     /// Half of the 95 % interval.
     pub(super) half_width: Option<f64>,
-    /// For which part of the time it was counted.
+    /// Part of the time in which it was counted.
     pub(super) running_share: f64,
 }
 
@@ -66,7 +66,8 @@ pub(super) fn run(
     let mut all = Vec::new();
     for seed in 1..=SEEDS {
         let truth = outcome.file(&format!("truth.{seed}")).unwrap_or_default();
-        let (process, truths) = parsed(&truth).ok_or_else(|| missing("what phases counted"))?;
+        let (process, truths) =
+            parse_truth(&truth).ok_or_else(|| missing("what phases counted"))?;
         let trace = folder.join(format!("trace.{seed}"));
         let trace = trace.display().to_string();
         let words = ["fleet", "counters", &trace, "--process", &process, "--json"];
@@ -76,21 +77,20 @@ pub(super) fn run(
             if event.starts_with("cycles") {
                 continue;
             }
-            all.push(of_event(&found, seed, event, truth)?);
+            all.push(find_count(&found, seed, event, truth)?);
         }
     }
     std::fs::remove_dir_all(&folder).map_err(EvaluateError::file("remove", &folder))?;
     Ok(all)
 }
 
-fn of_event(
+fn find_count(
     found: &Value,
     seed: usize,
     event: String,
     truth: f64,
 ) -> Result<Counted, EvaluateError> {
-    let totals = found["totals"].as_array().map_or(&[][..], Vec::as_slice);
-    let total = totals.iter().find(|total| total["event"] == event.as_str());
+    let total = elements(&found["totals"]).iter().find(|total| total["event"] == event.as_str());
     let total = total.ok_or_else(|| missing(&format!("{event} in the totals")))?;
     Ok(Counted {
         seed,
@@ -102,8 +102,8 @@ fn of_event(
     })
 }
 
-/// The process, and what it says of each event.
-fn parsed(text: &str) -> Option<(String, Vec<(String, f64)>)> {
+/// Parses the process, and its own count of each event.
+fn parse_truth(text: &str) -> Option<(String, Vec<(String, f64)>)> {
     let mut lines = text.lines().map(|line| line.split_once(' '));
     let ("process", process) = lines.next()?? else {
         return None;

@@ -1,4 +1,4 @@
-//! What one guest does, and what came of it.
+//! Work of one guest, and its results.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use super::machine::{Tools, parsed, succeeded, unpack};
 use super::wire::Wire;
 use crate::known::names::{Known, Said};
 
-/// What the kernel complains of after a power cut.
-const OF_CUTS: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
+/// Texts of the kernel's complaints after a power cut.
+const CUT_MESSAGES: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 const SCRIPT: &str = r#"
 set -e
 modprobe loop
@@ -46,23 +46,20 @@ luc powercut --rounds 10 --policy auto --json >"$OUT/cuts.library"
 luc powercut --rounds 10 --policy auto --reach notify --json >"$OUT/cuts.notified"
 "#;
 
-/// What came of a guest.
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
+pub(super) struct ArmRun {
     pub(super) kernel: String,
-    /// How long it took, s.
     pub(super) seconds: f64,
     /// Functions of threads and holders of locks.
     pub(super) known: Known,
     /// A connection whose bytes are known.
     pub(super) wire: Wire,
-    /// What costs callers on a slow disk most time, as `luc explain` has it.
+    /// First finding of `luc explain` on callers on a slow disk.
     pub(super) finding: String,
-    /// What became of acknowledged files in power cuts under the library, and under notifications.
+    /// Acknowledged files in power cuts with the library, and with notifications.
     pub(super) cuts: [Cuts; 2],
-    /// What the kernel complained of, but for the power cuts.
+    /// Complaints of the kernel, without those of power cuts.
     pub(super) complaints: Vec<String>,
-    /// Counters that take turns.
     pub(super) counted: Vec<Counted>,
 }
 
@@ -78,7 +75,7 @@ pub(super) fn once(
     harness: &Harness,
     tools: &Tools,
     kernel: &Kernel,
-) -> Result<Run, EvaluateError> {
+) -> Result<ArmRun, EvaluateError> {
     let outcome = succeeded(kernel, tools.vm(kernel).script(SCRIPT).run()?)?;
     let folder = harness.path("guest");
     unpack(&outcome, &folder)?;
@@ -90,8 +87,8 @@ pub(super) fn once(
     let finding = explained["findings"][0]["kind"].as_str();
     // A file system says so when its disk's power is cut.
     let all = outcome.complaints().into_iter();
-    let complaints = all.filter(|line| !OF_CUTS.iter().any(|cut| line.contains(cut)));
-    let run = Run {
+    let complaints = all.filter(|line| !CUT_MESSAGES.iter().any(|cut| line.contains(cut)));
+    let run = ArmRun {
         kernel: kernel.release().to_owned(),
         seconds: outcome.wall.as_secs_f64(),
         known: Known::of(&old, &new, &folder.join("names"))?,

@@ -6,26 +6,24 @@ use std::process::Command;
 use std::time::Duration;
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, missing, parse};
 use luc_vm::{Kernel, Outcome, Vm};
 use serde_json::Value;
 
 use crate::known::names::SOURCE as KNOWN;
 
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
-/// Where `scripts/build-arm64.sh` puts what it has built, beside the folder of this machine's own programs.
-const BUILT: &str = "../aarch64-unknown-linux-gnu/release";
+/// Folder of the output of `scripts/build-arm64.sh`, beside the folder of this machine's own programs.
+const TARGET_FOLDER: &str = "../aarch64-unknown-linux-gnu/release";
 const LIBRARY: &str = "libluc_gate_preload.so";
-/// What exchanges bytes whose numbers are known.
+/// Program that exchanges a known number of bytes.
 const TALK: &str = include_str!("../../../../../crates/luc/tests/programs/talk.c");
-/// What counts its own work.
+/// Program that counts its own work.
 const PHASES: &str = include_str!("../../subjects/phases.c");
-/// What a guest may take.
-const LIMIT: Duration = Duration::from_secs(1800);
-/// It has two processors.
+const RUN_TIMEOUT: Duration = Duration::from_secs(1800);
+/// Memory of a guest, which has two processors.
 const MEMORY_MIB: u32 = 2048;
 
-/// The programs for the guests.
 #[derive(Debug)]
 pub(super) struct Tools {
     luc: PathBuf,
@@ -38,7 +36,7 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn build(harness: &Harness) -> Result<Self, EvaluateError> {
         let own = harness.luc_path().parent().unwrap_or(Path::new("."));
-        let [luc, library] = ["luc", LIBRARY].map(|name| own.join(BUILT).join(name));
+        let [luc, library] = ["luc", LIBRARY].map(|name| own.join(TARGET_FOLDER).join(name));
         if !luc.is_file() || !library.is_file() {
             return Err(missing("luc for 64-bit Arm: run scripts/build-arm64.sh; it"));
         }
@@ -59,12 +57,12 @@ impl Tools {
         })
     }
 
-    /// A guest that has them.
+    /// Describes a guest that has the programs.
     pub(super) fn vm<'k>(&self, kernel: &'k Kernel) -> Vm<'k> {
         let programs = [&self.known, &self.talk, &self.phases];
         let vm = Vm::new(kernel)
             .memory_mib(MEMORY_MIB)
-            .timeout(LIMIT)
+            .timeout(RUN_TIMEOUT)
             .module("fuse")
             .program(&self.luc)
             .file(Path::new("/luc/bin").join(LIBRARY), &self.library)
@@ -74,7 +72,7 @@ impl Tools {
     }
 }
 
-/// What a script did that has succeeded.
+/// Returns the outcome of a script if it has succeeded.
 pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, EvaluateError> {
     if outcome.status == 0 {
         return Ok(outcome);
@@ -86,7 +84,7 @@ pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, Ev
     })
 }
 
-/// Puts the guest's files into a folder.
+/// Writes the guest's files into a folder.
 pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateError> {
     for (name, bytes) in &outcome.files {
         let path = folder.join(name);
@@ -97,8 +95,8 @@ pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateErr
     Ok(())
 }
 
-/// The JSON that the script has left.
+/// Parses a JSON file that the script has left.
 pub(super) fn parsed(outcome: &Outcome, name: &str) -> Result<Value, EvaluateError> {
     let text = outcome.file(name).unwrap_or_default();
-    serde_json::from_str(&text).map_err(|_| missing(&format!("the JSON of the guest's {name}")))
+    parse(&text, &format!("the JSON of the guest's {name}"))
 }

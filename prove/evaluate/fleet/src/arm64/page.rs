@@ -1,16 +1,17 @@
 //! The page.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number};
 
 use super::counted::{Counted, SEEDS, WORK_MS};
-use super::inside::{Cuts, Run};
+use super::inside::{ArmRun, Cuts};
 use crate::counters::page::{covers, is_accurate, percent, quantile_of};
-use crate::known::names::Counts;
+use crate::known::names::NameCounts;
 
-/// What `luc explain` says of callers that wait for each other's commits.
+/// Finding of `luc explain` on callers that wait for each other's commits.
 const FINDING: &str = "synchronization_bound";
 
-pub(super) fn page(runs: &[Run]) -> Page {
+pub(super) fn page(runs: &[ArmRun]) -> Page {
     Page {
         title: "64-bit Arm".to_owned(),
         about: format!(
@@ -27,16 +28,16 @@ pub(super) fn page(runs: &[Run]) -> Page {
             WORK_MS / 1000
         ),
         tables: vec![
-            ("What the traces know:".to_owned(), of_names(runs)),
-            ("Power cuts:".to_owned(), of_cuts(runs)),
-            ("Totals of counters that take turns:".to_owned(), of_counters(runs)),
+            ("What the traces know:".to_owned(), tabulate_names(runs)),
+            ("Power cuts:".to_owned(), tabulate_cuts(runs)),
+            ("Totals of counters that take turns:".to_owned(), tabulate_counters(runs)),
         ],
         targets: runs.iter().flat_map(targets).collect(),
     }
 }
 
-/// What is known of each kind.
-fn kinds(run: &Run) -> [(&'static str, &Counts); 3] {
+/// Returns the counts of each kind of knowledge.
+fn kinds(run: &ArmRun) -> [(&'static str, &NameCounts); 3] {
     [
         ("functions of threads older than the trace", &run.known.old),
         ("functions of threads that begin in it", &run.known.new),
@@ -44,7 +45,7 @@ fn kinds(run: &Run) -> [(&'static str, &Counts); 3] {
     ]
 }
 
-fn targets(run: &Run) -> Vec<Target> {
+fn targets(run: &ArmRun) -> Vec<Target> {
     let kernel = &run.kernel;
     let mut targets: Vec<Target> = kinds(run)
         .into_iter()
@@ -92,11 +93,11 @@ fn targets(run: &Run) -> Vec<Target> {
     targets
 }
 
-fn of_names(runs: &[Run]) -> Table {
+fn tabulate_names(runs: &[ArmRun]) -> Table {
     let mut table = Table::new(&["kernel", "what", "all", "right", "wrong", "not known"]);
     for run in runs {
         for (what, counts) in kinds(run) {
-            let Counts { all, right, wrong } = *counts;
+            let NameCounts { all, right, wrong } = *counts;
             let figures = [all, right, wrong, all - right - wrong];
             let mut row = vec![run.kernel.clone(), what.to_owned()];
             row.extend(figures.map(|count| count.to_string()));
@@ -106,7 +107,7 @@ fn of_names(runs: &[Run]) -> Table {
     table
 }
 
-fn of_cuts(runs: &[Run]) -> Table {
+fn tabulate_cuts(runs: &[ArmRun]) -> Table {
     let mut table = Table::new(&["kernel", "by", "cuts", "acknowledged", "lost", "torn"]);
     for run in runs {
         for (by, cuts) in ["library", "notifications"].iter().zip(&run.cuts) {
@@ -118,8 +119,8 @@ fn of_cuts(runs: &[Run]) -> Table {
     table
 }
 
-/// By event, over all seeds.
-fn of_counters(runs: &[Run]) -> Table {
+/// Makes the table by event, over all seeds.
+fn tabulate_counters(runs: &[ArmRun]) -> Table {
     let mut table = Table::new(&[
         "kernel",
         "event",
@@ -142,15 +143,15 @@ fn of_counters(runs: &[Run]) -> Table {
             };
             let covered: Vec<bool> = own.iter().filter_map(|one| one.is_covered()).collect();
             let right = covered.iter().filter(|is| **is).count();
-            table.row(vec![
-                run.kernel.clone(),
-                event.to_owned(),
+            table.row(cells![
+                run.kernel,
+                event,
                 of(|one| Some(one.running_share), 0.5),
                 of(|one| Some(one.error()), 0.5),
                 of(|one| Some(one.error()), 0.95),
                 of(|one| Some(one.half_width? / one.truth), 0.5),
                 format!("{right} of {}", covered.len()),
-                (own.len() - covered.len()).to_string(),
+                own.len() - covered.len()
             ]);
         }
     }

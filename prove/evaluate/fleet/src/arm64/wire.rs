@@ -1,4 +1,4 @@
-//! What a trace has of a connection whose bytes are known (`talk.c`).
+//! The trace of a connection whose bytes are known (`talk.c`).
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::known::rows;
 
-/// Whether both ends of the connection are as they must be.
+/// Accuracy of the trace at both ends of the connection.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Wire {
-    /// Both ends have the same initial sequence numbers.
+    /// Whether both ends have the same initial sequence numbers.
     pub(super) ends_match: bool,
-    /// Bytes that the trace has, and all: by the client sent and received, by the server received and sent.
+    /// Bytes in the trace, and all bytes: sent and received by the client, received and sent by the server.
     pub(super) bytes: [[u64; 2]; 4],
 }
 
@@ -48,7 +48,7 @@ impl Wire {
         })
     }
 
-    /// Whether nothing is missing and nothing is too much.
+    /// Whether no byte is missing and none is too much.
     pub(super) fn is_right(&self) -> bool {
         self.ends_match && self.bytes.iter().all(|[found, all]| found == all)
     }

@@ -1,22 +1,21 @@
-//! Tables of calls, and the targets that they are held to.
+//! Tables of calls, and their targets.
 
-use luc_claims::report::{Table, Target};
+use luc_harness::report::{Table, Target};
 use luc_stats::share_interval;
 
 use super::{Calls, words};
 
-/// The calls of all runs of a setting.
+/// Calls of all runs of a setting.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The first cells: the setting, and how much was asked.
+    /// First cells: the setting, and the number of requests.
     pub(crate) cells: Vec<String>,
     pub(crate) counts: Calls,
-    /// Rows that the recorder lost.
     pub(crate) lost_rows: u64,
 }
 
 impl Row {
-    /// Adds up runs, each by its calls and by the rows that the recorder lost.
+    /// Sums runs, each by its calls and the rows that the recorder lost.
     pub(crate) fn sum<'c>(
         cells: impl Into<Vec<String>>,
         runs: impl Iterator<Item = (&'c Calls, u64)>,
@@ -30,7 +29,7 @@ impl Row {
     }
 }
 
-/// What is said of the calls. `heads` are those of the rows' first cells.
+/// Makes the table of the calls' shares. `heads` are those of the rows' first cells.
 pub(crate) fn of_shares(heads: &[&str], rows: &[Row]) -> Table {
     let of_counts = ["calls", "right", "wrong", "unknown", "missing", "rows lost"];
     let mut table = Table::new(&[heads, &of_counts].concat());
@@ -50,7 +49,7 @@ pub(crate) fn of_shares(heads: &[&str], rows: &[Row]) -> Table {
     table
 }
 
-/// The evidence that is given. `head` is that of the rows' first cell.
+/// Makes the table of the evidence. `head` is that of the rows' first cell.
 pub(crate) fn of_evidence(head: &str, rows: &[Row]) -> Table {
     let mut table = Table::of_words(&[head, "right", "wrong"]);
     for row in rows {
@@ -63,7 +62,7 @@ pub(crate) fn of_evidence(head: &str, rows: &[Row]) -> Table {
     table
 }
 
-/// A share with its 95 % score interval, in %.
+/// Formats a share with its 95 % score interval, in %.
 pub(crate) fn share_of(part: u64, all: u64) -> String {
     let percent = |share: f64| format!("{:.2}", share * 100.0);
     share_interval(part, all).map_or_else(
@@ -75,7 +74,7 @@ pub(crate) fn share_of(part: u64, all: u64) -> String {
     )
 }
 
-/// What calls are held to, in %: the least share of right ones, and the greatest of wrong ones.
+/// Targets of calls in %: the minimum share of right ones, and the maximum of wrong ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owed {
     pub(crate) right: f64,
@@ -83,7 +82,7 @@ pub(crate) struct Owed {
 }
 
 impl Owed {
-    /// Whether the calls of a setting of this name are as they must be.
+    /// Makes the targets of a setting's calls.
     pub(crate) fn targets(self, name: &str, counts: &Calls) -> [Target; 2] {
         let (right, wrong) = (counts.all_right(), counts.all_wrong());
         let percent = |part: u64| part as f64 * 100.0 / counts.calls.max(1) as f64;

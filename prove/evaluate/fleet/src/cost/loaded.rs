@@ -1,47 +1,43 @@
-//! A client that loads a server: how much processor time the client, the server and a recorder of both take.
+//! A client that loads a server, and the processor time of the client, the server and a recorder.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{line, missing};
 use luc_host::processors::spent_by_s;
 use luc_host::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::{line, missing};
-
-/// How long a server may take to end what it had for a client: only processes that have ended are counted.
-const SETTLES: Duration = Duration::from_millis(200);
+/// Time for a server to end its processes for a client: only ended processes are counted.
+const SETTLE_TIME: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
 pub struct Orders {
-    /// The server's processes, which count with their children.
+    /// Processes of the server, which count with their children.
     pub servers: Vec<u32>,
-    /// The recorder's process, if there is one.
+    /// Process of the recorder, if there is one.
     pub recorder: Option<u32>,
-    /// How long to wait before.
+    /// Time to wait before.
     pub warmup: Duration,
-    /// The client and its arguments.
     pub command: Vec<OsString>,
 }
 
-/// What was measured, from the client's start to its end.
+/// Measurements from the client's start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
-    /// How long it took.
     pub seconds: f64,
     /// Processor time of the client.
     pub client_s: f64,
     pub server_s: f64,
-    /// Of the recorder; 0: there is none.
+    /// Processor time of the recorder; 0 without one.
     pub recorder_s: f64,
-    /// What the client wrote.
     pub said: String,
 }
 
-/// Runs it and measures.
+/// Runs the client and measures.
 ///
 /// # Errors
 /// [`EvaluateError`]: the client cannot be run, or it failed; the server or the recorder is gone.
@@ -68,7 +64,7 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
             said: "see above".to_owned(),
         });
     }
-    thread::sleep(SETTLES);
+    thread::sleep(SETTLE_TIME);
     Ok(Loaded {
         seconds,
         client_s,

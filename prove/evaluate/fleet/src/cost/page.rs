@@ -1,26 +1,26 @@
 //! The page of the part `fleet-cost`.
 
-use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
+use luc_harness::drift::over_unrecorded;
+use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
+use luc_harness::{Extent, cells};
 use luc_stats::median;
 
 use super::servers::{LIST, QUERIES_BEFORE, SEARCH_CLIENTS, Servers};
-use super::{Cell, Round, Run, Setting, WARMUP_S};
-use luc_harness::drift::over_unrecorded;
+use super::{CostRun, RecordingMode, Round, ServerCell, WARMUP_S};
 
-/// The runs of a cell.
 struct OfCell<'a> {
-    cell: Cell,
+    cell: ServerCell,
     rounds: Vec<&'a Round>,
 }
 
 impl OfCell<'_> {
-    fn figures(&self, setting: Setting, of: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
+    fn figures(&self, setting: RecordingMode, of: impl Fn(&CostRun) -> Option<f64>) -> Vec<f64> {
         let runs = self.rounds.iter().flat_map(|round| &round.runs);
         runs.filter(|run| run.setting == setting).filter_map(of).collect()
     }
 
-    /// A figure of each round over what it would have been unrecorded.
-    fn over(&self, setting: Setting, of: impl Fn(&Run) -> f64) -> Vec<f64> {
+    /// Ratios of a figure of each round to its unrecorded value.
+    fn over(&self, setting: RecordingMode, of: impl Fn(&CostRun) -> f64) -> Vec<f64> {
         let ratio = |round: &&Round| {
             let figures: Vec<f64> = round.runs.iter().map(&of).collect();
             let index = round.runs.iter().position(|run| run.setting == setting)?;
@@ -29,17 +29,17 @@ impl OfCell<'_> {
         self.rounds.iter().filter_map(ratio).collect()
     }
 
-    /// Requests that were counted over those that there were at both ends, of each run with sums.
+    /// Ratio of counted requests to those at both ends, of each run with sums.
     fn shares_of_exchanges(&self) -> Vec<f64> {
-        self.figures(Setting::Sums, |run| {
+        self.figures(RecordingMode::Sums, |run| {
             // Each is one message each way, at two ends.
             let wanted = run.requests * self.cell.messages();
             (wanted > 0.0).then_some(run.rows?.exchanges as f64 / wanted)
         })
     }
 
-    /// Rows of messages over those that the requests must have, of each run.
-    fn shares(&self, setting: Setting) -> Vec<f64> {
+    /// Ratio of rows of messages to those that the requests must have, of each run.
+    fn shares(&self, setting: RecordingMode) -> Vec<f64> {
         self.figures(setting, |run| {
             let wanted = run.requests * self.cell.messages() * setting.ends();
             let rows = run.rows?;
@@ -49,10 +49,10 @@ impl OfCell<'_> {
 }
 
 pub(super) fn page(
-    cells: &[Cell],
+    cells: &[ServerCell],
     rounds: &[Round],
     servers: &Servers,
-    (repeats, seconds): (usize, f64),
+    Extent { repeats, seconds }: Extent,
 ) -> Page {
     let all: Vec<OfCell<'_>> = cells
         .iter()
@@ -106,27 +106,27 @@ fn speeds(cells: &[OfCell<'_>]) -> Table {
         "of it the recorder's",
     ]);
     for of_cell in cells {
-        for setting in [Setting::Unrecorded].into_iter().chain(Setting::RECORDERS) {
+        for setting in [RecordingMode::Unrecorded].into_iter().chain(RecordingMode::RECORDERS) {
             let rates = of_cell.figures(setting, |run| Some(run.requests_per_s));
             if rates.is_empty() {
                 continue;
             }
-            let is_recorded = setting != Setting::Unrecorded;
-            let over = |of: fn(&Run) -> f64| {
+            let is_recorded = setting != RecordingMode::Unrecorded;
+            let over = |of: fn(&CostRun) -> f64| {
                 let ratios = if is_recorded { of_cell.over(setting, of) } else { Vec::new() };
                 spread_as(&ratios, ratio)
             };
             let recorder = of_cell.figures(setting, |run| {
                 is_recorded.then(|| run.loaded.recorder_s / run.requests.max(1.0) * 1e6)
             });
-            table.row(vec![
+            table.row(cells![
                 of_cell.cell.name(),
-                setting.name().to_owned(),
+                setting.name(),
                 spread(&rates),
                 over(|run| run.requests_per_s),
                 spread(&of_cell.figures(setting, |run| Some(run.processor_us()))),
-                over(Run::processor_us),
-                spread(&recorder),
+                over(CostRun::processor_us),
+                spread(&recorder)
             ]);
         }
     }
@@ -147,8 +147,8 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
         "trace, kB/s",
     ]);
     for of_cell in cells {
-        for setting in Setting::RECORDERS {
-            let of = |figure: &dyn Fn(&Run, &super::Rows) -> f64| {
+        for setting in RecordingMode::RECORDERS {
+            let of = |figure: &dyn Fn(&CostRun, &super::Rows) -> f64| {
                 let figures = of_cell.figures(setting, |run| {
                     let rows = run.rows.as_ref()?;
                     Some(figure(run, rows))
@@ -157,14 +157,15 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
             };
             let shown = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), number);
             // Rows of sums are not counted.
-            let of_rows = |figure: Option<f64>| shown(figure.filter(|_| setting != Setting::Sums));
+            let of_rows =
+                |figure: Option<f64>| shown(figure.filter(|_| setting != RecordingMode::Sums));
             let each = |count: fn(&super::Rows) -> u64| {
                 shown(of(&|run, rows| count(rows) as f64 / run.requests.max(1.0)))
             };
             let lost = of_cell.figures(setting, |run| run.rows.map(|rows| rows.lost as f64));
-            table.row(vec![
+            table.row(cells![
                 of_cell.cell.name(),
-                setting.name().to_owned(),
+                setting.name(),
                 of_rows(of(&|_, rows| rows.per_s())),
                 each(|rows| rows.messages),
                 each(|rows| rows.waits),
@@ -174,7 +175,7 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
                 of_rows(of(&|_, rows| {
                     rows.trace_bytes as f64 / (rows.per_s() * rows.trace_s).max(1.0)
                 })),
-                shown(of(&|_, rows| rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3)),
+                shown(of(&|_, rows| rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3))
             ]);
         }
     }
@@ -187,13 +188,13 @@ fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
     let mut least_counted: Option<f64> = None;
     let mut lost = 0.0;
     for of_cell in cells {
-        for setting in Setting::RECORDERS {
+        for setting in RecordingMode::RECORDERS {
             targets.push(Target::at_least(
                 format!("{}: {} over unrecorded", of_cell.cell.name(), setting.name()),
                 median(&of_cell.over(setting, |run| run.requests_per_s)),
                 setting.least(),
             ));
-            if setting == Setting::Sums {
+            if setting == RecordingMode::Sums {
                 let shares = of_cell.shares_of_exchanges();
                 least_counted = least_counted.into_iter().chain(shares).reduce(f64::min);
             }
@@ -223,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    fn run(setting: &str, rate: f64, messages: Option<u64>) -> Run {
+    fn run(setting: &str, rate: f64, messages: Option<u64>) -> CostRun {
         let rows = messages.map(|messages| {
             json!({
                 "messages": messages, "packets": 1, "connections": 2, "waits": 3, "brief_waits": 4,
@@ -243,17 +244,17 @@ mod tests {
     #[test]
     fn ratios_and_shares_are_of_their_round() {
         let round = Round {
-            cell: Cell::Redis(50),
+            cell: ServerCell::Redis(50),
             runs: vec![
                 run("unrecorded", 100.0, None),
                 run("fleet", 45.0, Some(399)),
                 run("unrecorded", 80.0, None),
             ],
         };
-        let of_cell = OfCell { cell: Cell::Redis(50), rounds: vec![&round] };
-        assert_eq!(of_cell.over(Setting::Fleet, |run| run.requests_per_s), [0.5]);
+        let of_cell = OfCell { cell: ServerCell::Redis(50), rounds: vec![&round] };
+        assert_eq!(of_cell.over(RecordingMode::Fleet, |run| run.requests_per_s), [0.5]);
         // 100 requests, each received and answered, at both ends.
-        assert_eq!(of_cell.shares(Setting::Fleet), [399.0 / 400.0]);
+        assert_eq!(of_cell.shares(RecordingMode::Fleet), [399.0 / 400.0]);
         let shown: Vec<String> = targets(&[of_cell]).iter().map(ToString::to_string).collect();
         let verdict =
             |what: &str| shown.iter().find(|line| line.contains(what)).expect("it is there");

@@ -1,16 +1,15 @@
-//! What a trace has.
+//! Counts of a trace's rows.
 
 use std::fs;
 use std::path::Path;
 
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{BriefWait, Connection, ExchangeSum, Lost, Message, Packet, Wait};
-use serde::{Deserialize, Serialize};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::directory_bytes;
+use serde::{Deserialize, Serialize};
 
-/// Rows of a trace.
+/// Numbers of rows in a trace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Rows {
     pub(super) messages: u64,
@@ -23,7 +22,7 @@ pub(super) struct Rows {
     /// Events that were lost, of any table.
     pub(super) lost: u64,
     pub(super) trace_bytes: u64,
-    /// From the beginning of the recording to its end.
+    /// Time from the beginning of the recording to its end.
     pub(super) trace_s: f64,
 }
 
@@ -34,16 +33,16 @@ impl Rows {
     }
 }
 
-/// Counts what is in a trace, and removes it.
-pub(super) fn taken(directory: &Path) -> Result<Rows, EvaluateError> {
+/// Counts the rows of a trace, and removes it.
+pub(super) fn take_rows(directory: &Path) -> Result<Rows, EvaluateError> {
     let trace_bytes = directory_bytes(directory)?;
-    let rows =
-        counted(directory, trace_bytes).map_err(|error| EvaluateError::Trace(Box::new(error)))?;
+    let rows = count_rows(directory, trace_bytes)
+        .map_err(|error| EvaluateError::Trace(Box::new(error)))?;
     fs::remove_dir_all(directory).map_err(EvaluateError::file("remove", directory))?;
     Ok(rows)
 }
 
-fn counted(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
+fn count_rows(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
     let reader = Reader::open(directory)?;
     let mut lost = 0;
     for row in reader.rows::<Lost>()? {

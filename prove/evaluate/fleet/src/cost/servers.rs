@@ -1,4 +1,4 @@
-//! The distribution's servers, each an instance of its own that ends with this process.
+//! The distribution's servers, each an instance that ends with this process.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -7,30 +7,29 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::program::{LOOK, PATIENCE, USER, answers, bound, free_port, started};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL, USER, answers, bound, free_port, started};
 use crate::solr::node::Solr;
 use crate::solr::service::{Load, Service, Wanted};
 
-/// The number of the user that PostgreSQL is run as, since it refuses to be root.
+/// Id of the user that runs PostgreSQL, which refuses to be root.
 const USER_ID: u32 = 65_534;
 
-/// Rows of pgbench's smallest table; at least as many as it has clients.
+/// Scale of pgbench's smallest table: at least the number of its clients.
 const SCALE: &str = "10";
 
-/// Values in Redis' list, of 100 bytes each.
+/// Number of values in Redis' list, of 100 bytes each.
 pub(crate) const LIST: u32 = 300;
 
-/// Clients of the search service.
+/// Number of clients of the search service.
 pub(crate) const SEARCH_CLIENTS: u64 = 8;
-/// Queries of each client before anything is measured.
+/// Number of queries of each client before anything is measured.
 pub(crate) const QUERIES_BEFORE: u64 = 500;
-/// The longest that these may take.
-const WARM_UP: Duration = Duration::from_secs(600);
+/// Maximum time for these queries.
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
@@ -39,7 +38,6 @@ pub(crate) enum Server {
     Solr,
 }
 
-/// A server that runs.
 #[derive(Debug)]
 struct Running {
     server: Server,
@@ -48,7 +46,7 @@ struct Running {
 }
 
 impl Running {
-    /// Ends it at once: its files go, too.
+    /// Ends it at once. Its files are removed, too.
     fn end(&mut self) {
         let signal = match self.server {
             Server::Redis => Signal::TERM,
@@ -68,7 +66,7 @@ impl Drop for Running {
     }
 }
 
-/// The servers that are needed.
+/// Servers that the evaluation needs.
 #[derive(Debug)]
 pub(crate) struct Servers {
     running: Vec<Running>,
@@ -79,7 +77,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Starts those that are wanted, and waits until they answer.
+    /// Starts the wanted servers, and waits until they answer.
     pub(crate) fn start(
         harness: &Harness,
         wanted: impl Iterator<Item = Server>,
@@ -100,7 +98,7 @@ impl Servers {
                     let solr = Solr::make(harness)?;
                     let service = Service::start(harness, &solr, Wanted::default())?;
                     // Java compiles what runs often.
-                    service.ask(harness, search(Some(QUERIES_BEFORE), WARM_UP))?;
+                    service.ask(harness, search(Some(QUERIES_BEFORE), WARM_UP_TIMEOUT))?;
                     servers.search = Some(service);
                     servers.versions.push(solr.version);
                     continue;
@@ -123,24 +121,24 @@ impl Servers {
         Ok(servers)
     }
 
-    fn one(&self, server: Server) -> Option<&Running> {
+    fn find(&self, server: Server) -> Option<&Running> {
         self.running.iter().find(|known| known.server == server)
     }
 
-    /// The port on which it listens; 0: it does not run.
+    /// Port of the server; 0 if it does not run.
     pub(crate) fn port(&self, server: Server) -> u16 {
-        self.one(server).map_or(0, |known| known.port)
+        self.find(server).map_or(0, |known| known.port)
     }
 
-    /// The first process of each of its nodes.
+    /// First process of each of the server's nodes.
     pub(crate) fn processes(&self, server: Server) -> Vec<u32> {
         let of_search = self.search.as_ref().filter(|_| server == Server::Solr);
         let nodes = of_search.map(Service::processes).unwrap_or_default();
-        let others = self.one(server).map(|known| known.child.id());
+        let others = self.find(server).map(|known| known.child.id());
         nodes.into_iter().chain(others).collect()
     }
 
-    /// The command line of the search service's clients.
+    /// Command line of the search service's clients.
     pub(crate) fn searching(&self, harness: &Harness, seconds: f64) -> Vec<String> {
         let Some(search_service) = &self.search else {
             return Vec::new();
@@ -151,7 +149,7 @@ impl Servers {
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// The path of a program of PostgreSQL.
+    /// Path of a program of PostgreSQL.
     pub(crate) fn of_postgresql(&self, name: &str) -> String {
         self.programs.join(name).display().to_string()
     }
@@ -167,14 +165,14 @@ impl Servers {
             match harness.execute(&mut command, &[0]) {
                 Ok(_) => return Ok(()),
                 Err(EvaluateError::Interrupted) => return Err(EvaluateError::Interrupted),
-                Err(error) if began.elapsed() > PATIENCE => return Err(error),
-                Err(_) => thread::sleep(LOOK),
+                Err(error) if began.elapsed() > ANSWER_TIMEOUT => return Err(error),
+                Err(_) => thread::sleep(POLL_INTERVAL),
             }
         }
     }
 }
 
-/// So many queries of each client; `None`: as many as they can make in this time.
+/// Makes a load with this number of queries of each client; `None`: as many as they can make in this time.
 fn search(queries: Option<u64>, longest: Duration) -> Load {
     Load { clients: SEARCH_CLIENTS, queries, longest, think: Duration::ZERO, seed: 1 }
 }
@@ -198,7 +196,7 @@ fn push_list(harness: &Harness, port: u16) -> Result<(), EvaluateError> {
     Ok(())
 }
 
-/// With data of its own that nothing synchronizes: the disk is not what is measured.
+/// Starts PostgreSQL with data of its own that nothing synchronizes: the disk is not measured.
 fn postgresql(harness: &Harness, programs: &Path, port: u16) -> Result<Child, EvaluateError> {
     let folder = harness.path("postgresql");
     fs::create_dir(&folder).map_err(EvaluateError::file("make", &folder))?;
@@ -225,7 +223,7 @@ fn postgresql(harness: &Harness, programs: &Path, port: u16) -> Result<Child, Ev
     started(command, &harness.path("postgresql.log"))
 }
 
-/// Where the newest PostgreSQL has its programs.
+/// Finds the programs of the newest PostgreSQL.
 fn newest_programs() -> Result<PathBuf, EvaluateError> {
     let all = Path::new("/usr/lib/postgresql");
     let entries = fs::read_dir(all).map_err(EvaluateError::file("look into", all))?;

@@ -1,26 +1,27 @@
 //! The page: tables, and targets computed from all seeds.
 
-use luc_claims::report::{Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Table, Target};
 use luc_stats::quantile;
 
-use super::scaled::{Row, Run};
-use super::stacks::{Kind, Stacked};
+use super::scaled::{ScaledRun, ScaledScenario};
+use super::stacks::{StackKind, Stacked};
 
-/// The error that an event's total may have at the 95th percentile.
-const MOST_ERROR: f64 = 0.03;
-/// The share of the truths that must be within their intervals.
-const LEAST_COVERED: f64 = 0.95;
-/// Intervals that cover as they say fall below that as often as not. Of 20 such scenarios one falls this many standard
-/// deviations of the count below it.
-const BY_CHANCE: f64 = 1.645;
+/// Maximum error of an event's total at the 95th percentile.
+const MAX_ERROR: f64 = 0.03;
+/// Minimum share of the truths that are within their intervals.
+const MIN_COVERED_SHARE: f64 = 0.95;
+/// Standard deviations below the count that one in 20 scenarios exceeds by chance. Exact intervals fall below the count
+/// as often as not.
+const CONFIDENCE_QUANTILE: f64 = 1.645;
 
 /// A scenario with the runs of all seeds.
-pub(super) struct Measured {
-    pub(super) row: Row,
-    pub(super) runs: Vec<Run>,
+pub(super) struct MeasuredCounters {
+    pub(super) row: ScaledScenario,
+    pub(super) runs: Vec<ScaledRun>,
 }
 
-impl Measured {
+impl MeasuredCounters {
     fn error(&self, share: f64) -> f64 {
         quantile_of(self.runs.iter().flat_map(|run| &run.errors), share)
     }
@@ -48,27 +49,27 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// All tables that have a row.
+/// Makes all tables that have a row.
 pub(super) fn tables(
-    measured: &[Measured],
-    stacked: &[(Kind, Vec<Stacked>)],
+    measured: &[MeasuredCounters],
+    stacked: &[(StackKind, Vec<Stacked>)],
 ) -> Vec<(String, Table)> {
     let tables = vec![
         (
             "Totals of events; the last four scenarios show limits, and no target is claimed of them:".to_owned(),
-            of_totals(measured),
+            tabulate_totals(measured),
         ),
         (
             "Stacks; errors and half-widths are of CPI, completion and each source, in cycles of an instruction, \
              relative to CPI:"
                 .to_owned(),
-            of_stacks(stacked),
+            tabulate_stacks(stacked),
         ),
     ];
     tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
-fn of_totals(measured: &[Measured]) -> Table {
+fn tabulate_totals(measured: &[MeasuredCounters]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "error p50 / p95 / max",
@@ -83,20 +84,20 @@ fn of_totals(measured: &[Measured]) -> Table {
         let at_once = quantile_of(one.runs.iter().flat_map(|run| &run.errors_at_once), 0.95);
         let half_width = quantile_of(one.runs.iter().flat_map(|run| &run.half_widths), 0.5);
         let with_interval = one.with_interval();
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             errors.join(" / "),
             percent(at_once),
             percent(half_width),
             percent(one.covered() as f64 / with_interval as f64),
-            with_interval.to_string(),
-            (one.events() - with_interval).to_string(),
+            with_interval,
+            one.events() - with_interval
         ]);
     }
     table
 }
 
-fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
+fn tabulate_stacks(stacked: &[(StackKind, Vec<Stacked>)]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "stacks",
@@ -117,11 +118,11 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
         let errors = || stacks.iter().flat_map(|one| &one.errors);
         let half_widths = || stacks.iter().flat_map(|one| &one.half_widths);
         let missing = stacks.iter().filter_map(|one| one.missing_half_width.as_ref());
-        table.row(vec![
-            kind.name().to_owned(),
-            stacks.len().to_string(),
-            count(|one| one.closes).to_string(),
-            count(|one| one.misses).to_string(),
+        table.row(cells![
+            kind.name(),
+            stacks.len(),
+            count(|one| one.closes),
+            count(|one| one.misses),
             format!(
                 "{} / {}",
                 percent(mean(|one| one.missing)),
@@ -130,7 +131,7 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
             percent(quantile_of(missing, 0.5)),
             [0.5, 0.95, 1.0].map(|share| percent(quantile_of(errors(), share))).join(" / "),
             percent(quantile_of(half_widths(), 0.5)),
-            percent(covered(stacks)),
+            percent(covered(stacks))
         ]);
     }
     table
@@ -142,8 +143,11 @@ fn covered(stacks: &[Stacked]) -> f64 {
     covered as f64 / all as f64
 }
 
-/// The targets of all scenarios that were run.
-pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -> Vec<Target> {
+/// Makes the targets of all scenarios that were run.
+pub(super) fn targets(
+    measured: &[MeasuredCounters],
+    stacked: &[(StackKind, Vec<Stacked>)],
+) -> Vec<Target> {
     let mut targets = Vec::new();
     for one in measured.iter().filter(|one| one.row.is_claimed) {
         let name = one.row.name;
@@ -152,7 +156,7 @@ pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -
     }
     for (kind, stacks) in stacked {
         let name = kind.name();
-        if *kind == Kind::Planted {
+        if *kind == StackKind::Planted {
             let misses = stacks.iter().filter(|one| one.misses).count();
             targets.push(Target::new(
                 format!("{name}: each stack says that something is missing"),
@@ -177,7 +181,7 @@ pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -
 pub(crate) fn is_accurate(name: &str, error_p95: f64) -> Target {
     Target::new(
         format!("{name}: error of a total <= 3 % at p95"),
-        error_p95 <= MOST_ERROR,
+        error_p95 <= MAX_ERROR,
         percent(error_p95),
     )
 }
@@ -194,11 +198,11 @@ fn of(some: usize, all: usize) -> String {
     format!("{some} of {all}, {}", percent(some as f64 / all as f64))
 }
 
-/// Whether so many of all are 95 % of them, or no fewer than chance makes of 95 %.
+/// Whether `some` are 95 % of all, or no fewer than chance makes of 95 %.
 fn is_enough(some: usize, all: usize) -> bool {
     let all = all as f64;
-    let deviation = (all * LEAST_COVERED * (1.0 - LEAST_COVERED)).sqrt();
-    all > 0.0 && some as f64 >= LEAST_COVERED * all - BY_CHANCE * deviation
+    let deviation = (all * MIN_COVERED_SHARE * (1.0 - MIN_COVERED_SHARE)).sqrt();
+    all > 0.0 && some as f64 >= MIN_COVERED_SHARE * all - CONFIDENCE_QUANTILE * deviation
 }
 
 #[cfg(test)]

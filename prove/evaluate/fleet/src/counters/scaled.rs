@@ -1,4 +1,4 @@
-//! Totals of events that took turns, beside the truth.
+//! Totals of events that took turns, compared with the truth.
 
 use luc_counters::{Event, Mode, Reading, Recording, total};
 use luc_stats::random;
@@ -6,51 +6,51 @@ use luc_testkit::pmu::{Load, Noise, Order, Phases, Pmu};
 use rand::RngExt as _;
 use serde::Serialize;
 
-/// Events that are counted.
+/// Number of events that are counted.
 pub(super) const EVENTS: usize = 40;
-/// Counters that they share.
+/// Number of counters that they share.
 pub(super) const COUNTERS: usize = 6;
 const KINDS: usize = 4;
-/// How far an event's rates in the kinds are apart: sigma of a log-normal distribution.
-const SPREAD: f64 = 0.7;
+/// Spread of an event's rates in the kinds: sigma of a log-normal distribution.
+const RATE_SIGMA: f64 = 0.7;
 
-/// Relative figures are kept in steps of one of so many, so that the raw data stay small.
+/// Number of steps in 1 to which relative figures are rounded, so that the raw data stay small.
 const STEPS_OF_1: f64 = 1e5;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct ScaledScenario {
     pub(super) name: &'static str,
     pub(super) phases: Phases,
     pub(super) noise: Noise,
-    /// Events of a group.
+    /// Number of events in a group.
     pub(super) group: usize,
     pub(super) order: Order,
     pub(super) steps_per_reading: usize,
     pub(super) steps: usize,
-    /// Whether the targets are claimed of it.
+    /// Whether the scenario has targets.
     pub(super) is_claimed: bool,
 }
 
-/// The events of one seed.
+/// Figures of the events of one seed.
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
+pub(super) struct ScaledRun {
     /// Relative errors, in ascending order.
     pub(super) errors: Vec<f64>,
-    /// The same of values that are scaled at once.
+    /// Relative errors of values that are scaled at once.
     pub(super) errors_at_once: Vec<f64>,
-    /// Relative half-widths of those that have an interval, in ascending order.
+    /// Relative half-widths of intervals, in ascending order.
     pub(super) half_widths: Vec<f64>,
-    /// Events with an interval.
+    /// Number of events with an interval.
     pub(super) with_interval: usize,
-    /// Those whose truth is within it.
+    /// Number of events whose truth is within the interval.
     pub(super) covered: usize,
 }
 
-pub(super) fn run(row: Row, seed: u64) -> Run {
+pub(super) fn run(row: ScaledScenario, seed: u64) -> ScaledRun {
     let load = load(row, seed);
     let pmu = Pmu { order: row.order, ..Pmu::new(COUNTERS, &load, row.group) };
     let recording = pmu.record(&load, row.steps_per_reading, &mut random::stream(seed, 2));
-    let mut run = Run {
+    let mut run = ScaledRun {
         errors: Vec::new(),
         errors_at_once: Vec::new(),
         half_widths: Vec::new(),
@@ -82,13 +82,13 @@ pub(super) fn run(row: Row, seed: u64) -> Run {
     run
 }
 
-fn load(row: Row, seed: u64) -> Load {
+fn load(row: ScaledScenario, seed: u64) -> Load {
     let mut random = random::stream(seed, 0);
     let means: Vec<f64> = (0..EVENTS).map(|_| 10_f64.powf(random.random_range(3.0..6.5))).collect();
     let mut kinds = vec![vec![0.0; EVENTS]; KINDS];
     for rates in &mut kinds {
         for (rate, mean) in rates.iter_mut().zip(&means) {
-            *rate = mean * (SPREAD * random::normal(&mut random)).exp();
+            *rate = mean * (RATE_SIGMA * random::normal(&mut random)).exp();
         }
     }
     let events = (0..EVENTS).map(|at| Event::new(&format!("event{at}"), Mode::Total));
@@ -97,7 +97,7 @@ fn load(row: Row, seed: u64) -> Load {
     Load::phased(events.collect(), row.steps, row.phases, row.noise, &mut random, rates)
 }
 
-/// As perf scales: over the whole recording.
+/// Scales a total over the whole recording, as perf does.
 fn scaled_at_once(recording: &Recording, event: usize) -> f64 {
     let readings = recording.readings(event).iter();
     let sum = readings.fold(Reading::default(), |sum, one| sum.and(*one));

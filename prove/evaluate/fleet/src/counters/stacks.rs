@@ -1,4 +1,4 @@
-//! Where the model's cycles go, by counters that took turns, beside where they went.
+//! Stacks of the model's cycles by counters that took turns, compared with the truth.
 
 use luc_counters::replay::{self, Style};
 use luc_counters::stack::{Closure, Figure, Processor, Source, Stack};
@@ -11,16 +11,16 @@ use serde::Serialize;
 
 use super::scaled::{COUNTERS, EVENTS};
 
-/// Steps that a stack is recorded for.
+/// Number of steps that a stack is recorded for.
 const STEPS: usize = 10_000;
 const PHASES: Phases = Phases::Random { mean_steps: 300.0, kinds: KINDS };
 const KINDS: usize = 4;
-/// So many that each event has one for three quarters of the time.
+/// Number of counters with which each event has one for three quarters of the time.
 const MANY_COUNTERS: usize = 30;
 /// Cycles of a step: 3 GHz.
 const CYCLES: u64 = 3_000_000;
 
-/// A processor that tells all nine sources apart, each by a counter of its own.
+/// A processor that distinguishes all nine sources, each by a counter of its own.
 const NINE: Processor = Processor {
     name: "model",
     about: "a model",
@@ -42,7 +42,7 @@ const NINE: Processor = Processor {
     ],
     within: &[],
 };
-/// Its counters but for cycles and instructions: completion, then the sources.
+/// Its counters without cycles and instructions: completion, then the sources.
 const NINE_EVENTS: [&str; 10] = [
     "completion",
     "lost.instruction_cache",
@@ -55,8 +55,8 @@ const NINE_EVENTS: [&str; 10] = [
     "lost.integer",
     "lost.other",
 ];
-/// Zen 4's, with its slots split by these weights: retired, latency, rest of the front end, speculation, back end, the
-/// other thread.
+/// Counters of Zen 4, whose slots are split into: retired, latency, rest of the front end, speculation, back end, other
+/// thread.
 const ZEN_4_EVENTS: [&str; 10] = [
     "ex_ret_ops",
     "cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/",
@@ -71,17 +71,17 @@ const ZEN_4_EVENTS: [&str; 10] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StackKind {
     Nine,
-    /// The same, with counters for most of the time.
+    /// Nine sources, with counters for most of the time.
     Most,
-    /// Zen 4's events, through a file as perf writes it.
+    /// Events of Zen 4, through a file in perf's format.
     Zen4,
-    /// The same, but nobody counts what is lost to the other thread of the core.
+    /// Events of Zen 4, but nobody counts losses to the other thread of the core.
     Planted,
 }
 
-impl Kind {
+impl StackKind {
     pub(super) const ALL: [Self; 4] = [Self::Nine, Self::Most, Self::Zen4, Self::Planted];
 
     pub(super) fn name(self) -> &'static str {
@@ -94,38 +94,38 @@ impl Kind {
     }
 }
 
-/// A stack beside the truth.
+/// A stack compared with the truth.
 #[derive(Debug, Serialize)]
 pub(super) struct Stacked {
     pub(super) mode: Mode,
     /// Whether completion and the sources sum to all cycles within the interval.
     pub(super) closes: bool,
-    /// Whether they do not, for sure.
+    /// Whether they certainly do not.
     pub(super) misses: bool,
-    /// The share of the cycles that is missing, and its half-width.
+    /// Share of the cycles that is missing, and its half-width.
     pub(super) missing: Option<f64>,
     pub(super) missing_half_width: Option<f64>,
     pub(super) missing_truth: Option<f64>,
     /// Errors of CPI, completion and each source, in cycles of an instruction, relative to CPI.
     pub(super) errors: Vec<f64>,
-    /// The half-widths of these that have an interval, relative to CPI.
+    /// Half-widths of those that have an interval, relative to CPI.
     pub(super) half_widths: Vec<f64>,
-    /// How many of these have their truth within the interval.
+    /// Number of those whose truth is within the interval.
     pub(super) covered: usize,
 }
 
-pub(super) fn run(kind: Kind, seed: u64) -> Result<Vec<Stacked>, String> {
+pub(super) fn run(kind: StackKind, seed: u64) -> Result<Vec<Stacked>, String> {
     let mut random = random::stream(seed, 10);
     let (processor, load) = match kind {
-        Kind::Nine | Kind::Most => (&NINE, nine(&mut random)),
-        Kind::Zen4 | Kind::Planted => {
+        StackKind::Nine | StackKind::Most => (&NINE, nine(&mut random)),
+        StackKind::Zen4 | StackKind::Planted => {
             let processor = Processor::named("amd-zen4").ok_or("no such processor")?;
-            (processor, zen_4(&mut random, kind == Kind::Planted))
+            (processor, zen_4(&mut random, kind == StackKind::Planted))
         }
     };
-    let is_file = matches!(kind, Kind::Zen4 | Kind::Planted);
+    let is_file = matches!(kind, StackKind::Zen4 | StackKind::Planted);
     let steps_per_reading = if is_file { 100 } else { 4 };
-    let pmu = if kind == Kind::Most {
+    let pmu = if kind == StackKind::Most {
         Pmu::new(MANY_COUNTERS, &load, 1)
     } else {
         Pmu::new(COUNTERS, &load, COUNTERS)
@@ -177,7 +177,7 @@ fn compare(found: &Stack, truth: &Stack) -> Stacked {
     stacked
 }
 
-/// Events in user space and in the kernel, filled up with others to 40.
+/// Makes events in user space and in the kernel, filled up with others to 40.
 fn events(names: &[&str]) -> Vec<Event> {
     let of_mode = |mode| names.iter().map(move |name| Event::new(name, mode));
     let both = of_mode(Mode::User).chain(of_mode(Mode::Kernel));
@@ -185,7 +185,7 @@ fn events(names: &[&str]) -> Vec<Event> {
     both.chain(others).take(EVENTS).collect()
 }
 
-/// A load in two modes: `count(weights, cycles)` has what a mode's events count in a step.
+/// Makes a load in two modes. `count(weights, cycles)` returns the counts of a mode's events in a step.
 fn load(
     names: &[&str],
     weights: usize,

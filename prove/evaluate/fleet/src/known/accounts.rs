@@ -20,16 +20,15 @@ use crate::program::{USER, bound};
 use crate::recorder::Recorder;
 use crate::running::Running;
 
-/// How long is compared.
-pub(super) const COMPARED: Duration = Duration::from_secs(8);
-/// Between the begin of the load and that.
-const LOADED: Duration = Duration::from_secs(1);
-/// Clients of each server.
+pub(super) const COMPARED_TIME: Duration = Duration::from_secs(8);
+/// Time between the begin of the load and the comparison.
+const LOAD_LEAD_TIME: Duration = Duration::from_secs(1);
+/// Number of clients of each server.
 pub(super) const CLIENTS: u32 = 8;
-/// Threads that neither run nor wait for a processor for this share are not compared.
-const LEAST: f64 = 0.001;
+/// Minimum share of time in which a compared thread runs or waits for a processor.
+const MIN_ACTIVE_SHARE: f64 = 0.001;
 
-/// A thread by the trace, less the scheduler's counts, as shares of the time that is compared.
+/// Times of a thread by the trace, less the scheduler's counts, as shares of the compared time.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Difference {
     pub(super) name: String,
@@ -38,17 +37,15 @@ pub(super) struct Difference {
     pub(super) runnable: f64,
 }
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Closed {
     commands: Vec<String>,
     pub(super) threads: Vec<Difference>,
-    /// The same of what all threads of the machine ran together, as a share of the processors' time.
+    /// Difference of the time that all threads of the machine ran, as a share of the processors' time.
     pub(super) machine: f64,
-    /// The thread that is furthest off among all. It may be of any program, so that its name is not kept.
+    /// Thread with the largest difference of all. It may be of any program, so its name is not kept.
     #[serde(skip)]
     furthest: Option<Difference>,
-    /// Rows that the recorder lost.
     pub(super) lost_rows: u64,
 }
 
@@ -70,7 +67,7 @@ impl Closed {
     }
 }
 
-/// The scheduler's counts of a thread.
+/// Counts of the scheduler for a thread.
 #[derive(Debug, Clone)]
 struct Counted {
     process: u32,
@@ -87,13 +84,14 @@ pub(super) fn start(harness: &Harness) -> Result<Servers, EvaluateError> {
 
 /// Records servers under load, and compares.
 pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, EvaluateError> {
+    // 1. Record servers under load, and read the scheduler's counts meanwhile.
     let trace = harness.path("trace");
     let recorder = Recorder::of_fleet(harness, &trace)?;
     let clients =
         [load(harness, "redis", &redis(servers))?, load(harness, "pgbench", &pgbench(servers))?];
-    thread::sleep(LOADED);
+    thread::sleep(LOAD_LEAD_TIME);
     let begin = threads(harness.luc_path());
-    thread::sleep(COMPARED);
+    thread::sleep(COMPARED_TIME);
     let end = threads(harness.luc_path());
     let mut loaded: Vec<u32> = clients.iter().map(Running::process).collect();
     for server in [Server::Redis, Server::Postgresql] {
@@ -104,13 +102,15 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
         commands.push(client.command.clone());
         client.end()?;
     }
+    // 2. Read the trace.
     let recorded = Rows {
-        waits: of_threads(rows::<Wait>(&trace)?, |row| row.thread.0),
-        brief: of_threads(rows::<BriefWait>(&trace)?, |row| row.thread.0),
-        asleep: of_threads(rows::<Asleep>(&trace)?, |row| row.thread.0),
+        waits: group_by_thread(rows::<Wait>(&trace)?, |row| row.thread.0),
+        brief: group_by_thread(rows::<BriefWait>(&trace)?, |row| row.thread.0),
+        asleep: group_by_thread(rows::<Asleep>(&trace)?, |row| row.thread.0),
     };
     let lost_rows = rows::<Lost>(&trace)?.iter().map(|row| row.count).sum();
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    // 3. Compare the trace's times with the counts.
     let mut furthest: Option<Difference> = None;
     let mut threads = Vec::new();
     let mut all_ns = 0.0;
@@ -136,7 +136,7 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
             furthest = Some(difference.clone());
         }
         let is_loaded = loaded.contains(&first.process) || loaded.contains(&first.parent);
-        if is_loaded && counted[0] + counted[1] >= length_ns * LEAST {
+        if is_loaded && counted[0] + counted[1] >= length_ns * MIN_ACTIVE_SHARE {
             threads.push(difference);
         }
     }
@@ -144,7 +144,7 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
     Ok(Closed {
         commands,
         threads,
-        machine: all_ns / (COMPARED.as_nanos() as f64 * processors as f64),
+        machine: all_ns / (COMPARED_TIME.as_nanos() as f64 * processors as f64),
         furthest,
         lost_rows,
     })
@@ -170,8 +170,8 @@ fn pgbench(servers: &Servers) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// The scheduler's counts of all threads of programs, but the recorder's: the recorder leaves itself and the kernel's
-/// threads out.
+/// Returns the scheduler's counts of all threads of programs. The recorder leaves itself and the kernel's threads out,
+/// and so does this.
 fn threads(recorder: &Path) -> HashMap<u32, Counted> {
     let numbers = |path: &str| -> Vec<u32> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -187,22 +187,22 @@ fn threads(recorder: &Path) -> HashMap<u32, Counted> {
             continue;
         }
         for thread in numbers(&format!("/proc/{process}/task")) {
-            let counted = counted(process, &format!("/proc/{process}/task/{thread}"));
+            let counted = read_counts(process, &format!("/proc/{process}/task/{thread}"));
             all.extend(counted.map(|counted| (thread, counted)));
         }
     }
     all
 }
 
-/// Of one thread; `None`: it has just ended.
-fn counted(process: u32, path: &str) -> Option<Counted> {
+/// Returns the counts of one thread; `None` if it has just ended.
+fn read_counts(process: u32, path: &str) -> Option<Counted> {
     let read = |name: &str| fs::read_to_string(format!("{path}/{name}")).ok();
     let text = read("schedstat")?;
     let at_ns = now_ns();
     let mut figures = text.split_whitespace().map(str::parse::<u64>);
     let (ran_ns, waited_ns) = (figures.next()?.ok()?, figures.next()?.ok()?);
     let stat = read("stat")?;
-    // What follows the name in parentheses is the state, and then the parent.
+    // The name in parentheses is followed by the state, and then the parent.
     let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
     Some(Counted {
         process,
@@ -214,14 +214,14 @@ fn counted(process: u32, path: &str) -> Option<Counted> {
     })
 }
 
-/// A trace's rows, by thread.
+/// Rows of a trace, by thread.
 struct Rows {
     waits: BTreeMap<u32, Vec<Wait>>,
     brief: BTreeMap<u32, Vec<BriefWait>>,
     asleep: BTreeMap<u32, Vec<Asleep>>,
 }
 
-fn of_threads<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<T>> {
+fn group_by_thread<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<T>> {
     let mut all: BTreeMap<u32, Vec<T>> = BTreeMap::new();
     for row in rows {
         all.entry(thread(&row)).or_default().push(row);
@@ -230,7 +230,7 @@ fn of_threads<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<
 }
 
 impl Rows {
-    /// How long a thread ran and was runnable between two times, ns.
+    /// Returns the times that a thread ran and was runnable between two times, ns.
     fn times(&self, thread: u32, [begin_ns, end_ns]: [u64; 2]) -> [f64; 2] {
         let within = |from_ns: u64, to_ns: u64| {
             to_ns.min(end_ns).saturating_sub(from_ns.max(begin_ns)) as f64
@@ -288,9 +288,9 @@ mod tests {
         };
         let asleep = Asleep { thread: Pid(7), since_ns: 900, at_ns: 1_100, ..Asleep::default() };
         let rows = Rows {
-            waits: of_threads(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| row.thread.0),
-            brief: of_threads(vec![brief], |row| row.thread.0),
-            asleep: of_threads(vec![asleep], |row| row.thread.0),
+            waits: group_by_thread(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| row.thread.0),
+            brief: group_by_thread(vec![brief], |row| row.thread.0),
+            asleep: group_by_thread(vec![asleep], |row| row.thread.0),
         };
         // Away for 50, 30, half of 60, and 100.
         assert_eq!(rows.times(7, [100, 500]), [290.0, 80.0]);

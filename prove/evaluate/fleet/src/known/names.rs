@@ -1,4 +1,4 @@
-//! Which function each thread runs, and who has the lock that a thread waits for, of a program that says so itself.
+//! Functions of threads and holders of locks, for a program that states them itself.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write as _};
@@ -15,20 +15,20 @@ use crate::program::bound;
 use crate::recorder::Recorder;
 
 pub(crate) const SOURCE: &str = include_str!("../../subjects/known.c");
-/// Threads that run one of five functions, before the trace and in it.
+/// Number of threads that run one of five functions, before the trace and in it.
 pub(super) const THREADS: usize = 500;
-/// Locks with a holder and a waiter.
+/// Number of locks with a holder and a waiter.
 pub(super) const LOCKS: usize = 200;
 
-/// How many of each kind there were, and how many the trace has right and wrong.
+/// Numbers of things of a kind: all, and those that the trace has right and wrong.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct Counts {
+pub(crate) struct NameCounts {
     pub(crate) all: usize,
     pub(crate) right: usize,
     pub(crate) wrong: usize,
 }
 
-impl Counts {
+impl NameCounts {
     fn count(&mut self, found: Option<bool>) {
         self.all += 1;
         match found {
@@ -45,20 +45,19 @@ impl Counts {
     }
 }
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Known {
     pub(super) commands: Vec<String>,
     /// Functions of threads that began before the trace.
-    pub(crate) old: Counts,
-    /// The same of those that began in it.
-    pub(crate) new: Counts,
+    pub(crate) old: NameCounts,
+    /// Functions of threads that began in the trace.
+    pub(crate) new: NameCounts,
     /// Holders of locks, as the waiters' rows at the trace's begin name them.
-    pub(crate) holders: Counts,
+    pub(crate) holders: NameCounts,
 }
 
 impl Known {
-    /// Compares what the program said before the trace, and in it, with what the trace has.
+    /// Compares the program's output before the trace and in it with the trace.
     pub(crate) fn of(old: &Said, new: &Said, trace: &Path) -> Result<Self, EvaluateError> {
         let mut functions: HashMap<u32, String> = HashMap::new();
         for row in rows::<ThreadStart>(trace)? {
@@ -70,14 +69,14 @@ impl Known {
             holders.entry(row.thread.0).or_insert(row.holder.0);
         }
         let of_functions = |said: &Said| {
-            let mut counts = Counts::default();
+            let mut counts = NameCounts::default();
             for (thread, function) in &said.functions {
                 let found = functions.get(thread).filter(|found| !found.is_empty());
                 counts.count(found.map(|found| found == function));
             }
             counts
         };
-        let mut of_holders = Counts::default();
+        let mut of_holders = NameCounts::default();
         for (waiter, holder) in &old.holders {
             let found = holders.get(waiter).filter(|found| **found != 0);
             of_holders.count(found.map(|found| found == holder));
@@ -91,7 +90,7 @@ impl Known {
     }
 
     pub(crate) fn brief(&self) -> String {
-        let share = |counts: &Counts| format!("{} of {}", counts.right, counts.all);
+        let share = |counts: &NameCounts| format!("{} of {}", counts.right, counts.all);
         format!(
             "start routines {} before the trace, {} in it; holders {}",
             share(&self.old),
@@ -101,7 +100,7 @@ impl Known {
     }
 }
 
-/// What the program says of itself.
+/// Output of the program about itself.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     functions: HashMap<u32, String>,
@@ -109,7 +108,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Reads what it says up to a word.
+    /// Reads the output up to a word.
     pub(crate) fn read_to(word: &str, output: &mut impl BufRead) -> Result<Self, EvaluateError> {
         let mut said = Self::default();
         let mut text = String::new();
@@ -139,7 +138,7 @@ impl Said {
     }
 }
 
-/// The program. Its input's end ends it.
+/// The program, which ends with its input.
 struct Program {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -152,7 +151,7 @@ impl Program {
         command.arg(&path);
         command.args([THREADS, LOCKS].map(|count| count.to_string()));
         let text = line(&command);
-        let (child, output) = started(command, &path)?;
+        let (child, output) = spawn(command, &path)?;
         Ok((Self { child, output }, text))
     }
 
@@ -170,7 +169,7 @@ impl Drop for Program {
     }
 }
 
-fn started(
+fn spawn(
     mut command: Command,
     path: &Path,
 ) -> Result<(Child, BufReader<ChildStdout>), EvaluateError> {
@@ -184,7 +183,7 @@ fn started(
     Ok((child, BufReader::new(output)))
 }
 
-/// Records the program, and compares what the trace says.
+/// Records the program, and compares the trace with its output.
 pub(super) fn once(harness: &Harness) -> Result<Known, EvaluateError> {
     let trace = harness.path("trace");
     let (mut program, text) = Program::start(harness)?;

@@ -1,26 +1,27 @@
 //! The page.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target};
 
-use super::accounts::{CLIENTS, COMPARED, Closed, Difference};
-use super::names::{Counts, Known, LOCKS, THREADS};
+use super::accounts::{CLIENTS, COMPARED_TIME, Closed, Difference};
+use super::names::{Known, LOCKS, NameCounts, THREADS};
 
-/// By how much a thread's times, and the machine's, may be off.
-const CLOSES: f64 = 0.01;
+/// Maximum difference of a thread's times, and of the machine's.
+const MAX_DIFFERENCE: f64 = 0.01;
 
 pub(super) fn page(known: &[Known], closed: &[Closed], repeats: usize) -> Page {
     let tables = [
-        ("What the trace knows:".to_owned(), of_names(known)),
+        ("What the trace knows:".to_owned(), tabulate_names(known)),
         (
             "Threads by the trace less by the scheduler, in % of the time compared; the threads that are furthest off in \
              all runs:"
                 .to_owned(),
-            of_accounts(closed),
+            tabulate_accounts(closed),
         ),
         (
             "All threads of programs together, in % of the processors' time; where rows were lost, times cannot close:"
                 .to_owned(),
-            of_runs(closed),
+            tabulate_runs(closed),
         ),
     ];
     Page {
@@ -44,14 +45,14 @@ fn about(repeats: usize) -> String {
          it, the scheduler from when it is queued, a little later: there is no target for that. What all \
          threads of programs on the machine ran is compared in the same way, but for the recorder's, which it leaves \
          out as it does the kernel's. {repeats} runs of each.",
-        COMPARED.as_secs()
+        COMPARED_TIME.as_secs()
     )
 }
 
-/// What is known of each kind, in all runs.
-fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
-    let sum = |of: fn(&Known) -> &Counts| {
-        let mut counts = Counts::default();
+/// Returns the counts of each kind, in all runs.
+fn kinds(known: &[Known]) -> [(&'static str, NameCounts); 3] {
+    let sum = |of: fn(&Known) -> &NameCounts| {
+        let mut counts = NameCounts::default();
         known.iter().for_each(|run| counts.add(of(run)));
         counts
     };
@@ -62,10 +63,10 @@ fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
     ]
 }
 
-fn of_names(known: &[Known]) -> Table {
+fn tabulate_names(known: &[Known]) -> Table {
     let mut table = Table::new(&["what", "all", "right", "wrong", "not known"]);
     for (what, counts) in kinds(known) {
-        let Counts { all, right, wrong } = counts;
+        let NameCounts { all, right, wrong } = counts;
         if all > 0 {
             let figures = [all, right, wrong, all - right - wrong];
             let figures = figures.map(|count| count.to_string());
@@ -75,29 +76,29 @@ fn of_names(known: &[Known]) -> Table {
     table
 }
 
-fn of_accounts(closed: &[Closed]) -> Table {
+fn tabulate_accounts(closed: &[Closed]) -> Table {
     let mut all: Vec<&Difference> = closed.iter().flat_map(|run| &run.threads).collect();
     all.sort_by(|a, b| b.ran.abs().total_cmp(&a.ran.abs()));
     let mut table = Table::new(&["thread", "ran", "ran, off by", "runnable, off by"]);
     for one in all.iter().take(10) {
         let percent = |share: f64| format!("{:.3} %", share * 100.0);
-        table.row(vec![
-            one.name.clone(),
+        table.row(cells![
+            one.name,
             percent(one.ran_share),
             percent(one.ran),
-            percent(one.runnable),
+            percent(one.runnable)
         ]);
     }
     table
 }
 
-fn of_runs(closed: &[Closed]) -> Table {
+fn tabulate_runs(closed: &[Closed]) -> Table {
     let mut table = Table::new(&["run", "off by", "rows lost"]);
     for (number, run) in (1..).zip(closed) {
-        table.row(vec![
+        table.row(cells![
             format!("{number}"),
             format!("{:.3} %", run.machine * 100.0),
-            run.lost_rows.to_string(),
+            run.lost_rows
         ]);
     }
     table
@@ -116,16 +117,16 @@ fn targets(known: &[Known], closed: &[Closed]) -> Vec<Target> {
         .collect();
     if !closed.is_empty() {
         let threads = || closed.iter().flat_map(|run| &run.threads);
-        let close = threads().filter(|one| one.ran.abs() <= CLOSES).count();
+        let close = threads().filter(|one| one.ran.abs() <= MAX_DIFFERENCE).count();
         targets.push(Target::new(
-            format!("what each thread ran closes within {:.0} %", CLOSES * 100.0),
+            format!("what each thread ran closes within {:.0} %", MAX_DIFFERENCE * 100.0),
             close > 0 && close == threads().count(),
             format!("{close} of {}", threads().count()),
         ));
         let worst = closed.iter().map(|run| run.machine.abs()).fold(0.0, f64::max);
         targets.push(Target::new(
-            format!("what all threads ran closes within {:.0} %", CLOSES * 100.0),
-            worst <= CLOSES,
+            format!("what all threads ran closes within {:.0} %", MAX_DIFFERENCE * 100.0),
+            worst <= MAX_DIFFERENCE,
             format!("{:.2} % at most", worst * 100.0),
         ));
     }
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn one_that_is_not_known_misses_the_target() {
-        let counts = |right| Counts { all: 2, right, wrong: 0 };
+        let counts = |right| NameCounts { all: 2, right, wrong: 0 };
         let known = |right| Known {
             commands: Vec::new(),
             old: counts(2),

@@ -1,4 +1,4 @@
-//! The back end: answers each call after a while, and writes down which bytes had which name.
+//! The back end: answers each call after a while, and notes the bytes of each name.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -8,27 +8,25 @@ use std::thread;
 use std::time::Duration;
 use std::{io, mem};
 
+use luc_harness::error::EvaluateError;
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 
-use luc_harness::error::EvaluateError;
-
 use crate::named::{Named, text};
-use crate::wire::{Connection, wrong};
+use crate::wire::{Connection, wire_error};
 
-/// How long a call takes, µs; drawn evenly.
+/// Range of the duration of a call, µs; drawn evenly.
 const DELAY_US: std::ops::Range<u64> = 200..3000;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the program `luc-evaluate back-end` is to do.
+/// Options of `luc-evaluate back-end`.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    /// The port on which it listens.
     pub port: u16,
-    /// The seed of how long calls take.
+    /// Seed of the calls' durations.
     pub seed: u64,
-    /// Where it writes what it was called for.
+    /// File for the names that it was called with.
     pub calls: PathBuf,
 }
 
@@ -46,7 +44,7 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
         for socket in listener.incoming().flatten() {
             let calls = Arc::clone(&of_all);
             thread::spawn(move || {
-                // Who only looks whether somebody listens asks nothing.
+                // A peer that only looks whether somebody listens asks nothing.
                 if let Err(error) = serve(socket, seed, &calls) {
                     eprintln!("back-end: {error}");
                 }
@@ -54,7 +52,7 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
         }
     });
     while !interrupt::interrupted() {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     let calls = mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
     let text = serde_json::json!(calls).to_string();
@@ -66,7 +64,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<
     let mut connection = Connection::new(socket)?;
     let (from, to) = (connection.socket().peer_addr()?, connection.socket().local_addr()?);
     while let Some((first_byte, head)) = connection.head()? {
-        let (name, call) = named(&head).ok_or_else(|| wrong("a call without a name"))?;
+        let (name, call) = parse_path(&head).ok_or_else(|| wire_error("a call without a name"))?;
         let call_to_note = Named { name, from, to, first_byte };
         calls.lock().unwrap_or_else(PoisonError::into_inner).push(call_to_note);
         let mut random = random::stream(seed, name << 8 | call);
@@ -78,8 +76,8 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<
     Ok(())
 }
 
-/// The name in a request, and the number of the call that is made for it.
-fn named(head: &str) -> Option<(u64, u64)> {
+/// Returns the name in a request, and the number of the call that is made for it.
+fn parse_path(head: &str) -> Option<(u64, u64)> {
     let path = head.split(' ').nth(1)?.strip_prefix('/')?;
     let (name, call) = path.split_once('/').unwrap_or((path, "0"));
     Some((name.parse().ok()?, call.parse().ok()?))
@@ -91,10 +89,10 @@ mod tests {
 
     #[test]
     fn names_are_in_paths() {
-        assert_eq!(named("GET /00000012/3 HTTP/1.1\r\n\r\n"), Some((12, 3)));
-        assert_eq!(named("GET /00000012 HTTP/1.0\r\n\r\n"), Some((12, 0)));
+        assert_eq!(parse_path("GET /00000012/3 HTTP/1.1\r\n\r\n"), Some((12, 3)));
+        assert_eq!(parse_path("GET /00000012 HTTP/1.0\r\n\r\n"), Some((12, 0)));
         for wrong in ["", "GET", "GET 12 x", "GET /x/1 x", "GET /1/x x"] {
-            assert_eq!(named(wrong), None, "{wrong}");
+            assert_eq!(parse_path(wrong), None, "{wrong}");
         }
     }
 }

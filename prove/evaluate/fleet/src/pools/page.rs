@@ -1,22 +1,22 @@
-//! The page: what was found of what the servers handed over.
+//! The page: judgement of the calls that the servers handed over.
 
-use luc_claims::report::Page;
+use luc_harness::report::Page;
 
 use super::spans::{self, Spans};
 use super::subjects::{SUBJECTS, Subject};
-use super::{REQUESTS, Run};
+use super::{PoolRun, REQUESTS};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::recorder::WARMUP;
 
-/// What a Java pool owes.
+/// Targets of Java pools.
 const OWED: Owed = Owed { right: 99.0, wrong: 0.5 };
 
-/// A run in a few words.
-pub(super) fn brief(run: &Run) -> String {
+/// Describes a run in a few words.
+pub(super) fn brief(run: &PoolRun) -> String {
     format!("{}: {}", run.subject, run.counts.brief())
 }
 
-pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
+pub(super) fn page(runs: &[PoolRun], versions: &[String], rounds: usize) -> Page {
     let of_subjects = SUBJECTS.iter().filter_map(|one| Some((one, row(one, runs)?)));
     let (subjects, rows): (Vec<&Subject>, Vec<Row>) = of_subjects.unzip();
     let owing = subjects.iter().zip(&rows).filter(|(subject, _)| subject.is_target);
@@ -50,9 +50,9 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
     }
 }
 
-fn row(subject: &Subject, runs: &[Run]) -> Option<Row> {
+fn row(subject: &Subject, runs: &[PoolRun]) -> Option<Row> {
     let of_subject = runs.iter().filter(|run| run.subject == subject.name);
-    let of_subject: Vec<&Run> = of_subject.collect();
+    let of_subject: Vec<&PoolRun> = of_subject.collect();
     let requests: usize = of_subject.iter().map(|run| run.requests).sum();
     let cells = [subject.name.to_owned(), subject.clients.to_string(), requests.to_string()];
     let counts = of_subject.iter().map(|run| (&run.counts, run.lost_rows));

@@ -1,12 +1,13 @@
-//! Is each span put to the request that it is of?
+//! Judges whether each span is assigned to its request.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use luc_claims::report::Table;
+use luc_harness::cells;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
+use luc_harness::report::Table;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,15 +15,15 @@ use crate::answer::{RequestRow, Rows};
 use crate::calls::tables::share_of;
 use crate::named::Named;
 
-/// Spans, and to which requests they are put.
+/// Numbers of spans, and of those assigned right and wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Counts {
+struct SpanCounts {
     spans: u64,
     right: u64,
     wrong: u64,
 }
 
-impl Counts {
+impl SpanCounts {
     fn add(&mut self, other: Self) {
         self.spans += other.spans;
         self.right += other.right;
@@ -30,17 +31,16 @@ impl Counts {
     }
 }
 
-/// Those of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Spans {
-    /// Of requests that the server received.
-    received: Counts,
-    /// Of calls that it sent. One is right if it is put to a call for the request that it is for.
-    sent: Counts,
+    /// Spans of requests that the server received.
+    received: SpanCounts,
+    /// Spans of calls that it sent. One is right if it is assigned to a call for its request.
+    sent: SpanCounts,
 }
 
 impl Spans {
-    /// Judges by the names that are in the spans' paths and in the bytes of requests and calls. Removes the file.
+    /// Judges by the names in the spans' paths and in the bytes of requests and calls. Removes the file.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -93,19 +93,19 @@ impl Spans {
         counted
     }
 
-    fn of_side(&mut self, is_sent: bool) -> &mut Counts {
+    fn of_side(&mut self, is_sent: bool) -> &mut SpanCounts {
         if is_sent { &mut self.sent } else { &mut self.received }
     }
 }
 
-/// What a span is of.
+/// Name in a span, and its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Name {
     name: u64,
     is_sent: bool,
 }
 
-/// The spans of an exporter's request, by their ids.
+/// Returns the spans of an exporter's request, by their ids.
 fn spans(request: &Value) -> Vec<(String, Name)> {
     fn all<'a>(values: impl Iterator<Item = &'a Value>, key: &str) -> Vec<&'a Value> {
         values.filter_map(|value| value.get(key)?.as_array()).flatten().collect()
@@ -113,10 +113,10 @@ fn spans(request: &Value) -> Vec<(String, Name)> {
     let of_processes = all([request].into_iter(), "resourceSpans");
     let of_scopes = all(of_processes.into_iter(), "scopeSpans");
     let spans = all(of_scopes.into_iter(), "spans");
-    spans.into_iter().filter_map(named).collect()
+    spans.into_iter().filter_map(name_span).collect()
 }
 
-fn named(span: &Value) -> Option<(String, Name)> {
+fn name_span(span: &Value) -> Option<(String, Name)> {
     let is_sent = span.get("kind")?.as_u64()? == 3;
     let key = if is_sent { "url.full" } else { "url.path" };
     let attributes = span.get("attributes")?.as_array()?;
@@ -130,7 +130,7 @@ fn named(span: &Value) -> Option<(String, Name)> {
     Some((id, Name { name, is_sent }))
 }
 
-/// The table of the servers that wrote spans, each with those of its runs; `None`: none did.
+/// Makes the table of the servers that wrote spans, each with those of its runs; `None` if none did.
 pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
     let mut table = Table::new(&["server", "spans of", "spans", "right", "wrong", "put to none"]);
     let servers = servers.iter().filter(|(_, runs)| !runs.is_empty());
@@ -143,13 +143,13 @@ pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
         for (what, counts) in [("requests", sum.received), ("calls", sum.sent)] {
             let share = |part| share_of(part, counts.spans);
             let none = counts.spans.saturating_sub(counts.right + counts.wrong);
-            table.row(vec![
-                (*server).to_owned(),
-                what.to_owned(),
-                counts.spans.to_string(),
+            table.row(cells![
+                server,
+                what,
+                counts.spans,
                 share(counts.right),
                 share(counts.wrong),
-                share(none),
+                share(none)
             ]);
         }
     }
@@ -216,7 +216,7 @@ mod tests {
         let names = [("a", name(7, false)), ("b", name(8, true)), ("c", name(9, true))];
         let names = names.map(|(id, name)| (id.to_owned(), name)).into();
         let spans = Spans::of(&names, &asked, &calls, &rows);
-        let counts = |spans, right, wrong| Counts { spans, right, wrong };
+        let counts = |spans, right, wrong| SpanCounts { spans, right, wrong };
         assert_eq!(spans.received, counts(1, 1, 1));
         assert_eq!(spans.sent, counts(2, 1, 0));
     }

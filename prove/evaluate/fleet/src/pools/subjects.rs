@@ -1,4 +1,4 @@
-//! The servers that hand requests over, and how each is made and started.
+//! The servers that hand requests over, and how to make and start them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,23 @@ use luc_harness::harness::Harness;
 use crate::program::bound;
 use crate::running::Running;
 
-/// A server and how it is asked.
+/// A server, and how it is asked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject {
     pub(super) name: &'static str,
     program: Program,
     pub(super) clients: u64,
-    /// Calls that it makes for each request.
+    /// Number of calls for each request.
     calls: u64,
-    /// Its last argument: workers of its pool, or connections to the back end at most.
+    /// Last argument: workers of its pool, or maximum connections to the back end.
     setting: Option<u64>,
     /// Whether requests carry a traceparent, which it passes on, and the recorder looks for it.
     pub(super) has_tokens: bool,
     /// Whether OpenTelemetry's instrumentation writes spans of its requests and calls.
     pub(super) has_spans: bool,
-    /// Whether it has a target.
     pub(super) is_target: bool,
 }
 
-/// What it is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     Java,
@@ -58,7 +56,7 @@ const fn subject(
     }
 }
 
-/// The same, with a traceparent in its requests.
+/// Returns a subject with a traceparent in its requests.
 const fn with_tokens(name: &'static str, subject: Subject) -> Subject {
     Subject { name, has_tokens: true, ..subject }
 }
@@ -84,7 +82,7 @@ pub(super) const SUBJECTS: [Subject; 15] = [
     with_tokens("nginx, traceparent", NGINX),
 ];
 
-/// What is loaded before an instrumented server, and the packages that it needs.
+/// Library that is loaded before an instrumented server, and the packages that it needs.
 const INSTRUMENTATION: &str = "opentelemetry.js";
 const PACKAGES: [&str; 4] = [
     "@opentelemetry/api@1.9.1",
@@ -93,16 +91,15 @@ const PACKAGES: [&str; 4] = [
     "@opentelemetry/sdk-trace-node@2.12.0",
 ];
 
-/// The file of an instrumented server's spans.
+/// Returns the file of an instrumented server's spans.
 pub(super) fn spans_of(harness: &Harness) -> PathBuf {
     harness.path("spans.json")
 }
 
-/// The Python of the distribution.
 const PYTHON: &str = "/usr/bin/python3";
 
 impl Program {
-    /// The name of its source's file, and the source.
+    /// Returns the name of its source's file, and the source.
     fn source(self) -> (&'static str, &'static str) {
         macro_rules! source {
             ($name:literal) => {
@@ -119,7 +116,7 @@ impl Program {
         }
     }
 
-    /// What says its version.
+    /// Returns the command that prints its version.
     fn version(self) -> [&'static str; 2] {
         match self {
             Self::Java => ["java", "--version"],
@@ -144,7 +141,7 @@ impl Subject {
         self.program
     }
 
-    /// Starts it; it listens soon.
+    /// Starts it. It listens soon.
     pub(super) fn start(
         &self,
         harness: &Harness,
@@ -183,7 +180,7 @@ impl Subject {
     }
 }
 
-/// Makes a program, and says its version.
+/// Makes a program, and returns its version.
 pub(super) fn make(harness: &Harness, program: Program) -> Result<String, EvaluateError> {
     let folder = program.folder(harness);
     fs::create_dir(&folder).map_err(EvaluateError::file("make", &folder))?;
@@ -204,7 +201,7 @@ pub(super) fn make(harness: &Harness, program: Program) -> Result<String, Evalua
     Ok(said.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Puts OpenTelemetry's packages for Node into a folder, from npm's registry.
+/// Installs OpenTelemetry's packages for Node into a folder, from npm's registry.
 fn instrument(harness: &Harness, folder: &Path) -> Result<(), EvaluateError> {
     let library = folder.join(INSTRUMENTATION);
     let source = include_str!("../../subjects/opentelemetry.js");
@@ -217,7 +214,7 @@ fn instrument(harness: &Harness, folder: &Path) -> Result<(), EvaluateError> {
     Ok(())
 }
 
-/// What compiles the source in this folder; `None`: nothing has to.
+/// Returns the compiler of the source in this folder; `None` if it needs none.
 fn compiler(program: Program, folder: &Path) -> Option<Command> {
     let (name, words): (&str, &[&str]) = match program {
         Program::Java => ("javac", &[]),

@@ -1,28 +1,29 @@
 //! The page: seconds and memory.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, or_dash};
 use luc_stats::median;
 
 use super::trees::{Shape, Timed};
 use super::{Explained, HOSTS, MEMORY_GIB, NODES, ROWS_PER_REQUEST};
 use crate::asked::Asked;
 
-/// The processors that the time was meant for.
+/// Number of processors that the time was meant for.
 const PROCESSORS: u64 = 8;
-/// The longest that the largest traces may take, seconds.
-const LONGEST_S: f64 = 300.0;
-/// The same of a tree, and of one sum over a subtree.
-const TREE_S: f64 = 0.2;
-const SUBTREE_S: f64 = 0.05;
+/// Maximum time for the largest traces, seconds.
+const MAX_EXPLAIN_S: f64 = 300.0;
+/// Maximum time for a tree, and for one sum over a subtree, seconds.
+const MAX_TREE_S: f64 = 0.2;
+const MAX_SUBTREE_S: f64 = 0.05;
 
 pub(super) fn page(explained: &[Explained], trees: &[(Shape, Vec<Timed>)], repeats: usize) -> Page {
     let tables = [
         (
             "`luc fleet explain --json`, from its start to its end; medians, the greatest memory:"
                 .to_owned(),
-            of_explained(explained),
+            tabulate_explained(explained),
         ),
-        (format!("Trees of {NODES} nodes in all, medians:"), of_trees(trees)),
+        (format!("Trees of {NODES} nodes in all, medians:"), tabulate_trees(trees)),
     ];
     let targets = explained.last().map(target).into_iter();
     Page {
@@ -30,7 +31,7 @@ pub(super) fn page(explained: &[Explained], trees: &[(Shape, Vec<Timed>)], repea
         about: about(repeats),
         tables: tables.into_iter().filter(|(_, table)| !table.is_empty()).collect(),
         targets: targets
-            .chain(trees.iter().flat_map(|(shape, runs)| targets_of(*shape, runs)))
+            .chain(trees.iter().flat_map(|(shape, runs)| make_targets(*shape, runs)))
             .collect(),
     }
 }
@@ -53,7 +54,7 @@ fn seconds(runs: &[Option<Asked>]) -> Option<f64> {
     median(&seconds?)
 }
 
-fn of_explained(explained: &[Explained]) -> Table {
+fn tabulate_explained(explained: &[Explained]) -> Table {
     let heads = ["rows", "requests", "bytes of files", "seconds", "memory", "of it a row"];
     let mut table = Table::new(&heads);
     for one in explained {
@@ -61,13 +62,13 @@ fn of_explained(explained: &[Explained]) -> Table {
         let failed = || one.failed.clone().unwrap_or_else(|| "-".to_owned());
         let of_row = peak.map(|peak| format!("{:.0} bytes", peak as f64 / one.rows as f64));
         let peak = peak.map(|peak| format!("{:.0} MiB", peak as f64 / f64::from(1 << 20)));
-        table.row(vec![
-            one.rows.to_string(),
-            one.requests.to_string(),
-            one.bytes.to_string(),
+        table.row(cells![
+            one.rows,
+            one.requests,
+            one.bytes,
             seconds(&one.runs).map_or_else(failed, |seconds| format!("{seconds:.1}")),
-            peak.unwrap_or_else(|| "-".to_owned()),
-            of_row.unwrap_or_else(|| "-".to_owned()),
+            or_dash(peak),
+            or_dash(of_row)
         ]);
     }
     table
@@ -77,10 +78,10 @@ fn target(largest: &Explained) -> Target {
     let seconds = seconds(&largest.runs);
     Target::new(
         format!(
-            "{HOSTS} hosts with {:.0e} rows are explained in {LONGEST_S:.0} s at most",
+            "{HOSTS} hosts with {:.0e} rows are explained in {MAX_EXPLAIN_S:.0} s at most",
             largest.rows as f64
         ),
-        seconds.is_some_and(|seconds| seconds <= LONGEST_S),
+        seconds.is_some_and(|seconds| seconds <= MAX_EXPLAIN_S),
         seconds.map_or_else(
             || "not within the memory".to_owned(),
             |seconds| format!("{seconds:.1} s"),
@@ -93,31 +94,31 @@ fn medians(runs: &[Timed], of: fn(&Timed) -> f64) -> f64 {
     median(&all).unwrap_or(f64::NAN)
 }
 
-fn of_trees(trees: &[(Shape, Vec<Timed>)]) -> Table {
+fn tabulate_trees(trees: &[(Shape, Vec<Timed>)]) -> Table {
     let mut table = Table::new(&["shape", "numbered", "sums made", "a subtree's sum"]);
     for (shape, runs) in trees {
-        table.row(vec![
-            shape.name().to_owned(),
+        table.row(cells![
+            shape.name(),
             format!("{:.0} ms", medians(runs, |run| run.numbered_s) * 1e3),
             format!("{:.0} ms", medians(runs, |run| run.summed_s) * 1e3),
-            format!("{:.0} ns", medians(runs, |run| run.subtree_s) * 1e9),
+            format!("{:.0} ns", medians(runs, |run| run.subtree_s) * 1e9)
         ]);
     }
     table
 }
 
-fn targets_of(shape: Shape, runs: &[Timed]) -> [Target; 2] {
+fn make_targets(shape: Shape, runs: &[Timed]) -> [Target; 2] {
     let numbered_s = medians(runs, |run| run.numbered_s);
     let subtree_s = medians(runs, |run| run.subtree_s);
     [
         Target::new(
-            format!("{}: {NODES} nodes are numbered in {TREE_S} s at most", shape.name()),
-            numbered_s <= TREE_S,
+            format!("{}: {NODES} nodes are numbered in {MAX_TREE_S} s at most", shape.name()),
+            numbered_s <= MAX_TREE_S,
             format!("{numbered_s:.3} s"),
         ),
         Target::new(
-            format!("{}: any subtree's sum takes {SUBTREE_S} s at most", shape.name()),
-            subtree_s <= SUBTREE_S,
+            format!("{}: any subtree's sum takes {MAX_SUBTREE_S} s at most", shape.name()),
+            subtree_s <= MAX_SUBTREE_S,
             format!("{:.0} ns", subtree_s * 1e9),
         ),
     ]

@@ -10,14 +10,13 @@ use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
-/// The stream of random numbers.
+/// Stream of the random numbers.
 const STREAM: u64 = 40;
-/// Subtrees whose sums are asked for in a run.
+/// Number of subtrees whose sums are asked for in a run.
 const SUBTREES: u32 = 100_000;
-/// Nodes of a request's tree.
-const OF_REQUEST: u32 = 10;
+/// Number of nodes in a request's tree.
+const NODES_PER_REQUEST: u32 = 10;
 
-/// How nodes are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Shape {
     Requests,
@@ -25,12 +24,12 @@ pub(super) enum Shape {
     Chain,
 }
 
-/// How long a tree took, seconds.
+/// Times for a tree, seconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Timed {
     pub(super) numbered_s: f64,
     pub(super) summed_s: f64,
-    /// One subtree's sum, in the mean.
+    /// Mean time of one subtree's sum.
     pub(super) subtree_s: f64,
 }
 
@@ -49,7 +48,7 @@ impl Shape {
         let mut random = random::stream(seed, STREAM);
         let mut parent = |node: u32| match self {
             Self::Requests => {
-                let first = node - node % OF_REQUEST;
+                let first = node - node % NODES_PER_REQUEST;
                 (node > first).then(|| random.random_range(first..node))
             }
             Self::Random => (node > 0).then(|| random.random_range(0..node)),
@@ -59,7 +58,7 @@ impl Shape {
     }
 }
 
-/// Numbers and sums a forest of so many nodes.
+/// Numbers and sums a forest of `nodes` nodes.
 pub(super) fn time(shape: Shape, nodes: u32, seed: u64) -> Result<Timed, EvaluateError> {
     let failed = |error| missing(&format!("a forest ({error})"));
     let parents = shape.parents(nodes, seed);

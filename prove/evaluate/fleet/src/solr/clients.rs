@@ -1,56 +1,55 @@
-//! The clients: each asks on a connection of its own, one query after the other. Each query carries a name.
+//! The clients. Each asks on a connection of its own, one query after the other, and each query carries a name.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::stop_if_interrupted;
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use luc_harness::error::EvaluateError;
-
 use super::settings::VOCABULARY;
 use crate::named::text;
-use crate::wire::{Connection, body_bytes, wrong};
+use crate::wire::{Connection, body_bytes, wire_error};
 
-/// The longest that an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How much of an error is shown.
-const WHY_BYTES: usize = 400;
-/// Between the first names of two clients.
-const NAMES: u64 = 1_000_000;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Number of bytes of an error that are shown.
+const MAX_ERROR_BYTES: usize = 400;
+/// Distance between the first names of two clients.
+const NAMES_PER_CLIENT: u64 = 1_000_000;
 
-/// What the program `luc-evaluate search-clients` is to do.
+/// Options of `luc-evaluate search-clients`.
 #[derive(Debug, Clone)]
 pub struct Orders {
     pub to: SocketAddr,
-    /// Where the shards are, as Solr is told: with commas between them.
+    /// Addresses of the shards, separated by commas as for Solr.
     pub shards: String,
     pub clients: u64,
-    /// How many queries each; `None`: as many as they can until the time is over.
+    /// Number of queries of each client; `None`: as many as they can make in the time.
     pub queries: Option<u64>,
-    /// The longest that they ask.
+    /// Maximum time that they ask.
     pub longest: Duration,
-    /// The longest that a client waits between an answer and its next query; drawn evenly.
+    /// Maximum wait of a client between an answer and its next query; drawn evenly.
     pub think: Duration,
-    /// The seed of what they ask.
+    /// Seed of the queries.
     pub seed: u64,
 }
 
-/// What the clients have done.
+/// Results of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     pub process: u32,
     pub queries: u64,
-    /// From the first query to the last answer.
+    /// Time from the first query to the last answer.
     pub seconds: f64,
 }
 
-/// Asks.
+/// Runs the clients.
 ///
 /// # Errors
 /// A front end that does not answer, or says what it was not asked for.
@@ -58,51 +57,51 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
     let began = Instant::now();
     let of_each: Vec<io::Result<u64>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..orders.clients)
-            .map(|client| scope.spawn(move || one(orders, client, began)))
+            .map(|client| scope.spawn(move || run_client(orders, client, began)))
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
-        joined.map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked")))).collect()
+        joined
+            .map(|asked| asked.unwrap_or_else(|_| Err(wire_error("a client has panicked"))))
+            .collect()
     });
     let mut queries = 0;
     for asked in of_each {
         queries += asked.map_err(EvaluateError::file("ask", orders.to.to_string()))?;
     }
-    if interrupt::interrupted() {
-        return Err(EvaluateError::Interrupted);
-    }
+    stop_if_interrupted()?;
     Ok(Asked { process: std::process::id(), queries, seconds: began.elapsed().as_secs_f64() })
 }
 
-/// Asks as one client, and says how often.
-fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
+/// Asks as one client, and returns the number of queries.
+fn run_client(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
     let mut random = random::stream(orders.seed, client);
     let mut connection = Connection::new(TcpStream::connect(orders.to)?)?;
-    connection.socket().set_read_timeout(Some(PATIENCE))?;
+    connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut asked = 0;
-    let most = orders.queries.unwrap_or(NAMES).min(NAMES);
+    let most = orders.queries.unwrap_or(NAMES_PER_CLIENT).min(NAMES_PER_CLIENT);
     while asked < most && began.elapsed() < orders.longest && !interrupt::interrupted() {
         let think = orders.think.as_micros() as u64;
         thread::sleep(Duration::from_micros(random.random_range(0..=think)));
-        let name = text(client * NAMES + asked);
+        let name = text(client * NAMES_PER_CLIENT + asked);
         connection.send(&query(orders, &name, &mut random))?;
-        let closed = || wrong("the connection was closed without an answer");
+        let closed = || wire_error("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
         let Some(length) = body_bytes(&head) else {
             // The first bytes of the body say why.
-            let why = connection.body(WHY_BYTES).unwrap_or_default();
-            return Err(wrong(&format!("{}: {why}", head.lines().next().unwrap_or_default())));
+            let why = connection.body(MAX_ERROR_BYTES).unwrap_or_default();
+            return Err(wire_error(&format!("{}: {why}", head.lines().next().unwrap_or_default())));
         };
         let body = connection.body(length)?;
         // Solr says what it was asked for, and what it has found.
         if !body.contains(&format!("\"planted\":\"{name}\"")) || !body.contains("\"numFound\":") {
-            return Err(wrong("an answer to another query"));
+            return Err(wire_error("an answer to another query"));
         }
         asked += 1;
     }
     Ok(asked)
 }
 
-/// A query for two words, with highlighted snippets of what is found.
+/// Returns a query for two words, with highlighted snippets of the hits.
 fn query(orders: &Orders, name: &str, random: &mut ChaCha8Rng) -> String {
     let mut word = || {
         let drawn: f64 = random.random();

@@ -1,28 +1,26 @@
-//! Solr, made of what Maven brings, and its nodes.
+//! Solr, built from Maven's packages, and its nodes.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_host::interrupt;
+use luc_harness::harness::{Harness, missing, remove_folder, stop_if_interrupted};
 
 use super::settings::VOCABULARY;
 use crate::network::Host;
-use crate::program::LOOK;
+use crate::program::POLL_INTERVAL;
 use crate::running::Running;
 
-/// The port of each node, of its own host.
+/// Port of each node on its host.
 const PORT: u16 = 8983;
-/// Documents of each shard.
+/// Number of documents in each shard.
 const DOCUMENTS: u32 = 5_000;
-/// The longest that a node may take to answer: it has to index, and others may have the processors.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// What a node says when it answers.
+/// Maximum time for a node to answer: it has to index, and others may have the processors.
+const START_TIMEOUT: Duration = Duration::from_secs(300);
+/// Line of a node that answers.
 const READY: &str = "ready";
 
 macro_rules! subject {
@@ -31,10 +29,10 @@ macro_rules! subject {
     };
 }
 
-/// What the nodes are made of.
+/// Files that the nodes are built from.
 const PROGRAM: [(&str, &str); 2] = [subject!("pom.xml"), subject!("Node.java")];
 const CONFIGURATION: [(&str, &str); 1] = [subject!("solr.xml")];
-const OF_CORE: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
+const CORE_FILES: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
 
 #[derive(Debug)]
 pub(crate) struct Solr {
@@ -43,26 +41,23 @@ pub(crate) struct Solr {
     pub(crate) version: String,
 }
 
-/// A node that runs.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) server: Running,
     pub(crate) host: Host,
-    /// Where its files are.
+    /// Folder of its files.
     pub(super) home: PathBuf,
     log: PathBuf,
 }
 
-/// How a node is started.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'s> {
-    /// Where its files are.
+    /// Folder of its files.
     pub(super) home: &'s Path,
     /// Whether it has documents.
     pub(super) is_shard: bool,
-    /// Whom it may ask.
     pub(super) shards: &'s str,
-    /// The seed of its documents.
+    /// Seed of its documents.
     pub(super) seed: u64,
     /// The only processor that it may run on.
     pub(super) processor: Option<usize>,
@@ -97,19 +92,19 @@ impl Solr {
         Ok(Self { folder, version: format!("Solr {solr}, {java}") })
     }
 
-    /// Starts a node on a host; it answers soon.
+    /// Starts a node on a host. It answers soon.
     pub(super) fn start(
         &self,
         harness: &Harness,
         host: Host,
         setup: Setup<'_>,
     ) -> Result<Node, EvaluateError> {
-        remove(setup.home)?;
+        remove_folder(setup.home)?;
         let core = setup.home.join("search");
         let settings = core.join("conf");
         fs::create_dir_all(&settings).map_err(EvaluateError::file("make", &settings))?;
         write(setup.home, &CONFIGURATION)?;
-        write(&settings, &OF_CORE)?;
+        write(&settings, &CORE_FILES)?;
         write(&core, &[("core.properties", "name=search\n")])?;
         let mut command = host.command();
         if let Some(processor) = setup.processor {
@@ -144,10 +139,8 @@ impl Node {
             if said.lines().any(|line| line == READY) {
                 return Ok(());
             }
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
-            if began.elapsed() > PATIENCE || said.contains("Exception") {
+            stop_if_interrupted()?;
+            if began.elapsed() > START_TIMEOUT || said.contains("Exception") {
                 let last = said.lines().rev().take(20).collect::<Vec<_>>();
                 return Err(EvaluateError::Command {
                     command: self.server.command.clone(),
@@ -155,12 +148,12 @@ impl Node {
                     said: last.into_iter().rev().collect::<Vec<_>>().join("\n"),
                 });
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// How Solr is told where a node of this address is.
+/// Returns a node's address in Solr's format.
 pub(super) fn shard_at(host: &Host) -> String {
     format!("{}:{PORT}/solr/search", host.address)
 }
@@ -170,13 +163,4 @@ fn write(folder: &Path, files: &[(&str, &str)]) -> Result<(), EvaluateError> {
         let path = folder.join(name);
         fs::write(&path, text).map_err(EvaluateError::file("write", &path))
     })
-}
-
-fn remove(folder: &Path) -> Result<(), EvaluateError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(EvaluateError::file("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
 }

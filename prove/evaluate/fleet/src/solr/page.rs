@@ -1,31 +1,31 @@
-//! The page: what was found of what Solr handed over.
+//! The page: judgement of the calls that Solr handed over.
 
-use luc_claims::report::{Page, Table, Target};
+use luc_harness::report::{Page, Table, Target};
 
-use super::plants::{self, ASKED, QUERIES_BEFORE};
+use super::plants::{self, ASKED_TIME, QUERIES_BEFORE};
 use super::trouble::Trouble;
-use super::{CLIENTS, QUERIES, Run};
+use super::{CLIENTS, QUERIES, QueryRun};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::cause::{self, Judgement};
 use crate::recorder::WARMUP;
 
-/// What the front end's calls owe.
+/// Targets of the front end's calls.
 const OWED: Owed = Owed { right: 99.7, wrong: 0.2 };
-/// The least share of first causes that are right.
-const CAUSES: f64 = 0.95;
+/// Minimum share of first causes that are right.
+const MIN_RIGHT_CAUSES: f64 = 0.95;
 
-/// How the runs of so many clients are named.
+/// Returns the name of the runs of `clients` clients.
 pub(super) fn name(clients: u64) -> String {
     format!("{clients} clients")
 }
 
-/// A run in a few words.
-pub(super) fn brief(run: &Run) -> String {
+/// Describes a run in a few words.
+pub(super) fn brief(run: &QueryRun) -> String {
     format!("{}: {}", name(run.clients), run.counts.brief())
 }
 
-/// A run with a trouble in a few words.
-pub(super) fn brief_of_plant(run: &plants::Run) -> String {
+/// Describes a run with a trouble in a few words.
+pub(super) fn brief_of_plant(run: &plants::PlantRun) -> String {
     let views = VIEWS.map(|(name, view)| {
         let judged = view(run);
         if judged.is_right() {
@@ -37,13 +37,13 @@ pub(super) fn brief_of_plant(run: &plants::Run) -> String {
     format!("{} {}: {}", run.trouble, run.seed, views.join("; "))
 }
 
-/// How a run with a trouble is looked at.
-type View = fn(&plants::Run) -> &Judgement;
+/// A view of a run with a trouble.
+type View = fn(&plants::PlantRun) -> &Judgement;
 
 const VIEWS: [(&str, View); 2] =
     [("as one host", |run| &run.one_host), ("as four hosts", |run| &run.hosts)];
 
-pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page {
+pub(super) fn page(runs: &[QueryRun], planted: &[plants::PlantRun], version: &str) -> Page {
     let of_clients =
         CLIENTS.into_iter().filter_map(|clients| Some((name(clients), row(clients, runs)?)));
     let (names, rows): (Vec<String>, Vec<Row>) = of_clients.unzip();
@@ -54,11 +54,11 @@ pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page
         tables: vec![
             (
                 "What is said first of a trouble:".to_owned(),
-                of_causes(planted),
+                tabulate_causes(planted),
             ),
             (
                 "Every run whose first cause is wrong:".to_owned(),
-                of_wrong(planted),
+                tabulate_wrong(planted),
             ),
             (
                 "What is said of the front end's calls; in parentheses the 95 % score interval over all of them:"
@@ -80,10 +80,10 @@ pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page
     }
 }
 
-/// The runs of so many clients.
-fn row(clients: u64, runs: &[Run]) -> Option<Row> {
+/// Sums the runs of `clients` clients.
+fn row(clients: u64, runs: &[QueryRun]) -> Option<Row> {
     let of_clients = runs.iter().filter(|run| run.clients == clients);
-    let of_clients: Vec<&Run> = of_clients.collect();
+    let of_clients: Vec<&QueryRun> = of_clients.collect();
     let queries: u64 = of_clients.iter().map(|run| run.queries).sum();
     let cells = [clients.to_string(), queries.to_string()];
     let counts = of_clients.iter().map(|run| (&run.counts, run.lost_rows));
@@ -118,12 +118,12 @@ fn about_troubles() -> String {
          finding on the front end's requests has the kind, the process, its host and one of the threads that the \
          trouble is in: threads of the program that computes, else threads of the shard that have requests (`qtp`). \
          What other programs do with the processors is a cause, too: measure troubles where nothing else runs.",
-        ASKED.as_secs(),
+        ASKED_TIME.as_secs(),
         plants::CLIENTS
     )
 }
 
-fn of_causes(planted: &[plants::Run]) -> Table {
+fn tabulate_causes(planted: &[plants::PlantRun]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
         "what it is",
@@ -135,7 +135,7 @@ fn of_causes(planted: &[plants::Run]) -> Table {
     ]);
     for trouble in Trouble::ALL {
         let runs = planted.iter().filter(|run| run.trouble == trouble.name());
-        let runs: Vec<&plants::Run> = runs.collect();
+        let runs: Vec<&plants::PlantRun> = runs.collect();
         let Some(last) = runs.last() else { continue };
         let mut row = vec![trouble.name().to_owned(), trouble.about().to_owned()];
         for (_, view) in VIEWS {
@@ -153,7 +153,7 @@ fn of_causes(planted: &[plants::Run]) -> Table {
     table
 }
 
-fn of_wrong(planted: &[plants::Run]) -> Table {
+fn tabulate_wrong(planted: &[plants::PlantRun]) -> Table {
     let views = planted.iter().flat_map(|run| {
         VIEWS.map(|(name, view)| cause::Viewed {
             trouble: run.trouble,
@@ -165,7 +165,7 @@ fn of_wrong(planted: &[plants::Run]) -> Table {
     cause::of_wrong(views)
 }
 
-fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
+fn targets_of_plants(planted: &[plants::PlantRun]) -> Vec<Target> {
     if planted.is_empty() {
         return Vec::new();
     }
@@ -176,7 +176,7 @@ fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
         let right = right.count();
         targets.push(Target::new(
             format!("{name}: the first cause is right in at least 95 % of the runs with a trouble"),
-            right as f64 >= CAUSES * all as f64,
+            right as f64 >= MIN_RIGHT_CAUSES * all as f64,
             format!("{right} of {all}"),
         ));
     }

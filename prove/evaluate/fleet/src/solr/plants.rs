@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::node::Solr;
 use super::service::{Load, Service, Wanted};
-use super::settings::{LONGEST, THINK};
+use super::settings::{MAX_RUN_TIME, THINK};
 use super::trouble::{Means, Trouble};
 
 use crate::answer::Answer;
@@ -20,44 +20,43 @@ use crate::cause::{Expected, Judgement, findings_on};
 use crate::hosts;
 use crate::recorder::Recorder;
 
-/// How many clients ask at once.
+/// Number of clients that ask at once.
 pub(super) const CLIENTS: u64 = 4;
-/// Queries of each client before anything is recorded, so that Java has compiled what it runs.
+/// Number of queries of each client before anything is recorded, so that Java has compiled its hot code.
 pub(super) const QUERIES_BEFORE: u64 = 400;
-/// How long clients ask while a trouble comes and goes.
-pub(super) const ASKED: Duration = Duration::from_secs(8);
-/// Where the files of a slow shard are.
+/// Time that clients ask while a trouble comes and goes.
+pub(super) const ASKED_TIME: Duration = Duration::from_secs(8);
+/// Disk of a slow shard's files.
 const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
-/// The seed of the queries before, beside that of the others.
+/// Offset of the seed of the queries before.
 const OTHER_QUERIES: u64 = 1 << 32;
-/// The shard's processor and the others'.
+/// The shard's processor, and the others'.
 const PROCESSORS: [usize; 2] = [1, 0];
 
-/// What a run came to.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Run {
+pub(super) struct PlantRun {
     pub(super) trouble: &'static str,
     pub(super) seed: u64,
     pub(super) shard: usize,
     commands: Vec<String>,
     pub(super) queries: u64,
-    /// Rows that the recorder lost.
     pub(super) lost_rows: u64,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
     pub(super) sums: bool,
-    /// What is said of the trace as it is, of one host.
+    /// Judgement of the trace as it is, of one host.
     pub(super) one_host: Judgement,
-    /// What is said of it as the traces of four hosts with clocks of their own.
+    /// Judgement of the trace as those of four hosts with clocks of their own.
     pub(super) hosts: Judgement,
 }
 
-/// Records the service while it has a trouble, and judges what is said first.
+/// Records the service while it has a trouble, and judges the first finding.
 pub(super) fn once(
     harness: &Harness,
     solr: &Solr,
     trouble: Trouble,
     seed: u64,
-) -> Result<Run, EvaluateError> {
+) -> Result<PlantRun, EvaluateError> {
+    // 1. Start the service, and warm it up.
     let trace = harness.path("trace");
     let disk = (trouble == Trouble::Disk).then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
@@ -71,13 +70,14 @@ pub(super) fn once(
     let load = Load {
         clients: CLIENTS,
         queries: Some(QUERIES_BEFORE),
-        longest: LONGEST,
+        longest: MAX_RUN_TIME,
         think: THINK,
         seed: seed + OTHER_QUERIES,
     };
     service.ask(harness, load)?;
+    // 2. Record it while it has the trouble.
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let load = Load { queries: None, longest: ASKED, seed, ..load };
+    let load = Load { queries: None, longest: ASKED_TIME, seed, ..load };
     let node = &service.shards[planted.shard];
     let log = harness.path("trouble.log");
     let means = Means {
@@ -99,6 +99,7 @@ pub(super) fn once(
     let (name, address) = (node.host.name.clone(), service.front_end.address().to_string());
     drop(service);
     drop(disk);
+    // 3. Judge the explanation of one host, and of several.
     let mut expected = Expected {
         kind: trouble.finding(),
         process: Some(culprit.process),
@@ -118,7 +119,7 @@ pub(super) fn once(
     expected.host = Some(name);
     let hosts = judged(&answer, &expected);
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let run = Run {
+    let run = PlantRun {
         trouble: trouble.name(),
         seed,
         shard: planted.shard,

@@ -1,12 +1,11 @@
-//! The search service: a front end and two shards, each a node on a host of its own, and the clients on another one.
+//! The search service: a front end and two shards, each a node on a host of its own, and the clients on another host.
 
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_host::interrupt;
+use luc_harness::harness::{Harness, missing, parse, stop_if_interrupted};
 
 use super::clients::Asked;
 use super::node::{Node, Setup, Solr, shard_at};
@@ -14,39 +13,39 @@ use super::tap::Tapped;
 use crate::hosts::HostPart;
 use crate::named::Named;
 use crate::network::{Host, Network};
-use crate::program::{LOOK, PATIENCE};
+use crate::program::{ANSWER_TIMEOUT, POLL_INTERVAL};
 use crate::running::Running;
 
-/// The last parts of the nodes' addresses.
+/// Last parts of the nodes' addresses.
 const FRONT_END: u8 = 2;
 const SHARDS: [(u8, &str); 2] = [(10, "shard-0"), (11, "shard-1")];
 
-/// How the service is started.
+/// Options of the service.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'w> {
-    /// The seed of the documents.
+    /// Seed of the documents.
     pub(crate) seed: u64,
-    /// A shard whose files are in this directory.
+    /// A shard, and the directory of its files.
     pub(super) disk: Option<(usize, &'w Path)>,
-    /// A shard that has this processor, and the others another one.
+    /// A shard, its processor, and the others' processor.
     pub(super) processor: Option<(usize, [usize; 2])>,
 }
 
-/// The service. Dropped, it is ended.
+/// The service, which is ended when dropped.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) front_end: Node,
     pub(crate) shards: Vec<Node>,
-    /// How Solr is told where the shards are.
+    /// Addresses of the shards in Solr's format.
     shard_list: String,
     network: Network,
 }
 
-/// What the clients are to do.
+/// Work of the clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) clients: u64,
-    /// Of each client; `None`: as many as it can.
+    /// Number of queries of each client; `None`: as many as it can.
     pub(crate) queries: Option<u64>,
     pub(crate) longest: Duration,
     pub(crate) think: Duration,
@@ -54,10 +53,9 @@ pub(crate) struct Load {
 }
 
 impl Service {
-    /// How many shards there are.
     pub(super) const SHARDS: usize = SHARDS.len();
 
-    /// Starts it, and waits until it answers.
+    /// Starts the service, and waits until it answers.
     ///
     /// # Errors
     /// A host or a node that cannot be made.
@@ -101,20 +99,18 @@ impl Service {
         Ok(Self { front_end, shards, shard_list, network })
     }
 
-    /// The processes of the nodes.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let nodes = self.shards.iter().chain([&self.front_end]);
         nodes.map(|node| node.server.process()).collect()
     }
 
-    /// The command lines of the nodes.
     pub(super) fn commands(&self) -> Vec<String> {
         let nodes = self.shards.iter().chain([&self.front_end]);
         nodes.map(|node| node.server.command.clone()).collect()
     }
 
-    /// Which rows of a trace are of which host: the clients', the front end's and the shards'. `new` is one more
-    /// process on a shard's host.
+    /// Returns the parts of a trace by host: the clients', the front end's and the shards'. `new` is one more process
+    /// on a shard's host.
     pub(super) fn parts(&self, asked: &Asked, new: Option<(usize, u32)>) -> Vec<HostPart> {
         let part = |host: &Host, processes| HostPart {
             name: host.name.clone(),
@@ -133,7 +129,6 @@ impl Service {
         parts
     }
 
-    /// Begins to tap what goes over the bridge.
     pub(super) fn tap(&self, harness: &Harness) -> Result<Tap, EvaluateError> {
         let to = harness.path("tapped.json");
         let mut command = self.network.first.command();
@@ -141,18 +136,16 @@ impl Service {
         let running = Running::start(command, &harness.path("tap.log"))?;
         let began = Instant::now();
         while !Tapped::has_begun(&to)? {
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
-            if began.elapsed() > PATIENCE {
+            stop_if_interrupted()?;
+            if began.elapsed() > ANSWER_TIMEOUT {
                 return Err(missing("the tap's file"));
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(Tap { running, to })
     }
 
-    /// The command line of clients.
+    /// Returns the command line of clients.
     pub(crate) fn clients(&self, harness: &Harness, load: Load) -> std::process::Command {
         let mut command = self.network.first.command();
         command.arg(&harness.options.myself).arg("search-clients");
@@ -170,17 +163,16 @@ impl Service {
 
     pub(crate) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
         let said = harness.execute(&mut self.clients(harness, load), &[0])?.stdout;
-        serde_json::from_str(&said).map_err(|_| missing("what the clients did"))
+        parse(&said, "what the clients did")
     }
 
-    /// Tells queries and the calls that were made for them apart.
+    /// Separates queries from the calls that were made for them.
     pub(super) fn apart(&self, named: Vec<Named>) -> (Vec<Named>, Vec<Named>) {
         let front_end = self.front_end.address();
         named.into_iter().partition(|one| one.to == front_end)
     }
 }
 
-/// A tap that runs.
 #[derive(Debug)]
 pub(super) struct Tap {
     running: Running,
@@ -188,7 +180,7 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// Ends it, and gives what it has seen.
+    /// Ends the tap, and returns the names that it has seen.
     pub(super) fn end(self) -> Result<Vec<Named>, EvaluateError> {
         self.running.end()?;
         Tapped::take(&self.to)

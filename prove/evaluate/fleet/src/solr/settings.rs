@@ -1,9 +1,9 @@
-//! What all runs of the service have in common.
+//! Settings that all runs of the service share.
 
 use std::time::Duration;
 
-/// How many different words documents and queries have.
+/// Number of different words in documents and queries.
 pub(super) const VOCABULARY: u64 = 2_000;
-/// The longest that a client waits between an answer and its next query.
+/// Maximum wait of a client between an answer and its next query, and maximum time of a run.
 pub(super) const THINK: Duration = Duration::from_millis(2);
-pub(super) const LONGEST: Duration = Duration::from_secs(600);
+pub(super) const MAX_RUN_TIME: Duration = Duration::from_secs(600);

@@ -1,18 +1,17 @@
-//! From packets to the bytes of connections, and where names are in them.
+//! Reassembles the bytes of connections from packets, and finds names in them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use crate::named::Named;
 
-/// What comes before a name.
+/// Bytes before a name.
 pub(super) const MARK: &[u8] = b"planted=";
-/// Digits of a name.
+/// Number of digits in a name.
 const DIGITS: usize = 8;
 const TCP: u8 = 6;
 const SYN: u8 = 2;
 
-/// A segment of a connection.
 #[derive(Debug, PartialEq, Eq)]
 struct Segment<'p> {
     from: SocketAddrV4,
@@ -32,18 +31,18 @@ pub(super) struct Streams {
 /// A direction of a connection.
 #[derive(Debug)]
 struct Stream {
-    /// The sequence number of its first byte.
+    /// Sequence number of its first byte.
     first: u32,
-    /// How many bytes were looked through.
+    /// Number of bytes that were searched.
     seen: u32,
-    /// The last of them, which may be the begin of a name.
+    /// Last of these bytes, which may be the begin of a name.
     tail: Vec<u8>,
-    /// Bytes after a gap, by where they begin.
+    /// Bytes after a gap, by their offset.
     later: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Streams {
-    /// Looks through an IP packet, however often it comes.
+    /// Searches an IP packet. The same packet may come several times.
     pub(super) fn packet(&mut self, packet: &[u8]) {
         let Some(segment) = segment(packet) else {
             return;
@@ -71,7 +70,7 @@ impl Streams {
         }
     }
 
-    /// How many directions have bytes after a gap: packets were missed.
+    /// Number of directions with bytes after a gap, for which packets were missed.
     pub(super) fn gaps(&self) -> usize {
         let streams = self.of_ends.values();
         streams.filter(|stream| !stream.later.is_empty()).count()
@@ -102,7 +101,7 @@ impl Stream {
         }
     }
 
-    /// Looks through the next bytes.
+    /// Searches the next bytes.
     fn look(&mut self, bytes: &[u8], found: &mut impl FnMut(u64, u64)) {
         let begin = self.seen - self.tail.len() as u32;
         self.tail.extend_from_slice(bytes);
@@ -120,7 +119,7 @@ impl Stream {
     }
 }
 
-/// The segment in an IP packet.
+/// Parses the segment in an IP packet.
 fn segment(packet: &[u8]) -> Option<Segment<'_>> {
     let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
     let address = |at: usize| {
@@ -159,7 +158,7 @@ mod tests {
         packet.extend(sequence.to_be_bytes());
         packet.extend([0, 0, 0, 0, 5 << 4, flags, 0, 0, 0, 0, 0, 0]);
         packet.extend(text.as_bytes());
-        // What a link adds to short packets.
+        // Padding that a link adds to short packets.
         packet.extend([0, 0]);
         packet
     }

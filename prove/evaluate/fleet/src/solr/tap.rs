@@ -1,37 +1,35 @@
-//! The tap: sees each packet of a network, and writes down where names are in the bytes of its connections.
+//! The tap: sees each packet of a network, and notes the places of names in the bytes of its connections.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::missing;
 use luc_host::interrupt;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use serde::{Deserialize, Serialize};
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
-
 use super::streams::Streams;
 use crate::named::Named;
 
-/// The largest packet, bytes; links of one machine do not cut them.
-const LARGEST: usize = 1 << 16;
-/// What may wait to be read, bytes.
+/// Maximum size of a packet, bytes. Links of one machine do not cut packets.
+const MAX_PACKET_BYTES: usize = 1 << 16;
+/// Size of the receive buffer, bytes.
 const BUFFER_BYTES: usize = 64 << 20;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the program `luc-evaluate tap` has seen.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tapped {
     pub(super) named: Vec<Named>,
-    /// Directions of connections of which packets were missed.
+    /// Number of directions of connections of which packets were missed.
     gaps: usize,
 }
 
-/// Taps the network namespace of this process until it is interrupted, then writes what it has seen.
+/// Taps the network namespace of this process until it is interrupted, then writes the names.
 ///
 /// # Errors
 /// A socket or a file that it cannot have.
@@ -41,9 +39,9 @@ pub fn run(to: &Path) -> Result<(), EvaluateError> {
     let socket =
         socket(AddressFamily::PACKET, SocketType::DGRAM, Some(eth::ALL)).map_err(failed("make"))?;
     set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).map_err(failed("set up"))?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(LOOK)).map_err(failed("set up"))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(POLL_INTERVAL)).map_err(failed("set up"))?;
     let mut streams = Streams::default();
-    let mut packet = vec![0; LARGEST];
+    let mut packet = vec![0; MAX_PACKET_BYTES];
     // Whoever waits for it looks for this file.
     write(to, &streams)?;
     while !interrupt::interrupted() {
@@ -62,7 +60,6 @@ fn write(to: &Path, streams: &Streams) -> Result<(), EvaluateError> {
 }
 
 impl Tapped {
-    /// Whether the tap has begun.
     pub(super) fn has_begun(from: &Path) -> Result<bool, EvaluateError> {
         match fs::metadata(from) {
             Ok(about) => Ok(about.len() > 0),
@@ -71,7 +68,7 @@ impl Tapped {
         }
     }
 
-    /// Reads what it has seen, which must be all, and removes the file.
+    /// Reads the names, which must be complete, and removes the file.
     pub(super) fn take(from: &PathBuf) -> Result<Vec<Named>, EvaluateError> {
         let text = fs::read_to_string(from).map_err(EvaluateError::file("read", from))?;
         fs::remove_file(from).map_err(EvaluateError::file("remove", from))?;

@@ -7,37 +7,36 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{missing, stop_if_interrupted};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process};
 
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
-
 use super::node::Node;
 use crate::network;
 use crate::running::Running;
 
-/// The part of the seed's stream that says where and how strong a trouble is.
+/// Stream of the random numbers for a trouble's place and strength.
 const STREAM: u64 = 0x5072;
-/// When a trouble begins, ms after the first query, from and to.
-const BEGIN_MS: [u64; 2] = [3_000, 4_000];
-/// How long it is there, ms, from and to.
-const LASTS_MS: [u64; 2] = [1_500, 2_500];
-/// How the threads that compute are named, and the word of this program for them.
+/// Range of the begin of a trouble, ms after the first query.
+const BEGIN_RANGE_MS: [u64; 2] = [3_000, 4_000];
+/// Range of the duration of a trouble, ms.
+const DURATION_RANGE_MS: [u64; 2] = [1_500, 2_500];
+/// Name of the threads that compute, and of this program's subcommand for them.
 const HOG: &str = "hog";
-/// How the names of the threads begin that Jetty has for requests.
+/// Beginning of the names of Jetty's threads for requests.
 const POOL: &str = "qtp";
-const LOOK: Duration = Duration::from_millis(2);
-/// How long a shard is stopped, and how long it then runs, ms.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Time for which a shard is stopped, and for which it then runs, ms.
 const STOPPED_MS: u64 = 100;
 const RUNS_MS: u64 = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// A program that computes, on the only processor that the shard may use.
+    /// A program computes on the only processor that the shard may use.
     Hog,
     /// The shard's files are not in memory, and its disk is slow.
     Disk,
@@ -47,36 +46,35 @@ pub(super) enum Trouble {
     Stop,
 }
 
-/// A trouble of a seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planted {
     pub(super) trouble: Trouble,
     pub(super) shard: usize,
     begin: Duration,
     lasts: Duration,
-    /// Threads that compute, or packets in 100 that get lost.
+    /// Number of threads that compute, or percent of packets that get lost.
     strength: u64,
 }
 
-/// What a trouble is made with.
+/// Means to make a trouble.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Means<'m> {
     pub(super) myself: &'m Path,
-    /// Where what is started writes to.
+    /// File for the output of started programs.
     pub(super) log: &'m Path,
     /// The only processor of the shard.
     pub(super) processor: usize,
-    /// The directory of the shard's files.
+    /// Directory of the shard's files.
     pub(super) home: &'m Path,
 }
 
-/// Whom the first finding must name.
+/// The party that the first finding must name.
 #[derive(Debug)]
 pub(super) struct Culprit {
     pub(super) process: u32,
-    /// One of these threads.
+    /// Threads of which one must be named.
     pub(super) threads: BTreeSet<u32>,
-    /// Whether it was started for the trouble.
+    /// Whether the process was started for the trouble.
     pub(super) is_new: bool,
 }
 
@@ -92,7 +90,6 @@ impl Trouble {
         }
     }
 
-    /// What it is, for the page.
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Hog => {
@@ -106,7 +103,7 @@ impl Trouble {
         }
     }
 
-    /// The kind of the finding that names it.
+    /// Kind of the finding that names it.
     pub(super) fn finding(self) -> &'static str {
         match self {
             Self::Hog => "computes",
@@ -116,7 +113,7 @@ impl Trouble {
         }
     }
 
-    /// Draws where and how strong.
+    /// Draws the place and strength.
     pub(super) fn draw(self, seed: u64, shards: usize) -> Planted {
         let mut random = random::stream(seed, STREAM + self as u64);
         let strength = match self {
@@ -125,7 +122,7 @@ impl Trouble {
             Self::Disk | Self::Stop => 0..=0,
         };
         let mut ms = |[from, to]: [u64; 2]| Duration::from_millis(random.random_range(from..=to));
-        let (begin, lasts) = (ms(BEGIN_MS), ms(LASTS_MS));
+        let (begin, lasts) = (ms(BEGIN_RANGE_MS), ms(DURATION_RANGE_MS));
         Planted {
             trouble: self,
             shard: random.random_range(0..shards),
@@ -137,7 +134,7 @@ impl Trouble {
 }
 
 impl Planted {
-    /// Waits until its time has come, is there, and says whom to blame.
+    /// Waits for its time, plays the trouble, and returns the culprit.
     pub(super) fn play(&self, node: &Node, means: Means<'_>) -> Result<Culprit, EvaluateError> {
         let begin = Instant::now() + self.begin;
         let end = begin + self.lasts;
@@ -162,7 +159,7 @@ impl Planted {
                             EvaluateError::file("drop", means.home)(errno.into())
                         })?;
                     }
-                    sleep_until((Instant::now() + LOOK).min(end))?;
+                    sleep_until((Instant::now() + POLL_INTERVAL).min(end))?;
                 }
             }
             Trouble::Loss => {
@@ -184,7 +181,7 @@ impl Planted {
 }
 
 impl Culprit {
-    /// The threads of a process whose names begin so.
+    /// Returns the threads of a process whose names begin with `name`.
     fn of(process: u32, name: &str, is_new: bool) -> Result<Self, EvaluateError> {
         let folder = PathBuf::from(format!("/proc/{process}/task"));
         let entries = fs::read_dir(&folder).map_err(EvaluateError::file("look into", &folder))?;
@@ -203,7 +200,7 @@ impl Culprit {
     }
 }
 
-/// A process that is stopped. Dropped, it goes on.
+/// A stopped process, which continues when dropped.
 #[derive(Debug)]
 struct Stopped(Pid);
 
@@ -224,7 +221,7 @@ impl Drop for Stopped {
     }
 }
 
-/// The files of a directory, open.
+/// Opens the files of a directory.
 fn files(folder: &Path) -> Result<Vec<File>, EvaluateError> {
     let entries = fs::read_dir(folder).map_err(EvaluateError::file("look into", folder))?;
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -234,15 +231,13 @@ fn files(folder: &Path) -> Result<Vec<File>, EvaluateError> {
 
 fn sleep_until(until: Instant) -> Result<(), EvaluateError> {
     while let Some(left) = until.checked_duration_since(Instant::now()) {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         thread::sleep(left.min(Duration::from_millis(20)));
     }
     Ok(())
 }
 
-/// Computes with so many threads until this process ends.
+/// Computes with `threads` threads until this process ends.
 ///
 /// # Errors
 /// A thread that cannot be started.

@@ -1,4 +1,4 @@
-//! Is the first cause that is named the one that was planted?
+//! Judges whether the first finding names the planted cause.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::front_end;
 use crate::answer::{Answer, Finding};
 use crate::cause::{Expected, Judgement, findings_on};
 
-/// Findings below are not shown to people.
-const LEAST_SHARE: f64 = 0.02;
+/// Minimum share of findings that are shown to people.
+const MIN_SHARE: f64 = 0.02;
 
-/// `has_hosts`: each process of the twin is on a host of its own.
+/// Judges the first finding. With `has_hosts` each process of the twin is on a host of its own.
 pub(super) fn judge(kind: Kind, folder: &Folder, answer: &Answer, has_hosts: bool) -> Judgement {
     let address = front_end(folder).and_then(served_at).unwrap_or_default();
     let findings = findings_on(answer, &address);
@@ -25,7 +25,7 @@ pub(super) fn judge(kind: Kind, folder: &Folder, answer: &Answer, has_hosts: boo
         None => {
             let ticks = |finding: &Finding| {
                 let mut planted = folder.planted();
-                finding.share >= LEAST_SHARE
+                finding.share >= MIN_SHARE
                     && planted.any(|(_, row)| finding.who.thread == Some(row.thread))
             };
             let named = findings.iter().any(ticks);
@@ -34,7 +34,7 @@ pub(super) fn judge(kind: Kind, folder: &Folder, answer: &Answer, has_hosts: boo
     })
 }
 
-/// `None`: the trouble is the cause of nothing.
+/// Returns the expected finding; `None` if the trouble causes nothing.
 fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
     let (process, planted) = folder.planted().next()?;
     let holders = folder.planted().map(|(_, row)| row.holder).collect();
@@ -83,13 +83,13 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
     })
 }
 
-/// Threads that did work of a kind.
+/// Returns the threads that did work of a kind.
 fn workers(process: &Truth, kind: WorkKind) -> BTreeSet<u32> {
     let work = process.work().filter(|work| work.kind == kind);
     work.map(|work| work.thread).collect()
 }
 
-/// The front end's threads of the connection that two clients share.
+/// Returns the front end's threads of the connection that two clients share.
 fn shared(folder: &Folder, client: &Truth, front_end: &Truth) -> BTreeSet<u32> {
     let sharers: BTreeSet<u32> =
         folder.planted().flat_map(|(_, row)| [row.thread, row.holder]).collect();
@@ -101,7 +101,7 @@ fn shared(folder: &Folder, client: &Truth, front_end: &Truth) -> BTreeSet<u32> {
     served.filter(|one| ends.contains(&one.remote)).map(|one| one.thread).collect()
 }
 
-/// Where a front end listens.
+/// Returns the address that a front end listens on.
 fn served_at(front_end: &Truth) -> Option<String> {
     let mut queries = front_end.messages();
     let query = queries.find(|one| one.kind == MessageKind::Query)?;

@@ -1,4 +1,4 @@
-//! Are the edges those of the messages that were sent?
+//! Judges whether the edges are those of the messages that were sent.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddrV4;
@@ -9,22 +9,22 @@ use serde::Serialize;
 use crate::answer::{Edge, Rows};
 use crate::hosts::Clock;
 
-/// Messages by what became of them.
+/// Counts of messages by judgement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
+pub(super) struct EdgeCounts {
     pub(super) planted: u64,
-    /// All bytes are on edges from the thread that sent them to the one that received them.
+    /// Messages with all bytes on edges from the sending thread to the receiving one.
     pub(super) found: u64,
-    /// Bytes are on no edge.
+    /// Messages with bytes on no edge.
     pub(super) missing: u64,
-    /// Bytes are on an edge of another thread, or of a time at which they cannot have been sent or received.
+    /// Messages with bytes on an edge of another thread, or of an impossible time.
     pub(super) wrong: u64,
 }
 
 type Stream = (String, String);
 
-/// `clocks` are those of the processes' hosts; `None`: they have one.
-pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> Counts {
+/// Counts all messages. `clocks` are those of the processes' hosts; `None` if they have one.
+pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> EdgeCounts {
     // Another twin may run at the same time, with the same addresses.
     let processes: BTreeSet<u32> =
         folder.processes.iter().map(|process| process.header.process).collect();
@@ -43,7 +43,7 @@ pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> C
             received.insert(place, message);
         }
     }
-    let mut counts = Counts::default();
+    let mut counts = EdgeCounts::default();
     let sent = messages.iter();
     for sent in sent.filter(|one| one.direction == Direction::Sent) {
         counts.planted += 1;
@@ -63,7 +63,7 @@ pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> C
     counts
 }
 
-/// All messages, their times as the hosts' clocks show them.
+/// Returns all messages, with times by the hosts' clocks.
 fn messages(folder: &Folder, clocks: Option<&[Clock]>) -> Vec<Message> {
     let mut all = Vec::new();
     for (place, process) in folder.processes.iter().enumerate() {
@@ -83,7 +83,7 @@ enum Verdict {
     Wrong,
 }
 
-/// What became of a message. `edges` are those of its stream.
+/// Judges a message. `edges` are those of its stream.
 fn verdict(sent: &Message, received: &Message, edges: &[&Edge]) -> Verdict {
     let (first, end) = (sent.first_byte, sent.first_byte + u64::from(sent.bytes));
     let mut covered = 0;

@@ -1,22 +1,21 @@
-//! The same in a guest, for what the kernel here cannot do.
+//! Records the twin in a guest, for troubles that the kernel here cannot make.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::guests;
 use luc_harness::harness::Harness;
+use luc_vm::{Kernel, Vm};
 
-/// Debian's kernel of this series, which has the controller for processors in cgroups v2.
+/// Series of Debian's kernel that has the controller for processors in cgroups v2.
 pub(super) const KERNEL: &str = "6.12";
 const TIMEOUT: Duration = Duration::from_secs(600);
 const MODULES: [&str; 4] = ["veth", "bridge", "sch_ingress", "cls_bpf"];
 
-/// Records the twin in a guest. Returns why there is no guest, if there is none.
+/// Records the twin in a guest. Returns the reason if there is no guest.
 pub(super) fn record(
     harness: &Harness,
     twin: &Path,

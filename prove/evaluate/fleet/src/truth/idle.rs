@@ -1,4 +1,4 @@
-//! Is it told of each wait whether the thread had nothing to do?
+//! Judges for each wait whether the thread had nothing to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 use crate::answer::Answer;
 use crate::hosts::Clock;
 
-/// Waits, by whether they are told right.
+/// Counts of waits by judgement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Waits {
     pub(super) right: u64,
-    /// Said to be for work, while the thread had something to do.
+    /// Waits that are called idle, although the thread had something to do.
     pub(super) had_work: u64,
-    /// Said to be for an answer, while it had nothing to do.
+    /// Waits that are called waits for an answer, although the thread had nothing to do.
     pub(super) had_none: u64,
     pub(super) unknown: u64,
-    /// Threads that were planted to wake for nothing.
+    /// Planted threads that wake for nothing.
     pub(super) tickers: u64,
-    /// Those of them that are named.
+    /// Planted threads of these that are named.
     pub(super) tickers_named: u64,
 }
 
@@ -38,8 +38,8 @@ impl Waits {
     }
 }
 
-/// What is said of the waits of the twin's threads. A worker that leaves the answer to another thread is not judged: when
-/// it has given its result away is not in the truth.
+/// Judges the waits of the twin's threads. A worker that leaves the answer to another thread is not judged, because the
+/// truth does not have the time of that.
 pub(super) fn count(folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) -> Waits {
     let mut waits = Waits::default();
     let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
@@ -76,7 +76,8 @@ pub(super) fn count(folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) 
     waits
 }
 
-/// When each thread that has sent or received had something to do: a question to answer, or one that it had asked.
+/// Returns the times in which each communicating thread had something to do: a question to answer, or one that it had
+/// asked.
 fn with_work(process: &Truth) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     // By the request and whether this process asks: who began it, and when.
@@ -95,7 +96,7 @@ fn with_work(process: &Truth) -> BTreeMap<u32, Vec<(u64, u64)>> {
         let Some((thread, from_ns)) = open.remove(&(message.request, asks)) else {
             continue;
         };
-        // Who has read a question and leaves it to a worker has nothing more to do with it.
+        // A thread that has read a question and leaves it to a worker has nothing more to do with it.
         if asks || thread == message.thread {
             threads.entry(thread).or_default().push((from_ns, message.at_ns));
         }
@@ -120,7 +121,7 @@ fn with_work(process: &Truth) -> BTreeMap<u32, Vec<(u64, u64)>> {
     threads
 }
 
-/// Workers whose answers another thread sends.
+/// Returns workers whose answers another thread sends.
 fn helped(process: &Truth) -> BTreeSet<u32> {
     let senders: BTreeSet<u32> = process
         .messages()

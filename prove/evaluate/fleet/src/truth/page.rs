@@ -1,14 +1,14 @@
-//! The page: what was found of what was planted.
+//! The page: judgement of the planted troubles.
 
-use luc_claims::report::{Page, Target};
+use luc_harness::report::{Page, Target};
 
 use super::guest::KERNEL;
 use super::tables;
 use super::view::VIEWS;
-use super::{Judged, Run};
+use super::{Judged, TwinRun};
 
-/// A run in a few words.
-pub(super) fn brief(run: &Run) -> String {
+/// Describes a run in a few words.
+pub(super) fn brief(run: &TwinRun) -> String {
     if let Some(why) = &run.unable {
         return format!("not made: {why}");
     }
@@ -32,8 +32,8 @@ pub(super) fn brief(run: &Run) -> String {
     views.join("; ")
 }
 
-pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
-    let done: Vec<&Run> = runs.iter().filter(|run| run.unable.is_none()).collect();
+pub(super) fn page(runs: &[TwinRun], seeds: u64) -> Page {
+    let done: Vec<&TwinRun> = runs.iter().filter(|run| run.unable.is_none()).collect();
     let mut tables = vec![("What is said first, by trouble:".to_owned(), tables::of_causes(runs))];
     for (name, view) in VIEWS {
         tables.push((
@@ -81,15 +81,15 @@ fn about(seeds: u64) -> String {
     )
 }
 
-fn targets(runs: &[Run], done: &[&Run]) -> Vec<Target> {
+fn targets(runs: &[TwinRun], done: &[&TwinRun]) -> Vec<Target> {
     let mut targets: Vec<Target> = VIEWS
         .into_iter()
         .flat_map(|(name, view)| {
             let judged: Vec<&Judged> = done.iter().map(|run| view(run)).collect();
-            of_view(name, &judged, runs.len() - done.len())
+            judge_view(name, &judged, runs.len() - done.len())
         })
         .collect();
-    let sums = |run: &&&Run| VIEWS.iter().all(|(_, view)| view(run).sums);
+    let sums = |run: &&&TwinRun| VIEWS.iter().all(|(_, view)| view(run).sums);
     let sums = done.iter().filter(sums).count();
     targets.push(Target::new(
         "the parts of all paths sum to the requests' time exactly, in each run",
@@ -99,7 +99,7 @@ fn targets(runs: &[Run], done: &[&Run]) -> Vec<Target> {
     targets
 }
 
-fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
+fn judge_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
     let sum = |of: &dyn Fn(&Judged) -> u64| judged.iter().map(|one| of(one)).sum::<u64>();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     let planted = sum(&|one| one.edges.planted);

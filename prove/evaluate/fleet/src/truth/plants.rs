@@ -1,21 +1,21 @@
-//! What is planted, and with which options of the twin.
+//! Planted troubles, with the options of the twin.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use luc_twin_truth::Kind;
 
-/// Of every run; what comes later counts.
-const ALWAYS: &str = "--documents 2000 --clients 4 --requests 100";
+/// Options of every run. Later options take precedence.
+const COMMON_OPTIONS: &str = "--documents 2000 --clients 4 --requests 100";
 
-/// In the options of a plant, a directory on a disk.
+/// Placeholder in a plant's options for a directory on a disk.
 const DIRECTORY: &str = "DIR";
 
 /// A trouble, or a way to hand requests over.
 #[derive(Debug)]
 pub(super) struct Plant {
     pub(super) name: &'static str,
-    /// What is planted; `None`: only the hand-over is looked at.
+    /// Kind of the trouble; `None` if only the hand-over is looked at.
     pub(super) kind: Option<Kind>,
     /// Options of `luc-twin run`, with [`DIRECTORY`].
     words: &'static str,
@@ -46,11 +46,11 @@ const fn plant(name: &'static str, kind: Option<Kind>, words: &'static str) -> P
 }
 
 impl Plant {
-    /// The options of a run.
+    /// Returns the options of a run.
     pub(super) fn words(&self, seed: u64, directory: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--seed".into(), seed.to_string().into()];
         let own: Vec<&str> = self.words.split_whitespace().collect();
-        let mut always = ALWAYS.split_whitespace();
+        let mut always = COMMON_OPTIONS.split_whitespace();
         while let (Some(name), Some(value)) = (always.next(), always.next()) {
             if !own.contains(&name) {
                 words.extend([name.into(), value.into()]);
@@ -66,13 +66,13 @@ impl Plant {
         self.words.contains(DIRECTORY)
     }
 
-    /// The options as the page has them.
+    /// Returns the options for the page.
     pub(super) fn options(&self) -> &'static str {
         self.words
     }
 }
 
-/// The options of a name.
+/// Returns the options of the plant of a name.
 pub(super) fn options_of(name: &str) -> &'static str {
     let found = PLANTS.iter().find(|plant| plant.name == name);
     found.map_or("", Plant::options)

@@ -1,4 +1,4 @@
-//! Is each request put to the one that it was made for?
+//! Judges whether each request is assigned to the one that it was made for.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::front_end;
 use crate::answer::{RequestRow, Rows};
 use crate::calls::Calls;
 
-/// The front end's questions, by what is said of them.
+/// Counts the front end's questions by judgement.
 pub(super) fn count(folder: &Folder, rows: &Rows) -> Calls {
     let mut calls = Calls::default();
     let Some(front_end) = front_end(folder) else {

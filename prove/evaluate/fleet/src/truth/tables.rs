@@ -1,16 +1,17 @@
-//! The page's tables.
+//! Tables of the page.
 
-use luc_claims::report::Table;
+use luc_harness::cells;
+use luc_harness::report::Table;
 
 use super::idle::Waits;
 use super::plants::{PLANTS, options_of};
 use super::view::{VIEWS, View};
-use super::{Judged, Run};
+use super::{Judged, TwinRun};
 use crate::calls::{Calls, words};
 use crate::cause::{self, Judgement};
 
-/// What is said first of each trouble.
-pub(super) fn of_causes(runs: &[Run]) -> Table {
+/// Makes the table of the first finding on each trouble.
+pub(super) fn of_causes(runs: &[TwinRun]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
         "options of the twin",
@@ -44,7 +45,7 @@ pub(super) fn of_causes(runs: &[Run]) -> Table {
     table
 }
 
-/// The least and the greatest share.
+/// Formats the minimum and the maximum share.
 fn shares(causes: &[&Judgement]) -> String {
     let shares = causes.iter().map(|cause| cause.share);
     let (low, high) = shares
@@ -56,8 +57,8 @@ fn shares(causes: &[&Judgement]) -> String {
     }
 }
 
-/// Messages and requests, by what is planted.
-pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
+/// Makes the table of messages and requests, by trouble.
+pub(super) fn of_edges(done: &[&TwinRun], view: View) -> Table {
     let mut table = Table::new(&[
         "run",
         "messages",
@@ -73,7 +74,7 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
     ]);
     for plant in &PLANTS {
         let runs = done.iter().filter(|run| run.plant == plant.name);
-        let runs: Vec<&Run> = runs.copied().collect();
+        let runs: Vec<&TwinRun> = runs.copied().collect();
         if runs.is_empty() {
             continue;
         }
@@ -87,25 +88,25 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
             requests.add(&one.requests);
         }
         let lost: u64 = runs.iter().map(|run| run.lost_rows).sum();
-        table.row(vec![
-            plant.name.to_owned(),
+        table.row(cells![
+            plant.name,
             sum(&|one| one.edges.planted),
             sum(&|one| one.edges.found),
             sum(&|one| one.edges.missing),
             sum(&|one| one.edges.wrong),
-            requests.calls.to_string(),
+            requests.calls,
             words(&requests.right),
             words(&requests.wrong),
-            requests.unknown.to_string(),
-            requests.missing.to_string(),
-            lost.to_string(),
+            requests.unknown,
+            requests.missing,
+            lost
         ]);
     }
     table
 }
 
-/// Waits for input, locks or other threads, by what is planted.
-pub(super) fn of_waits(done: &[&Run]) -> Table {
+/// Makes the table of waits for input, locks or other threads, by trouble.
+pub(super) fn of_waits(done: &[&TwinRun]) -> Table {
     let mut table = Table::new(&[
         "run",
         "waits, as one host",
@@ -145,8 +146,8 @@ pub(super) fn of_waits(done: &[&Run]) -> Table {
     table
 }
 
-/// Every run whose first cause is wrong.
-pub(super) fn of_wrong(done: &[&Run]) -> Table {
+/// Makes the table of runs whose first cause is wrong.
+pub(super) fn of_wrong(done: &[&TwinRun]) -> Table {
     let views = done.iter().flat_map(|run| {
         VIEWS.iter().filter_map(|&(view, judged)| {
             Some(cause::Viewed {

@@ -1,9 +1,9 @@
-//! The two ways in which a trace is looked at.
+//! Two views of a trace: as one host, and as several.
 
-use super::{Judged, Run};
+use super::{Judged, TwinRun};
 
-/// How a run is judged.
-pub(super) type View = fn(&Run) -> &Judged;
+/// Selects a run's judgement under one view.
+pub(super) type View = fn(&TwinRun) -> &Judged;
 
 pub(super) const VIEWS: [(&str, View); 2] =
     [("as one host", |run| &run.one_host), ("as four hosts", |run| &run.hosts)];

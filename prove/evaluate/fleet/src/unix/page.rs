@@ -1,25 +1,25 @@
-//! The page: which requests over unix sockets were found, and to which others calls are put.
+//! The page: judgement of requests over unix sockets and of their calls.
 
-use luc_claims::report::{Page, Target};
+use luc_harness::report::{Page, Target};
 
-use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
+use super::{CLIENTS, REQUESTS, SETTINGS, SocketSetting, UnixRun};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 
-/// What is owed where a thread makes the calls of what it has read.
-const OF_THREADS: Owed = Owed { right: 99.0, wrong: 0.5 };
-/// The share of the calls that may be put to another request than that which they were made for, %.
-const WRONG: f64 = 0.5;
-/// By how much fewer calls may be right than over TCP, in % of all.
-const WORSE: f64 = 2.0;
+/// Targets where a thread makes the calls of what it has read.
+const THREADS_OWED: Owed = Owed { right: 99.0, wrong: 0.5 };
+/// Maximum share of calls that are assigned to a wrong request, %.
+const MAX_WRONG_PERCENT: f64 = 0.5;
+/// Maximum loss of right calls relative to TCP, in % of all.
+const MAX_LOSS_PERCENT: f64 = 2.0;
 
-pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
+pub(super) fn page(runs: &[UnixRun], seeds: u64) -> Page {
     let settings = SETTINGS.iter().filter_map(|setting| Some((setting, row(setting, runs)?)));
-    let (settings, rows): (Vec<&Setting>, Vec<Row>) = settings.unzip();
-    let of: Vec<(&Setting, &Row)> = settings.into_iter().zip(&rows).collect();
+    let (settings, rows): (Vec<&SocketSetting>, Vec<Row>) = settings.unzip();
+    let of: Vec<(&SocketSetting, &Row)> = settings.into_iter().zip(&rows).collect();
     let targets = of.iter().filter(|(setting, _)| !setting.is_tcp);
     let targets = targets.flat_map(|(setting, row)| {
         if setting.workers == 0 {
-            return OF_THREADS.targets(setting.name, &row.counts).to_vec();
+            return THREADS_OWED.targets(setting.name, &row.counts).to_vec();
         }
         let over_tcp =
             of.iter().find(|(other, _)| other.is_tcp && other.workers == setting.workers);
@@ -55,29 +55,32 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
     }
 }
 
-/// What a pool owes, which is told as over TCP.
-fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Target> {
+/// Makes the targets of a pool, which must be nearly as good as over TCP.
+fn as_over_tcp(setting: &SocketSetting, row: &Row, over_tcp: Option<&Row>) -> Vec<Target> {
     let percent = |part: u64, row: &Row| part as f64 * 100.0 / row.counts.calls.max(1) as f64;
     let right = |row: &Row| percent(row.counts.all_right(), row);
     let wrong = percent(row.counts.all_wrong(), row);
     let mut targets = vec![Target::new(
-        format!("{}: at most {WRONG} % of the calls are wrong", setting.name),
-        row.counts.calls > 0 && wrong <= WRONG,
+        format!("{}: at most {MAX_WRONG_PERCENT} % of the calls are wrong", setting.name),
+        row.counts.calls > 0 && wrong <= MAX_WRONG_PERCENT,
         format!("{} of {}", row.counts.all_wrong(), row.counts.calls),
     )];
     if let Some(over_tcp) = over_tcp {
         targets.push(Target::new(
-            format!("{}: at most {WORSE} % fewer calls are right than over TCP", setting.name),
-            right(row) >= right(over_tcp) - WORSE,
+            format!(
+                "{}: at most {MAX_LOSS_PERCENT} % fewer calls are right than over TCP",
+                setting.name
+            ),
+            right(row) >= right(over_tcp) - MAX_LOSS_PERCENT,
             format!("{:.2} % and {:.2} %", right(row), right(over_tcp)),
         ));
     }
     targets
 }
 
-/// Each request is one in the answer, and nothing else is.
-fn all_found(runs: &[Run]) -> Target {
-    let sum = |of: fn(&Run) -> u64| runs.iter().map(of).sum::<u64>();
+/// Makes the target that each request is one in the answer, and nothing else is.
+fn all_found(runs: &[UnixRun]) -> Target {
+    let sum = |of: fn(&UnixRun) -> u64| runs.iter().map(of).sum::<u64>();
     let [requests, found, others] =
         [sum(|run| run.requests), sum(|run| run.found), sum(|run| run.others)];
     Target::new(
@@ -87,10 +90,11 @@ fn all_found(runs: &[Run]) -> Target {
     )
 }
 
-fn row(setting: &Setting, runs: &[Run]) -> Option<Row> {
+fn row(setting: &SocketSetting, runs: &[UnixRun]) -> Option<Row> {
     let of_setting = runs.iter().filter(|run| run.setting == setting.name);
-    let of_setting: Vec<&Run> = of_setting.collect();
-    let sum = |of: fn(&Run) -> u64| of_setting.iter().map(|run| of(run)).sum::<u64>().to_string();
+    let of_setting: Vec<&UnixRun> = of_setting.collect();
+    let sum =
+        |of: fn(&UnixRun) -> u64| of_setting.iter().map(|run| of(run)).sum::<u64>().to_string();
     let cells = [
         setting.name.to_owned(),
         sum(|run| run.requests),

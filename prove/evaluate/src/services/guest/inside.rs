@@ -1,18 +1,17 @@
-//! What runs in a guest, and how.
+//! The services in a guest, and their settings.
 
 use super::super::catalogue::{SERVICES, Service};
 use super::super::runs::Way;
 use crate::error::EvaluateError;
 use crate::harness::missing;
 
-/// A service in a guest.
 pub(super) struct Inside {
     pub(super) name: &'static str,
     /// Packages that it needs beside its own.
     pub(super) more: &'static [&'static str],
-    /// Requests of each client, where they are not those on this machine.
+    /// Requests of each client, if they differ from those on this machine.
     pub(super) work: Option<f64>,
-    /// How many times the work is done: a service that goes on, of which what luc.ko learns is a smaller part.
+    /// Factor of the work. A service that goes on spends a smaller part in luc.ko's learning.
     pub(super) times: u32,
 }
 
@@ -21,7 +20,6 @@ impl Inside {
         Self { name, more: &[], work: None, times: 1 }
     }
 
-    /// As the page names it.
     pub(super) fn title(&self) -> String {
         if self.times == 1 {
             self.name.to_owned()
@@ -41,7 +39,7 @@ impl Inside {
         Ok(self.work.unwrap_or(self.service()?.work) * f64::from(self.times))
     }
 
-    /// Its packages, and these.
+    /// Returns its packages and these.
     pub(super) fn packages(
         &self,
         more: &[&'static str],
@@ -51,9 +49,8 @@ impl Inside {
     }
 }
 
-/// How a service runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setting {
+pub(super) enum GuestSetting {
     Stock,
     Kernel,
     /// Under `luc run`, which chooses the library or notifications.
@@ -62,8 +59,7 @@ pub(super) enum Setting {
     Notified,
 }
 
-impl Setting {
-    /// As the page names it.
+impl GuestSetting {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Stock => "stock",
@@ -73,7 +69,7 @@ impl Setting {
         }
     }
 
-    /// Parameters of `luc.ko`, where it is loaded.
+    /// Parameters of `luc.ko`; empty if it is not loaded.
     pub(super) const fn module(self) -> &'static str {
         match self {
             Self::Kernel => "policy=auto copy_out=auto",
@@ -81,7 +77,7 @@ impl Setting {
         }
     }
 
-    /// The way of reaching programs that `luc run` is told, where it is used.
+    /// Way in which `luc run` reaches programs, if it is used.
     pub(super) const fn way(self) -> Option<Way> {
         match self {
             Self::Stock | Self::Kernel => None,
@@ -91,21 +87,21 @@ impl Setting {
     }
 }
 
-/// What a part compares.
+/// Services and settings that a part compares.
 pub(super) struct Comparison {
     pub(super) services: &'static [Inside],
-    /// How each runs, beside stock.
-    pub(super) others: &'static [Setting],
+    /// Settings of each service beside stock.
+    pub(super) others: &'static [GuestSetting],
     /// Packages that luc needs in the system.
     pub(super) more: &'static [&'static str],
 }
 
 impl Comparison {
-    /// How this service runs: a program that no library can be loaded into has one way less.
-    pub(super) fn settings(&self, inside: &Inside) -> Result<Vec<Setting>, EvaluateError> {
+    /// Returns the settings of this service. A program that no library can be loaded into has one way less.
+    pub(super) fn settings(&self, inside: &Inside) -> Result<Vec<GuestSetting>, EvaluateError> {
         let ways = Way::of(inside.service()?);
-        let is_one = |setting: &Setting| setting.way().is_none_or(|way| ways.contains(&way));
+        let is_one = |setting: &GuestSetting| setting.way().is_none_or(|way| ways.contains(&way));
         let others = self.others.iter().copied().filter(is_one);
-        Ok(std::iter::once(Setting::Stock).chain(others).collect())
+        Ok(std::iter::once(GuestSetting::Stock).chain(others).collect())
     }
 }

@@ -1,40 +1,39 @@
-//! The runs of a part: stock and the other settings of each service, in guests that are booted one after another.
+//! The runs of a part: each service with stock and the other settings, in guests that are booted one after another.
 
 use std::path::Path;
 use std::time::Duration;
 
-use luc_claims::report::{Table, Target, number, ratio};
+use luc_harness::report::{Table, Target, number, ratio};
 use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
 use serde_json::{Value, json};
 
 use super::super::catalogue::CLIENTS;
 use super::super::runs::{Way, summary};
-use super::inside::{Comparison, Inside, Setting};
+use super::inside::{Comparison, GuestSetting, Inside};
 use super::system::System;
 use crate::error::EvaluateError;
-use crate::guests::succeed;
+use crate::guests::{self, succeed};
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 use crate::safety::guest::Guests;
 
-/// The disk's name in the guest.
+/// Name of the disk in the guest.
 const DEVICE: &str = "lagdisk0";
-/// The system is in memory twice for a moment, and so is the disk.
+/// Memory of the guest, which for a moment holds the system twice, and the disk.
 const MEMORY_MIB: u32 = 6144;
-/// What a boot and a run may take.
-const LIMIT: Duration = Duration::from_secs(1200);
-/// One run begins so much later than that of the seed before, µs: no multiple of a tick.
-const SHIFT_US: usize = 1300;
-/// `luc run` in the guest, where the system of packages sees it, too.
+/// Timeout of a boot and a run.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(1200);
+/// Delay of a run's begin relative to that of the seed before, µs. It is no multiple of a tick.
+const START_SHIFT_US: usize = 1300;
+/// Folder of `luc run` in the guest, where the packages' system sees it, too.
 const LUC_FOLDER: &str = "/root/luc";
 const LUC_FILES: [&str; 2] = ["luc", "libluc_gate_preload.so"];
-/// A service is slower if the interval of its gain ends below this.
-const LEAST_HIGH: f64 = 0.98;
+/// Minimum upper end of a gain's interval. A service below it is slower.
+const MIN_GAIN_UPPER_END: f64 = 0.98;
 
-/// What the runs of a part came to.
-pub(super) struct Measured {
+pub(super) struct MeasuredServices {
     pub(super) repeats: usize,
     pub(super) table: Table,
     pub(super) targets: Vec<Target>,
@@ -45,7 +44,7 @@ pub(super) fn measure(
     harness: &Harness,
     guests: &Guests,
     comparison: &Comparison,
-) -> Result<Measured, EvaluateError> {
+) -> Result<MeasuredServices, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(5);
     let kept = Runs::open(harness);
     let wanted = comparison
@@ -75,11 +74,11 @@ pub(super) fn measure(
         let requests = inside.work()? * CLIENTS;
         let middle = |runs: &[Value], key: &str| median(&figures(runs, key));
         let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-        let of = |wanted: Setting| -> &[Value] {
+        let of = |wanted: GuestSetting| -> &[Value] {
             let found = settings.iter().position(|setting| *setting == wanted);
             found.map_or(&[], |index| &of_settings[index])
         };
-        let stock = of(Setting::Stock);
+        let stock = of(GuestSetting::Stock);
         let mut row = vec![inside.title(), shown(middle(stock, "seconds"))];
         for other in comparison.others {
             let gain = gain(stock, of(*other), harness.options.seed);
@@ -93,24 +92,24 @@ pub(super) fn measure(
                 targets.push(Target::at_least(
                     format!("{title}: not slower: upper end of the gain's interval"),
                     gain.map(|gain| gain.high),
-                    LEAST_HIGH,
+                    MIN_GAIN_UPPER_END,
                 ));
             }
         }
-        for setting in std::iter::once(&Setting::Stock).chain(comparison.others) {
+        for setting in std::iter::once(&GuestSetting::Stock).chain(comparison.others) {
             row.push(shown(middle(of(*setting), "flushes").map(|all| all / requests)));
         }
         table.row(row);
     }
-    Ok(Measured { repeats, table, targets })
+    Ok(MeasuredServices { repeats, table, targets })
 }
 
-/// Makes the runs of a service that needs these packages, of each of these settings.
+/// Makes the runs of a service that needs these packages, with each of these settings.
 fn compare(
     harness: &Harness,
     guests: &Guests,
     kept: &Runs<'_>,
-    (inside, settings, packages): (&Inside, &[Setting], &[&str]),
+    (inside, settings, packages): (&Inside, &[GuestSetting], &[&str]),
     repeats: usize,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Value>>, EvaluateError> {
@@ -121,10 +120,7 @@ fn compare(
         let mut image = None;
         for (setting, made) in settings.iter().zip(&mut of_settings) {
             let key = json!({
-                "service": inside.title(),
-                "setting": setting.name(),
-                "repeat": repeat,
-                "work": inside.work()?,
+                "service": inside.title(), "setting": setting.name(), "repeat": repeat, "work": inside.work()?,
             });
             let result = kept.get(&key, || {
                 let system = match &mut system {
@@ -155,13 +151,13 @@ fn boot(
     guests: &Guests,
     system: &Path,
     inside: &Inside,
-    setting: Setting,
+    setting: GuestSetting,
     repeat: usize,
 ) -> Result<Value, EvaluateError> {
     let service = inside.service()?;
     let (script, text) = service.script;
     let vm = guests
-        .machine(LIMIT)
+        .machine(BOOT_TIMEOUT)
         .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(MEMORY_MIB)
         .file("/root/system.img", system);
@@ -173,7 +169,7 @@ fn boot(
         .variable("SCRIPT", script)
         .variable("MODULE", setting.module())
         .variable("REACH", setting.way().map_or("", Way::name))
-        .variable("NAP_US", &(1 + repeat * SHIFT_US).to_string())
+        .variable("NAP_US", &(1 + repeat * START_SHIFT_US).to_string())
         .variable("SERVICE_WORK", &inside.work()?.to_string())
         .variable("SERVICE_INSTANCES", &service.instances.to_string())
         .variable("SERVICE_SEED", &harness.options.seed.to_string());
@@ -192,9 +188,8 @@ fn boot(
     }
     .script(include_str!("../guest.sh"));
     let outcome = succeed(&vm, &inside.title())?;
-    let read = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
     let figure = |name: &str| -> Result<f64, EvaluateError> {
-        read(name)?.trim().parse().map_err(|_| missing(name))
+        guests::file(&outcome, name)?.trim().parse().map_err(|_| missing(name))
     };
     let reports = outcome
         .files
@@ -203,13 +198,11 @@ fn boot(
         .map(|(name, bytes)| serde_json::from_slice(bytes).map_err(|_| missing(name)))
         .collect::<Result<Vec<Value>, _>>()?;
     Ok(json!({
-        "seconds": figure("phase")? / 1e6,
-        "flushes": figure("flushes")?,
-        "journal": read("journal")?.lines().next(),
-        "holds": if setting == Setting::Kernel { Some(figure("holds")?) } else { None },
+        "seconds": figure("phase")? / 1e6, "flushes": figure("flushes")?,
+        "journal": guests::file(&outcome, "journal")?.lines().next(),
+        "holds": if setting == GuestSetting::Kernel { Some(figure("holds")?) } else { None },
         "state": outcome.file("state").map(|state| state.trim().to_owned()),
-        "luc": setting.way().map(|_| summary(&reports, DEVICE)),
-        "release": guests.release(),
+        "luc": setting.way().map(|_| summary(&reports, DEVICE)), "release": guests.release(),
         "wall_s": outcome.wall.as_secs(),
     }))
 }

@@ -1,4 +1,4 @@
-//! A guest's system: the packages that a service needs, as installed here, in the image of a file system.
+//! A guest's system: an image with the packages that a service needs, as they are installed here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,12 +8,12 @@ use std::process::Command;
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// A package for each line, tab-separated: its state, whether every system has it, its name, what it depends on, and what
-/// it provides.
+/// Format of a line for each package, tab-separated: its state, whether every system has it, its name, its
+/// dependencies, and what it provides.
 const FORMAT: &str =
     "${db:Status-Status}\t${Essential}\t${Package}\t${Pre-Depends}, ${Depends}\t${Provides}\n";
 
-/// What no program reads in a run.
+/// Folders that no program reads in a run.
 const LEFT_OUT: [&str; 6] = [
     "/usr/share/doc/",
     "/usr/share/man/",
@@ -27,18 +27,18 @@ const LEFT_OUT: [&str; 6] = [
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
 
 const PROGRAMS: [&str; 2] = ["/usr/bin", "/usr/sbin"];
-/// Where links of programs lead that are in no package, such as that of awk.
+/// Folder of the targets of links to programs that are in no package, for instance awk's.
 const ALTERNATIVES: &str = "/etc/alternatives";
 
-/// Room for what a run writes beside its own folder, and for the file system's own data, bytes.
-const ROOM: u64 = 128 << 20;
-/// A file takes whole blocks, bytes.
-const BLOCK: u64 = 4096;
+/// Bytes for data that a run writes outside its own folder, and for the file system's own data.
+const SPARE_BYTES: u64 = 128 << 20;
+/// Block size of the file system.
+const BLOCK_BYTES: u64 = 4096;
 
-/// When each image says that it was made, so that one made anew is the same: seconds since 1970.
-const MADE_S: u64 = 1_700_000_000;
+/// Creation time of each image, so that one made anew is the same: seconds since 1970.
+const CREATION_S: u64 = 1_700_000_000;
 
-/// A system with these packages, all that they depend on, and this machine's settings.
+/// A system with packages, all their dependencies, and this machine's settings.
 pub(super) struct System<'a> {
     harness: &'a Harness,
     root: PathBuf,
@@ -85,7 +85,8 @@ impl<'a> System<'a> {
         Ok(Self { harness, root })
     }
 
-    /// Makes the image of this system whose numbers, and so the order of what it hashes, are those of `seed`.
+    /// Makes the image of this system whose UUID and hash seed follow from `seed`. The order of hashed data follows
+    /// from them.
     ///
     /// # Errors
     /// [`EvaluateError`]: the image cannot be made.
@@ -95,13 +96,13 @@ impl<'a> System<'a> {
         let _ = fs::remove_file(&image);
         let uuid = format!("11111111-1111-1111-1111-{seed:012x}");
         let mut make = Command::new("mke2fs");
-        make.env("E2FSPROGS_FAKE_TIME", MADE_S.to_string());
+        make.env("E2FSPROGS_FAKE_TIME", CREATION_S.to_string());
         // No journal: there is one alone in the guest.
         make.args(["-q", "-F", "-t", "ext4", "-O", "^has_journal"])
             .args(["-U", &uuid, "-E", &format!("hash_seed={uuid}"), "-d"])
             .arg(&self.root)
             .arg(&image)
-            .arg(format!("{}k", (bytes(&self.root)? + ROOM) >> 10));
+            .arg(format!("{}k", (bytes(&self.root)? + SPARE_BYTES) >> 10));
         self.harness.execute(&mut make, &[0])?;
         Ok(image)
     }
@@ -109,7 +110,7 @@ impl<'a> System<'a> {
 
 impl Drop for System<'_> {
     fn drop(&mut self) {
-        // What is left goes with the harness's folder.
+        // The rest goes with the harness's folder.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -117,9 +118,9 @@ impl Drop for System<'_> {
 /// The packages of this machine.
 #[derive(Debug, Default)]
 struct Installed {
-    /// What each depends on: any of the names is enough.
+    /// Dependencies of each package: any name of a list is enough.
     needs: BTreeMap<String, Vec<Vec<String>>>,
-    /// Who provides a name that is no package's; of several, the one that is used for it here.
+    /// Providers of names that belong to no package; of several, the one that is used here.
     providers: BTreeMap<String, String>,
     essential: Vec<String>,
 }
@@ -150,7 +151,8 @@ impl Installed {
         this
     }
 
-    /// These packages, those of every system, and all that they depend on. What is not installed is left out.
+    /// Returns these packages, those of every system, and all their dependencies. Packages that are not installed are
+    /// left out.
     fn with_all(&self, packages: &[&str]) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         let wanted = packages.iter().map(|package| (*package).to_owned());
@@ -160,14 +162,14 @@ impl Installed {
                 continue;
             };
             if all.insert(package) {
-                open.extend(needs.iter().filter_map(|any| self.found(any)).cloned());
+                open.extend(needs.iter().filter_map(|any| self.find_package(any)).cloned());
             }
         }
         all
     }
 
-    /// The package of the first of these names that an installed one has or provides.
-    fn found<'a>(&'a self, any: &'a [String]) -> Option<&'a String> {
+    /// Returns the package of the first of these names that an installed one has or provides.
+    fn find_package<'a>(&'a self, any: &'a [String]) -> Option<&'a String> {
         any.iter().find_map(|name| match self.needs.contains_key(name) {
             true => Some(name),
             false => self.providers.get(name),
@@ -175,20 +177,21 @@ impl Installed {
     }
 }
 
-/// Whether the program of this name is the package's, as gawk's may be awk.
+/// Whether the program of this name belongs to the package, as awk may to gawk.
 fn is_used_for(package: &str, name: &str) -> bool {
     let used = fs::read_link(Path::new(ALTERNATIVES).join(name));
     used.is_ok_and(|used| used.file_name().is_some_and(|file| file == package))
 }
 
-/// The name in `name:any (>= 1.0)`.
+/// Returns the name in `name:any (>= 1.0)`.
 fn name(word: &str) -> String {
     let end = |c: char| c == ':' || c == '(' || c.is_whitespace();
     let word = word.trim();
     word.split(end).next().unwrap_or_default().to_owned()
 }
 
-/// The files of `dpkg --listfiles`, relative to the root, without what is left out; folders before what is in them.
+/// Returns the files of `dpkg --listfiles`, relative to the root and without those left out. Folders come before their
+/// contents.
 fn files(listed: &str) -> BTreeSet<String> {
     let wanted = |path: &&str| {
         path.starts_with('/')
@@ -203,7 +206,7 @@ fn files(listed: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The links of a folder to alternatives, relative to the root.
+/// Returns the links of a folder to alternatives, relative to the root.
 fn alternatives(folder: &str) -> Result<Vec<String>, EvaluateError> {
     let mut links = Vec::new();
     for entry in fs::read_dir(folder).map_err(EvaluateError::file("read", folder))? {
@@ -215,7 +218,7 @@ fn alternatives(folder: &str) -> Result<Vec<String>, EvaluateError> {
     Ok(links)
 }
 
-/// A path through a link into `usr`, without it.
+/// Returns a path without a link into `usr`.
 fn merged(path: &str) -> String {
     let above = path.split('/').next().unwrap_or_default();
     if MERGED.contains(&above) && above != path {
@@ -224,7 +227,7 @@ fn merged(path: &str) -> String {
     path.to_owned()
 }
 
-/// What the files below a folder take, bytes.
+/// Returns the size of the files below a folder, bytes.
 fn bytes(folder: &Path) -> Result<u64, EvaluateError> {
     let mut sum = 0;
     for entry in fs::read_dir(folder).map_err(EvaluateError::file("read", folder))? {
@@ -232,9 +235,9 @@ fn bytes(folder: &Path) -> Result<u64, EvaluateError> {
         let path = entry.path();
         let metadata = fs::symlink_metadata(&path).map_err(EvaluateError::file("read", &path))?;
         sum += if metadata.is_dir() {
-            BLOCK + bytes(&path)?
+            BLOCK_BYTES + bytes(&path)?
         } else {
-            metadata.len().next_multiple_of(BLOCK)
+            metadata.len().next_multiple_of(BLOCK_BYTES)
         };
     }
     Ok(sum)

@@ -1,24 +1,24 @@
-//! A stage in a guest: each task alone, then each service under each policy.
+//! Runs a stage in a guest: each task alone, then each service under each policy.
 
+use luc_harness::error::EvaluateError;
+use luc_harness::guests::{self, succeed};
+use luc_harness::harness::{Harness, elements, missing};
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
 
 use super::super::guest::{beginning, machine, times};
 use super::super::mixes::Model;
 use super::programs::{OF_HOST, preparation};
-use super::services::{Kind, Stage};
-use luc_harness::error::EvaluateError;
-use luc_harness::guests::succeed;
-use luc_harness::harness::{Harness, missing};
+use super::services::{ServiceKind, Stage};
 
-/// Bytes of a sector in the disk's figures.
+/// Bytes of a sector in the disk's counters.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a service runs under.
+/// A policy that services run under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Under {
     pub(super) name: String,
-    /// Policy of `luc throttle`; empty: none.
+    /// Policy of `luc throttle`; empty for none.
     pub(super) policy: String,
 }
 
@@ -28,7 +28,7 @@ impl Under {
     }
 }
 
-/// The programs that are not the distribution's, compiled.
+/// Compiled programs that the distribution does not have.
 #[derive(Debug)]
 pub(super) struct Compiled(Vec<std::path::PathBuf>);
 
@@ -63,7 +63,7 @@ pub(super) fn run(
     read(&outcome, stage, policies)
 }
 
-/// The calls of `cell`.
+/// Returns the calls of `cell`.
 fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
     let cell = |name: String, tasks: &[usize], slots: Option<usize>, policy: &str, words: &str| {
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
@@ -76,7 +76,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
     }
     for (number, service) in stage.services.iter().enumerate() {
         let words = match service.kind {
-            Kind::Threads => "THROTTLE_OPTIONS=--threads ",
+            ServiceKind::Threads => "THROTTLE_OPTIONS=--threads ",
             _ => "",
         };
         for (policy, under) in policies.iter().enumerate() {
@@ -88,7 +88,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
 }
 
 fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, EvaluateError> {
-    let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
+    let file = |name: String| guests::file(outcome, &name);
     let mut alone = vec![0.0; stage.tasks.len()];
     for task in stage.different() {
         let [(start, finish)] = times(&file(format!("alone.{task}.tasks"))?)?[..] else {
@@ -106,7 +106,7 @@ fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, E
             let report: Value =
                 report.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
             let tasks = times(&file(format!("{name}.tasks"))?)?;
-            let disk = Disk::between(&file(format!("{name}.disk"))?)?;
+            let disk = DiskWork::between(&file(format!("{name}.disk"))?)?;
             cells.push(json!({
                 "service": service.name, "kind": service.kind.name(),
                 "at_a_time": service.at_a_time, "under": under.name, "policy": under.policy,
@@ -121,9 +121,7 @@ fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, E
 }
 
 fn figures<'a>(report: &'a Value, name: &'a str) -> impl Iterator<Item = f64> + 'a {
-    let tasks = report["tasks"].as_array().map(Vec::as_slice);
-    let tasks = tasks.unwrap_or_default().iter();
-    tasks.filter_map(move |task| task[name].as_f64())
+    elements(&report["tasks"]).iter().filter_map(move |task| task[name].as_f64())
 }
 
 fn sum(report: &Value, name: &str) -> f64 {
@@ -134,15 +132,15 @@ fn largest(report: &Value, name: &str) -> f64 {
     figures(report, name).fold(0.0, f64::max)
 }
 
-/// What the disk did during a cell, by its figures in sysfs.
+/// Work of the disk during a cell, by its counters in sysfs.
 #[derive(Debug, PartialEq)]
-struct Disk {
+struct DiskWork {
     requests: u64,
     bytes: u64,
     busy_s: f64,
 }
 
-impl Disk {
+impl DiskWork {
     fn between(text: &str) -> Result<Self, EvaluateError> {
         let line = |line: &str| -> Option<Vec<u64>> {
             let words = line.split_whitespace();
@@ -163,7 +161,7 @@ impl Disk {
     }
 }
 
-/// How long the tasks waited for I/O, all together.
+/// Returns the sum of the tasks' waits for I/O.
 fn stalled_s(text: &str) -> Result<f64, EvaluateError> {
     let all: Result<Vec<u64>, _> = text.lines().map(str::parse).collect();
     let all = all.map_err(|_| missing("the tasks' waits"))?;
@@ -190,9 +188,9 @@ mod tests {
     #[test]
     fn a_disks_figures_are_what_came_between() {
         let text = "10 0 800 5 1 0 8 1 0 100 6 0\n30 0 2400 9 2 0 16 1 0 1100 8 0\n";
-        let disk = Disk::between(text).expect("figures");
-        assert_eq!(disk, Disk { requests: 21, bytes: 1608 * 512, busy_s: 1.0 });
-        assert!(Disk::between("1 2\n").is_err());
+        let disk = DiskWork::between(text).expect("figures");
+        assert_eq!(disk, DiskWork { requests: 21, bytes: 1608 * 512, busy_s: 1.0 });
+        assert!(DiskWork::between("1 2\n").is_err());
         assert!((stalled_s("1000000\n500000\n").expect("waits") - 1.5).abs() < 1e-9);
     }
 }

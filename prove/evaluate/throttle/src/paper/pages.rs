@@ -1,19 +1,20 @@
 //! Tables beside the paper's figures, and targets.
 
-use luc_claims::report::{Page, Table, Target, change, number};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, change, number};
 
 use super::points::Curves;
-use super::results::{NONE, Results, Run};
-use super::services::Kind;
+use super::results::{NONE, Results, ServiceRun};
+use super::services::ServiceKind;
 
-/// The paper's rules with the one Vector Point that is printed.
+/// The paper's rules with its one printed Vector Point.
 pub(super) const PRINTED: &str = "wise, as printed";
 /// The paper's rules with the Vector Points of this disk.
 pub(super) const WISE: &str = "wise, this disk's points";
-/// What `luc throttle` does unless told otherwise.
+/// Default policy of `luc throttle`.
 pub(super) const AUTO: &str = "auto";
 
-/// The paper's improvement of a service: of WS, TP where it gives it.
+/// Returns the paper's improvement of a service: of WS, and of TP if it gives that.
 fn papers(service: &str) -> &'static str {
     match service {
         "PS-8, same data" => "+67.8 %",
@@ -30,20 +31,20 @@ fn papers(service: &str) -> &'static str {
     }
 }
 
-fn signed(percent: Option<f64>) -> String {
+fn format_change(percent: Option<f64>) -> String {
     percent.map_or_else(|| "-".to_owned(), change)
 }
 
-fn plain(value: Option<f64>) -> String {
+fn format_figure(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
 fn ms(seconds: Option<f64>) -> String {
-    plain(seconds.map(|seconds| 1e3 * seconds))
+    format_figure(seconds.map(|seconds| 1e3 * seconds))
 }
 
-/// All services of a kind, a row for each policy.
-fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
+/// Makes the table of a kind's services, with a row for each policy.
+fn improvements(results: &Results, kind: ServiceKind, title: &str) -> (String, Table) {
     let mut table = Table::new(&[
         "service",
         "under",
@@ -59,7 +60,8 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
     ]);
     for service in results.of_kind(kind) {
         for under in results.unders(service) {
-            let figure = |of: fn(&Run) -> f64| plain(results.figure(service, under, of));
+            let figure =
+                |of: fn(&ServiceRun) -> f64| format_figure(results.figure(service, under, of));
             let is_none = under == NONE;
             let unless_none = |text: String| if is_none { "-".to_owned() } else { text };
             let tasks = results.task_gains(service, under);
@@ -67,25 +69,25 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
                 let least = change(least);
                 format!("{} to {}", least.trim_end_matches(" %"), change(most))
             });
-            table.row(vec![
-                service.to_owned(),
-                under.to_owned(),
+            table.row(cells![
+                service,
+                under,
                 figure(|run| run.together.makespan),
-                figure(Run::weighted_speedup),
-                figure(Run::worst_slowdown),
-                unless_none(signed(results.speedup_gain(service, under))),
-                unless_none(signed(results.throughput_gain(service, under))),
+                figure(ServiceRun::weighted_speedup),
+                figure(ServiceRun::worst_slowdown),
+                unless_none(format_change(results.speedup_gain(service, under))),
+                unless_none(format_change(results.throughput_gain(service, under))),
                 unless_none(tasks.unwrap_or_else(|| "-".to_owned())),
                 figure(|run| run.freezes),
                 figure(|run| run.longest_frozen_s),
-                if is_none { papers(service).to_owned() } else { String::new() },
+                if is_none { papers(service).to_owned() } else { String::new() }
             ]);
         }
     }
     (title.to_owned(), table)
 }
 
-/// BD-gap and ST-gap (Fig. 6, 8 and 27).
+/// Makes the table of BD-gap and ST-gap (Fig. 6, 8 and 27).
 fn gaps(results: &Results, peak: f64) -> (String, Table) {
     let mut table = Table::new(&[
         "service",
@@ -99,19 +101,19 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
     ]);
     for service in GAPS {
         for under in results.unders(service) {
-            let figure = |of: &dyn Fn(&Run) -> f64| results.figure(service, under, of);
-            let busy = figure(&Run::utilization);
+            let figure = |of: &dyn Fn(&ServiceRun) -> f64| results.figure(service, under, of);
+            let busy = figure(&ServiceRun::utilization);
             let part = figure(&|run| run.bandwidth() / peak);
             let gap = busy.zip(part).map(|(busy, part)| busy - part);
-            table.row(vec![
-                service.to_owned(),
-                under.to_owned(),
-                plain(busy),
-                plain(part),
-                plain(gap),
-                ms(figure(&Run::soft_s)),
-                ms(figure(&Run::hard_s)),
-                plain(results.over_none(service, under, Run::soft_s)),
+            table.row(cells![
+                service,
+                under,
+                format_figure(busy),
+                format_figure(part),
+                format_figure(gap),
+                ms(figure(&ServiceRun::soft_s)),
+                ms(figure(&ServiceRun::hard_s)),
+                format_figure(results.over_none(service, under, ServiceRun::soft_s))
             ]);
         }
     }
@@ -120,11 +122,11 @@ fn gaps(results: &Results, peak: f64) -> (String, Table) {
     (said.to_owned(), table)
 }
 
-/// The services of which the paper shows the wait in software.
+/// Services whose wait in software the paper shows.
 const GAPS: [&str; 2] = ["KM-4, same data", "BFS-8, different data"];
 
-/// The mean over services of the improvement of WS, %.
-fn mean_gain(results: &Results, kind: Kind, under: &str) -> Option<f64> {
+/// Mean over services of the improvement of WS, %.
+fn mean_gain(results: &Results, kind: ServiceKind, under: &str) -> Option<f64> {
     let gains: Option<Vec<f64>> = results
         .of_kind(kind)
         .into_iter()
@@ -133,16 +135,16 @@ fn mean_gain(results: &Results, kind: Kind, under: &str) -> Option<f64> {
     super::super::figures::mean(&gains?)
 }
 
-/// The least over services of a figure.
-fn least(results: &Results, kind: Kind, of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+/// Minimum over services of a figure.
+fn least(results: &Results, kind: ServiceKind, of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let all: Option<Vec<f64>> = results.of_kind(kind).into_iter().map(of).collect();
     all?.into_iter().reduce(f64::min)
 }
 
-/// What the paper claims, of ours.
+/// Targets that ours reaches what the paper claims.
 fn targets_of_ours(results: &Results) -> Vec<Target> {
     let mut all = Vec::new();
-    for (kind, papers) in [(Kind::Same, 37.9), (Kind::Different, 29.0)] {
+    for (kind, papers) in [(ServiceKind::Same, 37.9), (ServiceKind::Different, 29.0)] {
         all.push(Target::at_least(
             format!(
                 "auto, similar services, {} data: mean improvement of WS over none, %",
@@ -154,7 +156,7 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     }
     all.push(Target::at_least(
         "auto, compounded services: least improvement of WS over none, %",
-        least(results, Kind::Compounded, |service| results.speedup_gain(service, AUTO)),
+        least(results, ServiceKind::Compounded, |service| results.speedup_gain(service, AUTO)),
         11.2,
     ));
     for (service, papers) in [("batch of 16", 24.9), ("batch of 32", 26.7)] {
@@ -172,7 +174,7 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     for service in GAPS {
         all.push(Target::below(
             format!("auto, {service}: wait in software, of that under none"),
-            results.over_none(service, AUTO, Run::soft_s),
+            results.over_none(service, AUTO, ServiceRun::soft_s),
             0.5,
         ));
     }
@@ -186,24 +188,24 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     all
 }
 
-/// Whether the paper's rules do here what they do there.
+/// Targets that the paper's rules do here what they do there.
 fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
     let mut all = Vec::new();
     for under in [PRINTED, WISE] {
         all.push(Target::at_least(
             format!("{under}, similar services, different data: mean improvement of WS over none, % (paper: 29.0)"),
-            mean_gain(results, Kind::Different, under),
+            mean_gain(results, ServiceKind::Different, under),
             29.0,
         ));
         all.push(Target::at_least(
             format!(
                 "{under}, compounded services: least improvement of WS over none, % (paper: 11.2)"
             ),
-            least(results, Kind::Compounded, |service| results.speedup_gain(service, under)),
+            least(results, ServiceKind::Compounded, |service| results.speedup_gain(service, under)),
             11.2,
         ));
     }
-    let services = results.of_kind(Kind::Different);
+    let services = results.of_kind(ServiceKind::Different);
     let acts = |under: &str| {
         let frozen = |service: &&&str| {
             let freezes = results.figure(service, under, |run| run.freezes);
@@ -234,15 +236,18 @@ fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
 pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, about: String) -> Page {
     let mut tables = vec![curves.table(), curves.points_table()];
     for (kind, title) in [
-        (Kind::Same, "**Similar services, same data** (Fig. 21). Mean in the paper +37.9 %."),
         (
-            Kind::Different,
+            ServiceKind::Same,
+            "**Similar services, same data** (Fig. 21). Mean in the paper +37.9 %.",
+        ),
+        (
+            ServiceKind::Different,
             "**Similar services, different data** (Fig. 21). Mean in the paper +29.0 %.",
         ),
-        (Kind::Compounded, "**Compounded services** (Fig. 22)."),
-        (Kind::Batch, "**Batch services** (Fig. 23), 8 tasks at a time."),
+        (ServiceKind::Compounded, "**Compounded services** (Fig. 22)."),
+        (ServiceKind::Batch, "**Batch services** (Fig. 23), 8 tasks at a time."),
         (
-            Kind::Threads,
+            ServiceKind::Threads,
             "**Threads of one task** (Fig. 20); with `--threads` each thread takes turns as a task.",
         ),
     ] {
@@ -251,7 +256,7 @@ pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, abou
     tables.push(gaps(results, curves.peak));
     tables.push(improvements(
         ablations,
-        Kind::Compounded,
+        ServiceKind::Compounded,
         "**Ablations**, one thing changed at a time, of the paper's rules (self-tuning, order, RESUME_GROUP, \
          CHECK_INTERVAL) and of ours (order and turns).",
     ));
@@ -267,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// One task that ends at a time, which is when the disk has done with it.
+    /// A task that ends when the disk has done with it.
     fn cell(service: &str, under: &str, stalled_s: f64, finish: f64) -> Value {
         json!({ "service": service, "kind": "same", "at_a_time": null, "under": under, "alone_s": [1.0],
             "tasks": [(0.0, finish)], "stalled_s": stalled_s, "requests": 1000, "bytes": 40.01e6 * finish,
@@ -286,7 +291,7 @@ mod tests {
         assert!(rows.contains(&none), "{rows}");
         let ours = format!("| {service} | {AUTO} | 0.400 | 0.400 | 0.000 | 0.500 | 0.400 | - |");
         assert!(rows.contains(&ours), "{rows}");
-        let rows = improvements(&results, Kind::Same, "").1.to_string();
+        let rows = improvements(&results, ServiceKind::Same, "").1.to_string();
         assert!(rows.contains("| 0.0 % | 0.0 % | 0.0 to 0.0 % |"), "{rows}");
         let targets: Vec<String> =
             targets_of_ours(&results).iter().map(ToString::to_string).collect();

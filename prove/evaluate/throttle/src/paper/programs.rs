@@ -1,4 +1,5 @@
-//! The paper's seven programs (its table 2), scaled to a disk of 2 GiB: programs of the distribution that do alike.
+//! The paper's seven programs (its table 2), scaled to a disk of 2 GiB and replaced by similar programs of the
+//! distribution.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,20 +7,20 @@ use std::fmt::Write as _;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 
-/// Programs of the host that tasks use, with their libraries.
+/// Programs of the host that tasks use.
 pub(super) const OF_HOST: [&str; 7] = ["gzip", "cmp", "md5sum", "wc", "xargs", "seq", "head"];
-/// Memory of a breadth-first search, MiB: less than its file.
+/// Memory of a breadth-first search, MiB, which is less than its file.
 const SEARCH_MEMORY_MIB: u64 = 5;
-/// Files of a tree that is built.
+/// Number of files in a tree that is built.
 const TREE_FILES: usize = 48;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Program {
-    /// Parallel building: 8 processes read a tree of small files and write an object for each few.
+    /// Parallel building: 8 processes read a tree of small files, and each writes objects.
     Build,
     /// Paper similarity: compares a paper with three others at the same time.
     Similarity,
-    /// Kmeans: reads its file, then computes on what is in memory.
+    /// Kmeans: reads its file, then computes on it in memory.
     Kmeans,
     /// A breadth-first search over a mapped file that is larger than its memory.
     Search,
@@ -27,11 +28,11 @@ pub(super) enum Program {
     Encode,
     Swaptions,
     Wordcount,
-    /// Counts words with so many threads, each in a file of its own.
+    /// Counts words with this many threads, each in a file of its own.
     Mappers(usize),
 }
 
-/// The seven of which the paper draws mixes.
+/// The seven programs that the paper draws mixes from.
 pub(super) const SEVEN: [Program; 7] = [
     Program::Build,
     Program::Similarity,
@@ -62,7 +63,7 @@ impl Program {
         }
     }
 
-    /// Size of its file, or of each of its files, MiB; 0 where it has none that lies apart from others.
+    /// Size of each of its files, MiB; 0 if it has none of its own.
     fn file_mib(self) -> u64 {
         match self {
             Self::Similarity | Self::Kmeans | Self::Wordcount => 16,
@@ -83,13 +84,13 @@ impl Program {
 }
 
 impl Task {
-    /// What it reads and writes in all, MiB.
+    /// MiB that it reads and writes in all.
     pub(super) fn mib(self) -> u64 {
         let files = self.program.files(self.data).len() as u64;
         4 + files * self.program.file_mib()
     }
 
-    /// Its commands. What it writes has its number.
+    /// Returns its commands. Its output files have its number.
     fn commands(self, number: usize) -> String {
         let Self { program, data } = self;
         match program {
@@ -118,7 +119,7 @@ impl Task {
     }
 }
 
-/// What makes the files of tasks, and their commands. The seed decides where on the disk each file is.
+/// Returns the script that makes the tasks' files and commands. The seed decides the place of each file on the disk.
 pub(super) fn preparation(tasks: &[Task], seed: u64) -> String {
     let mut script = String::from(
         "echo +memory >/sys/fs/cgroup/cgroup.subtree_control || fail 'no memory controller'\n\

@@ -1,20 +1,19 @@
-//! What came of a service under each policy, as the paper's figures: improvements over none.
+//! Results of a service under each policy, in the paper's figures: improvements over none.
 
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{array, missing};
 use luc_stats::{TaskTimes, Together, median, together};
 use serde_json::Value;
 
-use super::services::Kind;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
+use super::services::ServiceKind;
 
-/// Without a throttle: the rows that others are compared with.
+/// Name of the rows without a throttle, which others are compared with.
 pub(super) const NONE: &str = "none";
 
-/// One run of a service.
 #[derive(Debug, Clone)]
-pub(super) struct Run {
+pub(super) struct ServiceRun {
     pub(super) together: Together,
-    kind: Kind,
+    kind: ServiceKind,
     tasks: Vec<TaskTimes>,
     stalled_s: f64,
     busy_s: f64,
@@ -24,7 +23,7 @@ pub(super) struct Run {
     pub(super) longest_frozen_s: f64,
 }
 
-impl Run {
+impl ServiceRun {
     fn of(cell: &Value) -> Result<Self, EvaluateError> {
         let name = cell["service"].as_str().unwrap_or_default();
         let figure = |name: &str| cell[name].as_f64().ok_or_else(|| missing(name));
@@ -45,7 +44,7 @@ impl Run {
             .collect();
         Ok(Self {
             together: together(&tasks).map_err(|_| missing(name))?,
-            kind: Kind::named(cell["kind"].as_str().unwrap_or_default())
+            kind: ServiceKind::named(cell["kind"].as_str().unwrap_or_default())
                 .ok_or_else(|| missing("a kind of service"))?,
             tasks,
             stalled_s: figure("stalled_s")?,
@@ -85,7 +84,7 @@ impl Run {
         self.bytes / self.together.makespan
     }
 
-    /// Each task's time under `other` over its time here: above 1 it gains here.
+    /// Time of each task under `other` over its time here: above 1 it gains here.
     pub(super) fn gains_over(&self, other: &Self) -> Vec<f64> {
         let took = |task: &TaskTimes| task.finish - task.start;
         let pairs = self.tasks.iter().zip(&other.tasks);
@@ -93,26 +92,25 @@ impl Run {
     }
 }
 
-/// A run and what it is of.
+/// A run with its service and policy.
 #[derive(Debug, Clone)]
 struct Labelled {
     service: String,
     under: String,
-    run: Run,
+    run: ServiceRun,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Results {
     all: Vec<Labelled>,
-    /// Services in their order.
-    services: Vec<(String, Kind)>,
+    services: Vec<(String, ServiceKind)>,
 }
 
 impl Results {
     pub(super) fn add(&mut self, result: &Value) -> Result<(), EvaluateError> {
-        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        let cells = array(&result["cells"], "cells")?;
         for cell in cells {
-            let run = Run::of(cell)?;
+            let run = ServiceRun::of(cell)?;
             let text = |name: &str| cell[name].as_str().unwrap_or_default().to_owned();
             let service = text("service");
             if !self.services.iter().any(|(known, _)| *known == service) {
@@ -123,14 +121,13 @@ impl Results {
         Ok(())
     }
 
-    /// The services of a kind.
-    pub(super) fn of_kind(&self, kind: Kind) -> Vec<&str> {
+    pub(super) fn of_kind(&self, kind: ServiceKind) -> Vec<&str> {
         let all = self.services.iter().filter(|(_, of)| *of == kind);
         all.map(|(name, _)| name.as_str()).collect()
     }
 
     /// The runs of a service under a policy, by the places of the files.
-    pub(super) fn runs(&self, service: &str, under: &str) -> Vec<&Run> {
+    pub(super) fn runs(&self, service: &str, under: &str) -> Vec<&ServiceRun> {
         self.all
             .iter()
             .filter(|one| one.service == service && one.under == under)
@@ -138,7 +135,7 @@ impl Results {
             .collect()
     }
 
-    /// What a service ran under, in its order.
+    /// The policies that a service ran under, in their order.
     pub(super) fn unders(&self, service: &str) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for one in self.all.iter().filter(|one| one.service == service) {
@@ -149,23 +146,23 @@ impl Results {
         names
     }
 
-    /// The median over places of a figure.
+    /// Median over places of a figure.
     pub(super) fn figure(
         &self,
         service: &str,
         under: &str,
-        of: impl Fn(&Run) -> f64,
+        of: impl Fn(&ServiceRun) -> f64,
     ) -> Option<f64> {
         let figures: Vec<f64> = self.runs(service, under).into_iter().map(of).collect();
         median(&figures)
     }
 
-    /// The median over places of a figure over that under none, of the same places.
+    /// Median over places of a figure over that under none, at the same places.
     pub(super) fn over_none(
         &self,
         service: &str,
         under: &str,
-        of: impl Fn(&Run) -> f64,
+        of: impl Fn(&ServiceRun) -> f64,
     ) -> Option<f64> {
         let none = self.runs(service, NONE);
         let runs = self.runs(service, under);
@@ -176,7 +173,7 @@ impl Results {
 
     /// Improvement of weighted speedup over none, %.
     pub(super) fn speedup_gain(&self, service: &str, under: &str) -> Option<f64> {
-        percent(self.over_none(service, under, Run::weighted_speedup))
+        percent(self.over_none(service, under, ServiceRun::weighted_speedup))
     }
 
     /// Improvement of throughput over none, %.
@@ -184,7 +181,7 @@ impl Results {
         percent(self.over_none(service, under, |run| run.together.throughput))
     }
 
-    /// The least and the largest improvement of a task over none, %, over all places.
+    /// Minimum and maximum improvement of a task over none, %, over all places.
     pub(super) fn task_gains(&self, service: &str, under: &str) -> Option<(f64, f64)> {
         let none = self.runs(service, NONE);
         let runs = self.runs(service, under);
@@ -222,7 +219,7 @@ mod tests {
         assert!(close(results.speedup_gain("KM-2", "ours"), 200.0));
         assert!(close(results.throughput_gain("KM-2", "ours"), 100.0));
         assert_eq!(results.task_gains("KM-2", "ours"), Some((100.0, 300.0)));
-        assert!(close(results.figure("KM-2", "ours", Run::soft_s), 0.004));
-        assert_eq!(results.of_kind(Kind::Different), ["KM-2"]);
+        assert!(close(results.figure("KM-2", "ours", ServiceRun::soft_s), 0.004));
+        assert_eq!(results.of_kind(ServiceKind::Different), ["KM-2"]);
     }
 }

@@ -1,18 +1,17 @@
-//! The paper's services (its sections 5.1 and 5.3): which tasks run together.
+//! The paper's services (its sections 5.1 and 5.3): combinations of tasks.
 
 use luc_stats::random;
 use rand::RngExt as _;
 
 use super::programs::{Program, SEVEN, Task};
 
-/// Which of the paper's services.
+/// Kind of a service of the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServiceKind {
     /// Copies of a program on the same data.
     Same,
     /// Copies of a program, each on data of its own.
     Different,
-    /// Programs drawn at random.
     Compounded,
     /// Programs drawn at random, 8 at a time.
     Batch,
@@ -20,8 +19,7 @@ pub(super) enum Kind {
     Threads,
 }
 
-impl Kind {
-    /// The name in raw data.
+impl ServiceKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -32,25 +30,23 @@ impl Kind {
         }
     }
 
-    /// The kind of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let all = [Self::Same, Self::Different, Self::Compounded, Self::Batch, Self::Threads];
         all.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// Tasks that run together.
 #[derive(Debug, Clone)]
 pub(super) struct Service {
     pub(super) name: String,
-    pub(super) kind: Kind,
-    /// Its tasks among those of its guest, from 1.
+    pub(super) kind: ServiceKind,
+    /// Numbers of its tasks among those of its guest, from 1.
     pub(super) tasks: Vec<usize>,
-    /// How many are at work at a time, where that is not all.
+    /// Number of tasks at work at a time, if that is not all.
     pub(super) at_a_time: Option<usize>,
 }
 
-/// What runs in one guest.
+/// The tasks and services of one guest.
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
     pub(super) name: String,
@@ -59,7 +55,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// 4 and 8 copies of a program, on the same data and on different.
+    /// Makes services of 4 and 8 copies of a program, on the same data and on different.
     pub(super) fn similar(program: Program) -> Self {
         let task = |data| Task { program, data };
         let service = |count: usize, kind, what: &str, tasks| Service {
@@ -73,25 +69,25 @@ impl Stage {
             name: format!("similar {}", program.name()),
             tasks: (1..=8).map(task).chain((1..8).map(|_| task(1))).collect(),
             services: vec![
-                service(8, Kind::Different, "different", (1..=8).collect()),
-                service(4, Kind::Different, "different", (1..=4).collect()),
-                service(8, Kind::Same, "same", same(8)),
-                service(4, Kind::Same, "same", same(4)),
+                service(8, ServiceKind::Different, "different", (1..=8).collect()),
+                service(4, ServiceKind::Different, "different", (1..=4).collect()),
+                service(8, ServiceKind::Same, "same", same(8)),
+                service(4, ServiceKind::Same, "same", same(4)),
             ],
         }
     }
 
-    /// The mix `number` of 8 programs drawn at random, each on data of its own.
+    /// Makes the mix `number` of 8 programs drawn at random, each on data of its own.
     pub(super) fn compounded(number: u64) -> Self {
-        Self::drawn(format!("C{number}"), Kind::Compounded, 8, number)
+        Self::draw(format!("C{number}"), ServiceKind::Compounded, 8, number)
     }
 
-    /// Programs drawn at random, of which 8 are at work at a time.
+    /// Makes a batch of programs drawn at random, 8 of them at work at a time.
     pub(super) fn batch(count: usize) -> Self {
-        Self::drawn(format!("batch of {count}"), Kind::Batch, count, count as u64)
+        Self::draw(format!("batch of {count}"), ServiceKind::Batch, count, count as u64)
     }
 
-    fn drawn(name: String, kind: Kind, count: usize, stream: u64) -> Self {
+    fn draw(name: String, kind: ServiceKind, count: usize, stream: u64) -> Self {
         let mut random = random::stream(23, stream);
         let draw = |data| Task { program: SEVEN[random.random_range(0..SEVEN.len())], data };
         Self {
@@ -100,20 +96,20 @@ impl Stage {
                 name: name.clone(),
                 kind,
                 tasks: (1..=count).collect(),
-                at_a_time: (kind == Kind::Batch).then_some(8),
+                at_a_time: (kind == ServiceKind::Batch).then_some(8),
             }],
             name,
         }
     }
 
-    /// A word count of this many threads.
+    /// Makes a word count of this many threads.
     pub(super) fn threads(count: usize) -> Self {
         let name = format!("WD-{count}");
         Self {
             tasks: vec![Task { program: Program::Mappers(count), data: 1 }],
             services: vec![Service {
                 name: name.clone(),
-                kind: Kind::Threads,
+                kind: ServiceKind::Threads,
                 tasks: vec![1],
                 at_a_time: None,
             }],
@@ -121,7 +117,7 @@ impl Stage {
         }
     }
 
-    /// The numbers of the tasks that differ: each is run alone once.
+    /// Numbers of the tasks that differ. Each is run alone once.
     pub(super) fn different(&self) -> Vec<usize> {
         let is_first = |number: &usize| {
             let task = self.tasks[number - 1];
@@ -130,19 +126,18 @@ impl Stage {
         (1..=self.tasks.len()).filter(is_first).collect()
     }
 
-    /// The number of the task that is run alone for this one.
+    /// Number of the task that is run alone for this one.
     pub(super) fn alone_of(&self, number: usize) -> usize {
         let task = self.tasks[number - 1];
         let first = self.tasks.iter().position(|other| *other == task);
         first.map_or(number, |index| index + 1)
     }
 
-    /// MiB of all files.
     pub(super) fn mib(&self) -> u64 {
         self.tasks.iter().map(|task| task.mib()).sum()
     }
 
-    /// Its programs and how many of each: `2 KM, 1 PS`.
+    /// Lists its programs with their numbers: `2 KM, 1 PS`.
     pub(super) fn about(&self) -> String {
         let all = SEVEN.iter().filter_map(|program| {
             let count = self.tasks.iter().filter(|task| task.program == *program).count();
@@ -162,7 +157,7 @@ mod tests {
         assert_eq!(stage.tasks.len(), 15);
         assert_eq!(stage.different(), (1..=8).collect::<Vec<usize>>());
         let same = &stage.services[2];
-        assert_eq!((same.kind, same.tasks.len()), (Kind::Same, 8));
+        assert_eq!((same.kind, same.tasks.len()), (ServiceKind::Same, 8));
         assert!(same.tasks.iter().all(|number| stage.alone_of(*number) == 1));
     }
 

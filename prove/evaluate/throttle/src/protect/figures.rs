@@ -1,64 +1,63 @@
 //! From a client's latencies and the batch's bytes to a page.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::cells;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{elements, missing};
+use luc_harness::report::{Page, Table, Target, number};
 use serde_json::Value;
 
 use super::scenario::{Latency, Scenario};
-use super::settings::{STRICT, Setting};
+use super::settings::{ClientSetting, STRICT};
 use crate::rows::{self, Rows};
 use crate::settings::PEAK_BYTES_PER_SECOND;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::missing;
 
-/// A figure of a run, and its name.
-type Figure = (&'static str, fn(&Run) -> f64);
+/// Name of a figure, and its function of a run.
+type Figure = (&'static str, fn(&ClientRun) -> f64);
 
-/// A client beside batch once, and alone in the same guest.
+/// A run of a client beside batch, and alone in the same guest.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct ClientRun {
     beside: Latency,
     alone: Latency,
     batch_mb_per_s: f64,
 }
 
-impl Run {
+impl ClientRun {
     /// The client's rate over that alone, %: resctl-bench's `isol%`.
     fn isolation_percent(&self) -> f64 {
         let rate = |latency: &Latency| latency.requests / latency.seconds;
         100.0 * rate(&self.beside) / rate(&self.alone)
     }
 
-    /// What is added to the mean latency, % of that alone: its `lat-imp%`.
+    /// Increase of the mean latency, % of that alone: resctl-bench's `lat-imp%`.
     fn impact_percent(&self) -> f64 {
         100.0 * (self.beside.mean_ms / self.alone.mean_ms - 1.0)
     }
 
-    /// The batch's part of what the disk moves at best, %.
+    /// The batch's part of the disk's peak, %.
     fn work_percent(&self) -> f64 {
         100.0 * self.batch_mb_per_s * 1e6 / PEAK_BYTES_PER_SECOND as f64
     }
 }
 
-/// All runs under one setting.
-type Row = rows::Row<Run>;
+type Row = rows::Row<ClientRun>;
 
 fn p99_ms(row: &Row) -> f64 {
     median_of(row, |run| run.beside.p99_ms)
 }
 
-fn median_of(row: &Row, of: impl Fn(&Run) -> f64) -> f64 {
+fn median_of(row: &Row, of: impl Fn(&ClientRun) -> f64) -> f64 {
     row.median(of).unwrap_or(f64::NAN)
 }
 
-/// All runs of a scenario.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct ScenarioGroup {
     scenario: Scenario,
     alone: Vec<Latency>,
-    rows: Rows<Run>,
+    rows: Rows<ClientRun>,
 }
 
-impl Group {
+impl ScenarioGroup {
     pub(super) fn new(scenario: Scenario) -> Self {
         Self { scenario, alone: Vec::new(), rows: Rows::new() }
     }
@@ -70,7 +69,7 @@ impl Group {
     /// Adds the result of a guest.
     pub(super) fn add(
         &mut self,
-        settings: &[Setting],
+        settings: &[ClientSetting],
         result: &Value,
     ) -> Result<(), EvaluateError> {
         let latency = |cell: &Value| {
@@ -90,29 +89,28 @@ impl Group {
         let alone = latency(&result["alone"])?;
         let (alone_bytes, _, alone_requests) = bytes(&result["alone"], &alone)?;
         self.alone.push(alone);
-        let cells = result["cells"].as_array().map(Vec::as_slice);
-        for cell in cells.unwrap_or_default() {
+        for cell in elements(&result["cells"]) {
             let name = cell["setting"].as_str().unwrap_or_default();
             let setting = settings.iter().find(|setting| setting.name == name);
             let setting = setting.ok_or_else(|| missing(name))?;
             let beside = latency(cell)?;
             let (bytes, seconds, requests) = bytes(cell, &beside)?;
             let batch_bytes = (bytes - requests * alone_bytes / alone_requests).max(0.0);
-            let run = Run { beside, alone, batch_mb_per_s: batch_bytes / seconds / 1e6 };
+            let run = ClientRun { beside, alone, batch_mb_per_s: batch_bytes / seconds / 1e6 };
             self.rows.add(name, setting.is_ours(), run);
         }
         Ok(())
     }
 
-    /// The rival with the least of a figure.
-    fn best(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
+    /// Returns the rival with the smallest median of a figure.
+    fn best(&self, of: impl Fn(&ClientRun) -> f64) -> Option<&Row> {
         self.rows
             .rivals()
             .min_by(|one, other| median_of(one, &of).total_cmp(&median_of(other, &of)))
     }
 
-    /// Which of our settings gives the batch most at a 99th percentile that is not above a rival's, and how many times
-    /// the rival's batch rate that is.
+    /// Returns our setting that gives the batch most at a 99th percentile not above a rival's, and the ratio of its
+    /// batch rate to the rival's.
     fn against(&self, rival: &Row) -> Option<(&Row, f64)> {
         let as_soon = self.rows.ours().filter(|row| p99_ms(row) <= p99_ms(rival));
         let ratios = as_soon.filter_map(|row| Some((row, row.ratio(rival, |r| r.batch_mb_per_s)?)));
@@ -148,17 +146,17 @@ impl Group {
                 Some((ours, ratio)) => format!("{} ({})", number(ratio), ours.name),
                 None => "-".to_owned(),
             };
-            table.row(vec![
-                row.name.clone(),
+            table.row(cells![
+                row.name,
                 spread(row.figures(|run| run.beside.mean_ms)),
                 spread(row.figures(|run| run.beside.p50_ms)),
                 spread(row.figures(|run| run.beside.p99_ms)),
                 spread(row.figures(|run| run.beside.max_ms)),
-                spread(row.figures(Run::isolation_percent)),
-                spread(row.figures(Run::impact_percent)),
+                spread(row.figures(ClientRun::isolation_percent)),
+                spread(row.figures(ClientRun::impact_percent)),
                 spread(row.figures(|run| run.batch_mb_per_s)),
-                spread(row.figures(Run::work_percent)),
-                ours,
+                spread(row.figures(ClientRun::work_percent)),
+                ours
             ]);
         }
         let sentence = format!("**{}**: {}.", self.scenario.name(), self.scenario.about());
@@ -232,12 +230,12 @@ impl Group {
     }
 }
 
-pub(super) fn page(groups: &[Group], release: &str) -> Page {
+pub(super) fn page(groups: &[ScenarioGroup], release: &str) -> Page {
     Page {
         title: "A client that must be answered soon, beside batch".to_owned(),
         about: about(release),
-        tables: groups.iter().map(Group::table).collect(),
-        targets: groups.iter().flat_map(Group::targets).collect(),
+        tables: groups.iter().map(ScenarioGroup::table).collect(),
+        targets: groups.iter().flat_map(ScenarioGroup::targets).collect(),
     }
 }
 
@@ -275,8 +273,9 @@ mod tests {
 
     #[test]
     fn the_batch_is_compared_at_a_percentile_that_is_no_higher() {
-        let mut group = Group::new(Scenario::Reads);
-        let settings: Vec<Setting> = [plain()].into_iter().chain(ours(Scenario::Reads)).collect();
+        let mut group = ScenarioGroup::new(Scenario::Reads);
+        let settings: Vec<ClientSetting> =
+            [plain()].into_iter().chain(ours(Scenario::Reads)).collect();
         let [default, strict] = [&settings[1].name, &settings[2].name];
         let result = json!({
             "alone": cell("", 10.0, 0.0),

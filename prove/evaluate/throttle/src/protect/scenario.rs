@@ -1,15 +1,15 @@
-//! A client, what is beside it, and what it saw.
+//! A client, the batch beside it, and the client's latencies.
 
 use serde_json::Value;
 
 use crate::mixes::Mix;
 
-/// A client and what is beside it.
+/// A client and the batch beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scenario {
     /// Reads 4 KiB at random every 10 ms, beside three streams.
     Reads,
-    /// Appends 4 KiB and fsyncs every 10 ms, beside two that write files over and fsync them, and one that reads.
+    /// Appends 4 KiB and fsyncs every 10 ms, beside two tasks that write files over and fsync them, and one that reads.
     Fsyncs,
 }
 
@@ -34,12 +34,12 @@ impl Scenario {
         }
     }
 
-    /// How many batch tasks there are.
+    /// Number of batch tasks.
     pub(super) fn batch(self) -> usize {
         3
     }
 
-    /// The tasks' files; the client that reads has the last.
+    /// The tasks' files. The client that reads has the last.
     pub(super) fn files(self) -> Mix {
         let mix = match self {
             Self::Reads => Mix::streams(4, 96),
@@ -60,7 +60,7 @@ impl Scenario {
         }
     }
 
-    /// What a batch task does until it is ended.
+    /// Command of a batch task, which goes on until it is ended.
     pub(super) fn batch_task(self, number: usize) -> String {
         let options = if self == Self::Fsyncs && number < 3 { "--write" } else { "--cold" };
         format!(
@@ -68,7 +68,7 @@ impl Scenario {
         )
     }
 
-    /// Where the client's figures are in what it printed.
+    /// Returns the client's latencies in its output.
     pub(super) fn latency(self, printed: &Value) -> Option<Latency> {
         let of = match self {
             Self::Reads => &printed["latency"],
@@ -89,7 +89,6 @@ impl Scenario {
     }
 }
 
-/// What a client saw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Latency {
     pub(super) requests: f64,
@@ -97,7 +96,6 @@ pub(super) struct Latency {
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
-    /// How long it was measured.
     pub(super) seconds: f64,
 }
 

@@ -1,30 +1,29 @@
-//! What a client and batch run under.
+//! Settings for a client and batch.
 
 use super::scenario::Scenario;
 use crate::settings::{COST_MEASURED, PEAK_BYTES_PER_SECOND, READ_AHEAD_KIB};
 
-/// Larger read-ahead that is tried where batch reads.
-const LARGER_KIB: [u64; 4] = [256, 512, 1024, 2048];
+/// Larger read-ahead that is tried if the batch reads.
+const LARGER_READ_AHEAD_KIB: [u64; 4] = [256, 512, 1024, 2048];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
-    /// Its name in tables.
+pub(super) struct ClientSetting {
     pub(super) name: String,
     scheduler: &'static str,
     read_ahead_kib: u64,
     /// Settings of the scheduler, `name=value`, separated by blanks.
     queue: &'static str,
-    /// A file of the client's cgroup and its content, `name=content`.
+    /// File of the client's cgroup and its content, `name=content`.
     client_io: &'static str,
-    /// The same of each batch task.
+    /// File of each batch task's cgroup and its content, `name=content`.
     batch_io: String,
-    /// What `io.cost.qos` gets, and after a `;` `io.cost.model`.
+    /// Content of `io.cost.qos`, and after a `;` of `io.cost.model`.
     cost: &'static str,
-    /// Options of `luc throttle run`; empty: without it.
+    /// Options of `luc throttle run`; empty without it.
     throttle: String,
 }
 
-impl Setting {
+impl ClientSetting {
     fn of(scheduler: &'static str, name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -46,12 +45,12 @@ impl Setting {
         }
     }
 
-    /// Whether it is one of `luc throttle`.
+    /// Whether the setting uses `luc throttle`.
     pub(super) fn is_ours(&self) -> bool {
         !self.throttle.is_empty()
     }
 
-    /// The words of `beside` in `protect.sh` after its name and the number of batch tasks.
+    /// Returns the words of `beside` in `protect.sh` after its name and the number of batch tasks.
     pub(super) fn words(&self) -> String {
         format!(
             "{} {} '{}' '{}' '{}' '{}' '{}'",
@@ -67,29 +66,29 @@ impl Setting {
 }
 
 /// No scheduler, and the kernel's own read-ahead.
-pub(super) fn plain() -> Setting {
-    Setting::of("none", "none")
+pub(super) fn plain() -> ClientSetting {
+    ClientSetting::of("none", "none")
 }
 
 /// BFQ with a group for each task, and weights of client and batch if they differ.
-fn bfq(is_low_latency: bool, is_weighted: bool) -> Setting {
+fn bfq(is_low_latency: bool, is_weighted: bool) -> ClientSetting {
     let (queue, latency) = if is_low_latency { ("low_latency=1", 1) } else { ("low_latency=0", 0) };
     let (weights, client_io, batch_io) = if is_weighted {
         ("weights 1000 : 1", "io.bfq.weight=1000", "io.bfq.weight=1")
     } else {
         ("equal weights", "", "")
     };
-    Setting {
+    ClientSetting {
         queue,
         client_io,
         batch_io: batch_io.to_owned(),
-        ..Setting::of("bfq", &format!("BFQ, low_latency {latency}, {weights}"))
+        ..ClientSetting::of("bfq", &format!("BFQ, low_latency {latency}, {weights}"))
     }
 }
 
-/// All rivals of a scenario.
-pub(super) fn rivals(scenario: Scenario) -> Vec<Setting> {
-    let deadline = Setting::of("mq-deadline", "mq-deadline");
+/// Returns all rivals of a scenario.
+pub(super) fn rivals(scenario: Scenario) -> Vec<ClientSetting> {
+    let deadline = ClientSetting::of("mq-deadline", "mq-deadline");
     let mut all = vec![
         plain(),
         deadline.clone(),
@@ -97,37 +96,42 @@ pub(super) fn rivals(scenario: Scenario) -> Vec<Setting> {
         bfq(true, false),
         bfq(false, true),
         bfq(true, true),
-        Setting {
+        ClientSetting {
             client_io: "io.weight=10000",
             batch_io: "io.weight=1".to_owned(),
             cost: COST_MEASURED,
-            ..Setting::of("none", "iocost, weights 10000 : 1")
+            ..ClientSetting::of("none", "iocost, weights 10000 : 1")
         },
     ];
     // The batch's equal share, and less: what is not given to it is the client's.
     for part in [4, 20, 100] {
         let rate = PEAK_BYTES_PER_SECOND / part;
-        all.push(Setting {
+        all.push(ClientSetting {
             batch_io: format!("io.max=rbps={rate} wbps={rate}"),
-            ..Setting::of("none", &format!("io.max, 1/{part} of the peak for each of the batch"))
+            ..ClientSetting::of(
+                "none",
+                &format!("io.max, 1/{part} of the peak for each of the batch"),
+            )
         });
     }
     if scenario == Scenario::Reads {
         let tuned = [plain(), deadline, bfq(false, false), bfq(false, true)];
         for of in tuned {
-            all.extend(LARGER_KIB.map(|kib| of.reading_ahead(kib)));
+            all.extend(LARGER_READ_AHEAD_KIB.map(|kib| of.reading_ahead(kib)));
         }
     }
     all
 }
 
-/// `luc throttle`: as it is, as if the client were alone, and with a 99th percentile to be held. Below it is what a disk
-/// of its kind has by default, mq-deadline, and the others for comparison. Without an elevator a disk that takes one
-/// request at a time lets whoever submits wait for a place, which nobody can see.
-pub(super) fn ours(scenario: Scenario) -> Vec<Setting> {
-    let throttle = |name: &str, options: &str| Setting {
+/// Returns the settings of `luc throttle`: the default, one as if the client were alone, and some that hold a 99th
+/// percentile.
+///
+/// They are on mq-deadline, the default of such a disk, and on others for comparison. Without an elevator, a disk that
+/// takes one request at a time makes submitters wait for a place, which nobody can see.
+pub(super) fn ours(scenario: Scenario) -> Vec<ClientSetting> {
+    let throttle = |name: &str, options: &str| ClientSetting {
         throttle: format!("--policy auto {options}"),
-        ..Setting::of("mq-deadline", &format!("luc throttle, {name}"))
+        ..ClientSetting::of("mq-deadline", &format!("luc throttle, {name}"))
     };
     let held = |ms: u64| throttle(&format!("p99 {ms} ms"), &format!("--p99 {ms}ms"));
     let strict = throttle(STRICT, "--batch-floor 0");
@@ -147,11 +151,15 @@ pub(super) fn ours(scenario: Scenario) -> Vec<Setting> {
     all
 }
 
-/// The name of the setting that is to be as if the client were alone.
+/// Name of the setting that should be as if the client were alone.
 pub(super) const STRICT: &str = "batch_floor 0";
 
-fn on(scheduler: &'static str, setting: &Setting) -> Setting {
-    Setting { name: format!("{}, on {scheduler}", setting.name), scheduler, ..setting.clone() }
+fn on(scheduler: &'static str, setting: &ClientSetting) -> ClientSetting {
+    ClientSetting {
+        name: format!("{}, on {scheduler}", setting.name),
+        scheduler,
+        ..setting.clone()
+    }
 }
 
 #[cfg(test)]
@@ -164,8 +172,8 @@ mod tests {
     fn each_setting_has_a_name_of_its_own() {
         for scenario in [Scenario::Reads, Scenario::Fsyncs] {
             let (rivals, ours) = (rivals(scenario), ours(scenario));
-            assert!(ours.iter().all(Setting::is_ours));
-            assert!(!rivals.iter().any(Setting::is_ours));
+            assert!(ours.iter().all(ClientSetting::is_ours));
+            assert!(!rivals.iter().any(ClientSetting::is_ours));
             let names: HashSet<&str> =
                 rivals.iter().chain(&ours).map(|setting| setting.name.as_str()).collect();
             assert_eq!(names.len(), rivals.len() + ours.len());

@@ -1,28 +1,27 @@
-//! Part `throttle-inversions`: how long a protected task waits for what a frozen one has.
+//! Part `throttle-inversions`: the waits of a protected task for something that a frozen one holds.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use luc_claims::report::{Page, Table, Target, number, spread};
-use serde_json::json;
-
+use luc_harness::cells;
 use luc_harness::disks::{Disk, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing, read_json};
 use luc_harness::progress::Progress;
+use luc_harness::report::{Page, Table, Target, number, spread};
+use serde_json::json;
 
-/// The holder, the waiter and the writer: that of the tests.
+/// Program with the holder, the waiter and the writer, which the tests use, too.
 const PROGRAM: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../../crates/luc/tests/programs/inversion.c"
 ));
-/// Runs of each kind, and waits in each of them.
+/// Number of runs of each kind, and of waits in each run.
 const RUNS: usize = 5;
-const ROUNDS: usize = 20;
-/// The longest that anybody may wait, ms.
-const LIMIT_MS: f64 = 50.0;
-/// Kinds of the program, and what they are.
+const WAITS_PER_RUN: usize = 20;
+const MAX_WAIT_MS: f64 = 50.0;
+/// Kinds of the program, with their descriptions.
 const KINDS: [(&str, &str); 7] = [
     ("flock", "flock"),
     ("fcntl", "a lock of fcntl, by the process"),
@@ -32,12 +31,11 @@ const KINDS: [(&str, &str); 7] = [
     ("pipe", "a pipe"),
     ("socket", "a Unix socket"),
 ];
-/// Between transactions of sqlite3, s: whoever only tries finds no gap where there is none.
+/// Pause between transactions of sqlite3, s. A client that only tries finds a gap in it.
 const PAUSE_S: f64 = 0.1;
 const DATABASE: &str = "a database of SQLite (sqlite3)";
 const DATABASE_ALONE: &str = "the same without a throttle";
 
-/// Waits of one kind.
 struct Waits {
     what: &'static str,
     ms: Vec<f64>,
@@ -54,8 +52,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kinds: Vec<_> = KINDS.into_iter().filter(|(kind, _)| wants(kind)).collect();
     let has_database = wants("database");
     if kinds.is_empty() && !has_database {
-        let only = harness.options.only.clone().unwrap_or_default();
-        return Err(EvaluateError::NoCell(only));
+        return Err(harness.options.no_cell());
     }
     let runs = harness.options.repeats.unwrap_or(RUNS);
     let steps = runs * (kinds.len() + 2 * usize::from(has_database));
@@ -68,12 +65,12 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         };
     for run in 0..runs {
         for (kind, what) in &kinds {
-            add(what, of_program(harness, &disk, &program, kind)?);
+            add(what, measure_program(harness, &disk, &program, kind)?);
             progress.step(&format!("{kind}, run {}", run + 1));
         }
         if has_database {
             for (what, policy) in [(DATABASE, "fcfs"), (DATABASE_ALONE, "off")] {
-                add(what, of_database(harness, &disk, policy)?);
+                add(what, measure_database(harness, &disk, policy)?);
                 progress.step(&format!("database, {policy}, run {}", run + 1));
             }
         }
@@ -81,8 +78,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(&all))
 }
 
-/// The waits of one run of the program, ms.
-fn of_program(
+/// Returns the waits of one run of the program, ms.
+fn measure_program(
     harness: &Harness,
     disk: &Disk<'_>,
     program: &Path,
@@ -91,15 +88,17 @@ fn of_program(
     let folder = harness.path("inversion-folder");
     let task = |role: &str, file: &str| {
         let (program, folder, mount) = (program.display(), folder.display(), disk.mount.display());
-        format!("exec {program} {kind} {folder} {ROUNDS} {role} {mount}/{file}")
+        format!("exec {program} {kind} {folder} {WAITS_PER_RUN} {role} {mount}/{file}")
     };
     let tasks = [task("writer", "writer"), task("holder", "holder")];
-    let run = Run { kind, policy: "fcfs", tasks: &tasks, protected: &task("waiter", "none") };
+    let run =
+        InversionRun { kind, policy: "fcfs", tasks: &tasks, protected: &task("waiter", "none") };
     run.waits(harness, disk, &folder)
 }
 
-/// The same of sqlite3: a batch task writes in transactions, a protected one begins one and gives it up.
-fn of_database(
+/// Returns the waits of one run of sqlite3, ms. A batch task writes in transactions, a protected one begins one and
+/// gives it up.
+fn measure_database(
     harness: &Harness,
     disk: &Disk<'_>,
     policy: &str,
@@ -122,26 +121,26 @@ fn of_database(
     let transaction = sql("BEGIN IMMEDIATE; UPDATE rows SET blob = randomblob(4000); COMMIT;");
     let holder = until_done(&format!("{transaction}; sleep {PAUSE_S}"));
     let waiter = format!(
-        "trap 'touch {done}' EXIT; for round in $(seq {ROUNDS}); do sleep 0.5; begun=$(date +%s%N); {} || exit 1; \
+        "trap 'touch {done}' EXIT; for round in $(seq {WAITS_PER_RUN}); do sleep 0.5; begun=$(date +%s%N); {} || exit 1; \
          echo $((($(date +%s%N) - begun) / 1000)) >>{}; done",
         sql("BEGIN IMMEDIATE; ROLLBACK;"),
         stalls.display()
     );
     let tasks = [writer, format!("sleep 0.2; {holder}")];
-    let run = Run { kind: "database", policy, tasks: &tasks, protected: &waiter };
+    let run = InversionRun { kind: "database", policy, tasks: &tasks, protected: &waiter };
     run.waits(harness, disk, &folder)
 }
 
 /// Batch tasks and a protected one.
-struct Run<'a> {
+struct InversionRun<'a> {
     kind: &'a str,
     policy: &'a str,
     tasks: &'a [String],
     protected: &'a str,
 }
 
-impl Run<'_> {
-    /// The waits that the protected one notes in a folder, ms.
+impl InversionRun<'_> {
+    /// Runs them, and returns the waits that the protected task notes in a folder, ms.
     fn waits(
         &self,
         harness: &Harness,
@@ -163,7 +162,7 @@ impl Run<'_> {
         fs::remove_dir_all(folder).map_err(EvaluateError::file("remove", folder))?;
         let us = text.lines().filter_map(|line| line.parse::<f64>().ok());
         let ms: Vec<f64> = us.map(|us| us / 1e3).collect();
-        if ms.len() != ROUNDS {
+        if ms.len() != WAITS_PER_RUN {
             return Err(missing("all waits"));
         }
         let orders = &read_json(&path)?["orders"];
@@ -181,13 +180,13 @@ fn page(all: &[Waits]) -> Page {
     let mut table = Table::new(&["waits for", "times", "how long, ms", "longest, ms"]);
     let mut targets = Vec::new();
     for Waits { what, ms } in all {
-        table.row(vec![(*what).to_owned(), ms.len().to_string(), spread(ms), number(longest(ms))]);
+        table.row(cells![what, ms.len(), spread(ms), number(longest(ms))]);
         if *what == DATABASE_ALONE {
             continue;
         }
         targets.push(Target::new(
-            format!("{what}: <= {LIMIT_MS} ms"),
-            !ms.is_empty() && longest(ms) <= LIMIT_MS,
+            format!("{what}: <= {MAX_WAIT_MS} ms"),
+            !ms.is_empty() && longest(ms) <= MAX_WAIT_MS,
             format!("{:.1} ms", longest(ms)),
         ));
     }
@@ -198,7 +197,7 @@ fn page(all: &[Waits]) -> Page {
              disk that takes 20 µs for a request. One batch task writes past the page cache without an end, and has \
              the turn. The other has what is waited for, and is frozen when it writes: without a thaw for whoever \
              waits, it stays so for a minute. The protected task notes how long it takes from wanting it to having \
-             it: {ROUNDS} times a run. The holder gives it as soon as it runs. \"{KIND}\" is fcntl's F_SETLK on \
+             it: {WAITS_PER_RUN} times a run. The holder gives it as soon as it runs. \"{KIND}\" is fcntl's F_SETLK on \
              SQLite's bytes, with SQLite's pauses of 1 to 100 ms between tries. With sqlite3 the batch task rewrites \
              64 rows of 4 kB in one transaction each {PAUSE_S} s; the protected one begins one and gives it up, with \
              `.timeout 20000`: its time is that of the whole process, and it waits until the other's transaction, \

@@ -6,17 +6,16 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::run_dir;
-use rustix::process::{Pid, Signal, kill_process};
-
 use luc_harness::error::EvaluateError;
 use luc_harness::groups::Group;
 use luc_harness::harness::Harness;
+use luc_host::run_dir;
+use rustix::process::{Pid, Signal, kill_process};
 
-/// The most that a daemon takes to freeze the first task, and a cgroup to be empty.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time for a daemon to freeze the first task, and for a cgroup to become empty.
+pub(super) const FREEZE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A cgroup with a shell that writes without an end, or sleeps.
+/// A cgroup with a shell that writes without end, or sleeps.
 pub(super) struct Service {
     pub(super) group: Group,
     pub(super) child: Child,
@@ -38,7 +37,7 @@ impl Service {
         Ok(Self { group, child })
     }
 
-    /// Begins another script, the last one having ended.
+    /// Starts another script, after the last one has ended.
     pub(super) fn run(&mut self, script: &str) -> Result<(), EvaluateError> {
         self.child = shell(&self.group, script)?;
         Ok(())
@@ -59,7 +58,7 @@ impl Drop for Service {
         let begun = Instant::now();
         let events = self.group.path.join("cgroup.events");
         while fs::read_to_string(&events).is_ok_and(|text| text.contains("populated 1"))
-            && begun.elapsed() < PATIENCE
+            && begun.elapsed() < FREEZE_TIMEOUT
         {
             sleep(Duration::from_millis(1));
         }
@@ -89,7 +88,6 @@ impl Daemon {
         text.split_whitespace().next()?.parse().ok()
     }
 
-    /// Ends it in order.
     pub(super) fn end(mut self) {
         kill(self.id(), Signal::TERM);
         let _ = self.0.wait();

@@ -1,5 +1,5 @@
-//! Part `throttle-soak`: hours of services that come, go and are killed, under a daemon that is disturbed in each way
-//! that we know of.
+//! Part `throttle-soak`: hours of services that come, go and are killed, under a daemon that is disturbed in every
+//! known way.
 
 mod events;
 mod growth;
@@ -10,37 +10,34 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_claims::report::{Page, Table, Target};
-use luc_host::interrupt;
+use luc_harness::disks::{Disk, DiskSpec};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
+use luc_harness::progress::Progress;
+use luc_harness::report::{Page, Table, Target};
+use luc_harness::{cells, groups};
 use luc_stats::random;
 use serde_json::json;
 
-use events::{Count, FILES, Site};
+use events::{Count, FILES, SoakSite};
 use growth::Growth;
-use luc_harness::disks::{Disk, DiskSpec};
-use luc_harness::error::EvaluateError;
-use luc_harness::groups;
-use luc_harness::harness::{Harness, missing};
-use luc_harness::progress::Progress;
 use watch::Watch;
 
-/// What the daemon may freeze a service for, s.
+/// Maximum time for which the daemon may freeze a service, s.
 const MAX_FROZEN_S: f64 = 2.0;
-/// How much longer a freeze may last.
-const LATE_S: f64 = 0.1;
-/// Seconds that it goes on.
-const SECONDS: f64 = 7200.0;
-/// Time between two events.
-const PAUSE: Duration = Duration::from_millis(700);
-/// What services that run at the end have to finish.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// MiB of each file that services read.
+/// Tolerance of that time, s.
+const FREEZE_TOLERANCE_S: f64 = 0.1;
+const DEFAULT_SECONDS: f64 = 7200.0;
+const EVENT_INTERVAL: Duration = Duration::from_millis(700);
+/// Time for services that run at the end to finish.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(120);
+/// Size of each file that services read, MiB.
 const FILE_MIB: u64 = 24;
-/// Files and what services write fill it now and then.
+/// Disk that files and the services' output fill now and then.
 const DISK: DiskSpec =
     DiskSpec { model: &["--model", "hdd"], fs: "ext4", mkfs: "-E nodiscard,lazy_itable_init=1" };
 
-/// What is left of an ended daemon that is a fault.
+/// Leftovers of an ended daemon, which are faults.
 #[derive(Debug)]
 struct Left {
     frozen: usize,
@@ -64,21 +61,19 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         fs::write(&path, zeros).map_err(EvaluateError::file("write", &path))?;
     }
     let config = config(harness, &disk)?;
-    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let seconds = harness.options.seconds.unwrap_or(DEFAULT_SECONDS);
     let half = Duration::from_secs_f64(seconds / 2.0);
     let mut progress = Progress::new(harness.part, 20);
     let records_before = records();
     let watch = Watch::start(&root);
-    let mut site = Site::open(harness, &root, &disk, config)?;
+    let mut site = SoakSite::open(harness, &root, &disk, config)?;
     let mut random = random::stream(harness.options.seed, 0);
     let mut growth = Growth::default();
     let begun = Instant::now();
     let mut steps = 0;
     // One daemon lives through the first half, so that it shows whether it grows.
     while begun.elapsed() < 2 * half {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         let may_kill = begun.elapsed() >= half;
         site.step(&mut random, may_kill, &watch)?;
         if !may_kill {
@@ -89,9 +84,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             steps += 1;
             progress.step(&site.count().line());
         }
-        sleep(PAUSE);
+        sleep(EVENT_INTERVAL);
     }
-    site.finish(&watch, PATIENCE)?;
+    site.finish(&watch, FINISH_TIMEOUT)?;
     let (count, frozen) = site.close(&watch);
     let longest_s = watch.longest_s();
     let left = Left { frozen, records: records().saturating_sub(records_before) };
@@ -122,13 +117,13 @@ fn config(harness: &Harness, disk: &Disk<'_>) -> Result<PathBuf, EvaluateError> 
 fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Left) -> Page {
     let mut events = Table::new(&["event", "times"]);
     for (what, times) in count.rows() {
-        events.row(vec![what.to_owned(), times.to_string()]);
+        events.row(cells![what, times]);
     }
     let mut sizes = Table::new(&["at most", "first 1000 looks", "after them"]);
     for (what, first, last) in growth.rows() {
-        sizes.row(vec![what.to_owned(), first, last]);
+        sizes.row(cells![what, first, last]);
     }
-    let bound_s = MAX_FROZEN_S + LATE_S;
+    let bound_s = MAX_FROZEN_S + FREEZE_TOLERANCE_S;
     Page {
         title: "A throttle among services that come, go and are killed".to_owned(),
         about: format!(
@@ -138,7 +133,7 @@ fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Lef
              3 s, as if its clock stood still; a service is frozen by somebody else, who thaws it later; in the second \
              half the daemon or its guardian is killed (SIGKILL) and the daemon started again. A thread looks at \
              every cgroup each 2 ms. A machine that sleeps is not tried: both clocks would have to stop at once.",
-            PAUSE.as_millis()
+            EVENT_INTERVAL.as_millis()
         ),
         tables: vec![
             ("What happened:".to_owned(), events),

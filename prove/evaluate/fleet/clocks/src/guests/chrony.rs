@@ -1,18 +1,18 @@
-//! Debian's chrony: unpacked and not installed, since it would take the place of this machine's own time service.
+//! Debian's chrony, unpacked but not installed, since it would replace this machine's own time service.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use luc_harness::harness::Harness;
 
-/// What the server's clock is said to be; it changes no clock (`-x`).
+/// Settings of the server, which serves its time and changes no clock (`-x`).
 pub(super) const SERVER: &str =
     "local stratum 5\nallow 10.0.0.0/8\ncmdport 0\nbindcmdaddress /\npidfile /run/chronyd.pid\n";
-/// How the client follows it: it is asked each second, and the client changes its rate by all that it may.
+/// Settings of the client. It asks the server each second, and changes the clock's rate as far as it may.
 pub(super) const CLIENT: &str = "server 10.0.1.1 iburst minpoll -1 maxpoll 0 xleave\ncmdport 0\nbindcmdaddress /\n\
                                  pidfile /run/chronyd.pid\nlogdir /run/chrony\nlog tracking\n";
 
-/// The program, or why there is none.
+/// Returns the program, or the reason why there is none.
 pub(super) fn unpack(harness: &Harness) -> Result<PathBuf, String> {
     let folder = harness.path("chrony");
     let failed = |what: String| format!("chrony cannot be had: {what}");

@@ -1,9 +1,9 @@
-//! What `luc fleet` says of the guests' clocks, beside the truth.
+//! Compares the results of `luc fleet` for the guests' clocks with the truth.
 
 use luc_fleet::{Joined, OnFirst, Related, Source, Tables, related};
 use luc_fleet_clocks::{Evidence, FitOptions, PairPoints, Point, fit, one_line};
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::{Harness, elements, missing};
 use luc_stats::quantile;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,23 +12,22 @@ use super::machines::Recorded;
 use super::truth::{Ahead, Clocks};
 use crate::simulated::pair::inverted;
 
-/// The curvature and the window of a fit beside that of `luc fleet`: of clocks that count by one crystal.
-const UNBENT_NS_PER_S2: f64 = 1.0;
-const WHOLE_RUN_S: f64 = 3_600.0;
+/// Curvature and window of a second fit, for clocks that count by one crystal.
+const MIN_CURVATURE_NS_PER_S2: f64 = 1.0;
+const WHOLE_RUN_WINDOW_S: f64 = 3_600.0;
 
-/// What is said of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Judged {
     pub(super) ways: Vec<Way>,
     pub(super) pairs: Vec<Pair>,
-    /// Where pairs contradict each other.
+    /// Contradiction between pairs, if there is one.
     pub(super) contradiction: Option<String>,
     pub(super) complaints: Vec<String>,
     pub(super) clock_source: Vec<String>,
     pub(super) ntp_updates: usize,
-    /// What `luc fleet explain --json` said of messages between guests.
+    /// Output of `luc fleet explain --json` on messages between guests.
     pub(super) explained: Explained,
-    /// What `luc fleet fit --json` said.
+    /// Output of `luc fleet fit --json`.
     pub(super) said: Value,
 }
 
@@ -40,46 +39,46 @@ pub(super) struct Way {
     pub(super) events: Events,
     /// Half the distance of the bounds, of all events that have both, ns.
     pub(super) half_width_ns: Spread,
-    /// How far the estimate is off the middle of the truth, ns.
+    /// Distance of the estimate from the middle of the truth, ns.
     pub(super) error_ns: Spread,
-    /// How far the truth may be off its middle, ns.
+    /// Half the width of the truth, ns.
     pub(super) truth_ns: Spread,
-    /// Half the widest of the readings' truth that is due to the constant of the counters, ns.
+    /// Half the widest part of the truth that is due to the constant of the counters, ns.
     pub(super) counters_ns: f64,
-    /// How CLOCK_MONOTONIC_RAW is known by CLOCK_MONOTONIC.
+    /// Accuracy of the map from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW.
     pub(super) map: Map,
-    /// How many rates adjtimex showed.
+    /// Number of rates that adjtimex showed.
     pub(super) rates: usize,
-    /// The least and the greatest of them, ppb.
+    /// Minimum and maximum of these rates, ppb.
     pub(super) rates_ppb: [i64; 2],
 }
 
-/// Events, by what is said of them.
+/// Counts of events, by their judgement.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Events {
-    /// All of which the truth is known.
+    /// Events whose truth is known.
     pub(super) all: usize,
-    /// All that the truth may be is within the bounds.
+    /// Events whose truth is completely within the bounds.
     pub(super) right: usize,
-    /// Some of it is.
+    /// Events whose truth is partly within the bounds.
     pub(super) in_doubt: usize,
-    /// Nothing of it is.
+    /// Events whose truth is outside the bounds.
     pub(super) wrong: usize,
-    /// A bound is missing, so these prove little; they are among the others as well.
+    /// Events that lack a bound, so that they prove little. They are counted above, too.
     pub(super) unbounded: usize,
-    /// Of these the truth is not known: a guest was stopped, or the other read no clock around them.
+    /// Events whose truth is not known: a guest was stopped, or the other read no clock around them.
     pub(super) unknown: usize,
 }
 
-/// The map of a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW, at each reading.
+/// Accuracy of a host's map of CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW, at each reading.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Map {
     pub(super) of: usize,
-    /// How often it is off by no more than it says.
+    /// Number of readings that are off by no more than the map's stated error.
     pub(super) within: usize,
-    /// By how much it is off at least, where it is off most, ns.
+    /// Maximum over all readings of the minimum distance from the truth, ns.
     pub(super) worst_ns: f64,
-    /// By how much it says that it may be off, at least, which is where rates do not change, and at most, ns.
+    /// Minimum of the stated error, where rates do not change, and its maximum, ns.
     pub(super) least_stated_ns: f64,
     pub(super) most_stated_ns: f64,
 }
@@ -88,33 +87,33 @@ pub(super) struct Map {
 pub(super) struct Pair {
     pub(super) hosts: [usize; 2],
     pub(super) packets: usize,
-    /// Half of the least time of a packet there and of one back, by the truth, ns.
+    /// Half the sum of the minimum times of a packet there and of one back, by the truth, ns.
     pub(super) half_round_trip_ns: f64,
-    /// Half the distance of the bounds at the median packet, by a fit that looks at the whole run and lets the offset
-    /// bend next to nothing, ns.
+    /// Half the distance of the bounds at the median packet, by a fit of the whole run that lets the offset bend next
+    /// to nothing, ns.
     pub(super) unbent_half_width_ns: Option<f64>,
-    /// The share of packets that arrive before they are sent: by the fit, by one line through the recorded times, and by
+    /// Share of packets that arrive before they are sent: by the fit, by one line through the recorded times, and by
     /// one line through those of CLOCK_MONOTONIC_RAW.
     pub(super) inverted: Option<f64>,
     pub(super) line_inverted: Option<f64>,
     pub(super) raw_line_inverted: Option<f64>,
-    /// What was said of jumps: after, before, by, ns.
+    /// Stated jumps: after, before, by, ns.
     pub(super) jumps: Vec<Value>,
-    /// By how much the second's clock fell behind while it was stopped, ns; 0: it was not.
+    /// Time by which the second's clock fell behind while it was stopped, ns; 0 if it was not.
     pub(super) stopped_ns: f64,
     pub(super) failure: Option<String>,
 }
 
-/// Messages between guests, as `luc fleet explain` has them.
+/// Counts of messages between guests, by `luc fleet explain`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Explained {
     pub(super) messages: u64,
-    /// These arrived before they were sent, whatever the clocks are within their bounds.
+    /// Messages that arrived before they were sent, wherever the clocks are within their bounds.
     pub(super) before_sent: u64,
     pub(super) without_a_time: u64,
 }
 
-/// How figures are spread.
+/// Mean, quantiles and maximum of figures.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Spread {
     pub(super) mean: f64,
@@ -154,19 +153,19 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
         order.swap(0, home);
         let sources = sources(recorded, &order);
         let joined =
-            Joined::read(&sources, Tables::OfClocks, None).map_err(|error| failed(&error))?;
+            Joined::read(&sources, Tables::OfClocks, None).map_err(|error| fit_error(&error))?;
         let on_home = OnFirst::new(&joined);
         for (place, &other) in order.iter().enumerate().skip(1) {
-            ways.push(way(recorded, &on_home, [home, other], place)?);
+            ways.push(compare_way(recorded, &on_home, [home, other], place)?);
         }
     }
     let order: Vec<usize> = (0..hosts).collect();
     let sources = sources(recorded, &order);
-    let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| failed(&error))?;
-    let said = self::said(harness, recorded, "fit")?;
-    let explained = explained(&self::said(harness, recorded, "explain")?);
-    let pairs = related(&traces).map_err(|error| failed(&error))?;
-    let pairs = pairs.iter().zip(said["pairs"].as_array().into_iter().flatten());
+    let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| fit_error(&error))?;
+    let said = self::run_luc(harness, recorded, "fit")?;
+    let explained = sum_messages(&self::run_luc(harness, recorded, "explain")?);
+    let pairs = related(&traces).map_err(|error| fit_error(&error))?;
+    let pairs = pairs.iter().zip(elements(&said["pairs"]));
     let pairs = pairs.map(|(pair, said)| self::pair(recorded, pair, said));
     Ok(Judged {
         ways,
@@ -180,7 +179,7 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
     })
 }
 
-fn failed(error: &dyn std::error::Error) -> EvaluateError {
+fn fit_error(error: &dyn std::error::Error) -> EvaluateError {
     missing(&format!("the fit ({error})"))
 }
 
@@ -192,8 +191,8 @@ fn sources(recorded: &Recorded, order: &[usize]) -> Vec<Source> {
     order.iter().map(source).collect()
 }
 
-/// What the command line says.
-fn said(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, EvaluateError> {
+/// Returns the output of the command line.
+fn run_luc(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, EvaluateError> {
     let mut words = ["fleet", command, "--json"].map(str::to_owned).to_vec();
     for (host, trace) in recorded.traces.iter().enumerate() {
         words.push(format!("guest{host}={}", trace.display()));
@@ -201,10 +200,9 @@ fn said(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, 
     harness.json(&words)
 }
 
-/// Of the messages from one guest to another.
-fn explained(said: &Value) -> Explained {
-    let ways = said["one_way"].as_array().into_iter().flatten();
-    let between = ways.filter(|way| way["from"] != way["to"]);
+/// Sums the messages from one guest to another.
+fn sum_messages(said: &Value) -> Explained {
+    let between = elements(&said["one_way"]).iter().filter(|way| way["from"] != way["to"]);
     between.fold(Explained::default(), |sum, way| {
         let count = |name: &str| way[name].as_u64().unwrap_or(0);
         Explained {
@@ -215,7 +213,7 @@ fn explained(said: &Value) -> Explained {
     })
 }
 
-fn way(
+fn compare_way(
     recorded: &Recorded,
     on_home: &OnFirst<'_>,
     [home, other]: [usize; 2],
@@ -307,7 +305,7 @@ fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, Evalu
     })
 }
 
-/// Half of what the fastest packet there and the fastest one back took.
+/// Returns half the sum of the minimum times of a packet there and of one back.
 fn half_round_trip_ns([a, b]: [&Clocks; 2], ahead: &Ahead, points: &PairPoints) -> f64 {
     let least = |points: &[Point], sign: f64| {
         let delays = points.iter().filter_map(|point| {
@@ -319,12 +317,12 @@ fn half_round_trip_ns([a, b]: [&Clocks; 2], ahead: &Ahead, points: &PairPoints) 
     (least(&points.forward, 1.0) + least(&points.backward, -1.0)) / 2.0
 }
 
-/// Half the distance of the bounds at the median packet, by a fit that these guests allow, as their crystal is one: all
-/// packets of the run bound each moment.
+/// Returns half the distance of the bounds at the median packet, by a fit that these guests allow. Their crystal is
+/// one, so all packets of the run bound each moment.
 fn unbent_half_width_ns(points: &PairPoints) -> Option<f64> {
     let options = FitOptions {
-        kappa_ns_per_s2: UNBENT_NS_PER_S2,
-        window_s: WHOLE_RUN_S,
+        kappa_ns_per_s2: MIN_CURVATURE_NS_PER_S2,
+        window_s: WHOLE_RUN_WINDOW_S,
         ..FitOptions::default()
     };
     let unbent = fit(points, &options).ok()?;

@@ -1,4 +1,4 @@
-//! The guests: started, connected, recorded, and what comes back.
+//! Starts, connects and records the guests, and collects their results.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -7,40 +7,38 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
-use luc_host::interrupt;
+use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_vm::{CableEnd, Guest, Kernel, Outcome, SharedMemory, Vm, cable};
 
 use super::scenario::Scenario;
 use super::truth::{Clocks, Pause};
 use super::{chrony, schedule};
 
-/// The longest that a run may take beside what it reads clocks for.
-const PATIENCE: Duration = Duration::from_secs(400);
-const LOOK: Duration = Duration::from_millis(50);
-/// While a guest goes on after a pause.
-const SOON: Duration = Duration::from_millis(1);
-/// How long a guest is stopped.
-const PAUSE: Duration = Duration::from_millis(1500);
-/// The shared memory: a line of 64 bytes a host, with its counter and whether it is ready.
+/// Maximum time of a run, beside the time for which it reads clocks.
+const RUN_TIMEOUT: Duration = Duration::from_secs(400);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval of looks while a guest resumes after a pause.
+const RESUME_POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// Time for which a guest is stopped.
+const PAUSE_TIME: Duration = Duration::from_millis(1500);
+/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at `READY_OFFSET` whether
+/// it is ready.
 const MEMORY_BYTES: u64 = 1 << 16;
 const LINE_BYTES: u64 = 64;
-const READY: u64 = 8;
+const READY_OFFSET: u64 = 8;
 
-/// A run of guests.
 pub(super) struct Recorded {
     pub(super) traces: Vec<PathBuf>,
     pub(super) clocks: Vec<Clocks>,
     pub(super) pause: Option<Pause>,
-    /// What the guests' kernels complained of.
     pub(super) complaints: Vec<String>,
-    /// What each guest's kernel keeps time by.
+    /// Clock source of each guest's kernel.
     pub(super) clock_source: Vec<String>,
-    /// How many lines chrony's own log of the clock has.
+    /// Number of lines in chrony's own log of the clock.
     pub(super) ntp_updates: usize,
 }
 
-/// What all runs need.
+/// Programs and kernels that all runs need.
 pub(super) struct Tools {
     pub(super) kernels: Vec<Kernel>,
     pub(super) inside: PathBuf,
@@ -76,7 +74,7 @@ pub(super) fn record(
             .content("/root/schedule", schedule::of(scenario, host, seed, seconds))
             .shared_memory(memory.clone())
             .kernel_argument("clocksource=tsc")
-            .timeout(PATIENCE + Duration::from_secs_f64(seconds))
+            .timeout(RUN_TIMEOUT + Duration::from_secs_f64(seconds))
             .script(script);
         if scenario.has_pause && host == 1 {
             vm = vm.pausable();
@@ -131,13 +129,11 @@ fn attend(
     scenario: &Scenario,
     seconds: f64,
 ) -> Result<Option<Pause>, EvaluateError> {
-    const STOPPED: usize = 1;
+    const STOPPED_HOST: usize = 1;
     let (mut pause, mut began) = (None, None);
     let half = Duration::from_secs_f64(seconds / 2.0);
     while guests.iter().any(Option::is_some) {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
+        stop_if_interrupted()?;
         for (guest, outcome) in guests.iter_mut().zip(&mut *outcomes) {
             let Some(mut running) = guest.take() else {
                 continue;
@@ -156,17 +152,17 @@ fn attend(
             }
             *outcome = Some(ended);
         }
-        let is_ready = (0..scenario.hosts).all(|host| word(memory, host, READY) != 0);
+        let is_ready = (0..scenario.hosts).all(|host| word(memory, host, READY_OFFSET) != 0);
         if is_ready && began.is_none() {
             began = Some(Instant::now());
         }
         let is_due = began.is_some_and(|began| began.elapsed() > half);
         if let (true, true, None, Some(guest)) =
-            (scenario.has_pause, is_due, &pause, &mut guests[STOPPED])
+            (scenario.has_pause, is_due, &pause, &mut guests[STOPPED_HOST])
         {
-            pause = Some(stop(guest, STOPPED, memory, scenario.hosts)?);
+            pause = Some(stop(guest, STOPPED_HOST, memory, scenario.hosts)?);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(pause)
 }
@@ -181,7 +177,7 @@ fn stop(
     let counters = || -> Vec<u64> { (0..hosts).map(|host| word(memory, host, 0)).collect() };
     let before = counters();
     guest.pause()?;
-    thread::sleep(PAUSE);
+    thread::sleep(PAUSE_TIME);
     let stopped = word(memory, host, 0);
     guest.resume()?;
     let began = Instant::now();
@@ -189,18 +185,16 @@ fn stop(
         if is_so() {
             return Ok(());
         }
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
-        if began.elapsed() > PATIENCE || !guest.is_running()? {
+        stop_if_interrupted()?;
+        if began.elapsed() > RUN_TIMEOUT || !guest.is_running()? {
             return Err(missing("a guest's counter after its pause"));
         }
-        thread::sleep(SOON);
+        thread::sleep(RESUME_POLL_INTERVAL);
     };
     wait_until(&|| word(memory, host, 0) != stopped)?;
     let went_on = word(memory, host, 0);
     let mut after = counters();
-    // What is written the second time from now on was read after the guest went on.
+    // A value that is written the second time from now on was read after the guest went on.
     for _ in 0..2 {
         let last = after;
         wait_until(&|| counters().iter().zip(&last).all(|(now, last)| now != last))?;
@@ -209,7 +203,7 @@ fn stop(
     Ok(Pause { host, stopped: [stopped, went_on], before, after })
 }
 
-/// A word of a host's line; 0 where there is none.
+/// Returns a word of a host's line; 0 if it cannot be read.
 fn word(memory: &SharedMemory, host: usize, offset: u64) -> u64 {
     let mut bytes = [0; 8];
     let at = host as u64 * LINE_BYTES + offset;
@@ -219,7 +213,7 @@ fn word(memory: &SharedMemory, host: usize, offset: u64) -> u64 {
     }
 }
 
-/// Writes the traces to files, and takes the clocks.
+/// Writes the traces to files, and reads the clocks.
 fn collect(
     harness: &Harness,
     outcomes: Vec<Outcome>,

@@ -1,20 +1,21 @@
 //! The page: tables, and targets computed from all runs.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_harness::cells;
+use luc_harness::report::{Page, Table, Target, number, or_dash};
 
 use super::judge::{Events, Judged, Pair, Way};
-use super::run::Run;
+use super::run::GuestsRun;
 use super::scenario::{SCENARIOS, Scenario};
 
-/// Fewer events prove too little.
-const FEWEST_EVENTS: usize = 1_000_000;
-const FEWEST_RUNS: usize = 10;
-/// Half-widths beside half the smallest round trip, from 100 messages a second on.
-const WIDTH: f64 = 1.05;
+/// Minimum number of events, and of runs.
+const MIN_EVENTS: usize = 1_000_000;
+const MIN_RUNS: usize = 10;
+/// Maximum ratio of half-widths to half the smallest round trip, from 100 messages a second on.
+const MAX_WIDTH_RATIO: f64 = 1.05;
 const PER_MILLION: f64 = 1e-3;
 
-/// A run in a few words.
-pub(super) fn brief(run: &Run) -> String {
+/// Describes a run in a few words.
+pub(super) fn brief(run: &GuestsRun) -> String {
     let Some(judged) = &run.judged else {
         return format!("not made: {}", run.unable.as_deref().unwrap_or("no reason"));
     };
@@ -40,13 +41,12 @@ fn sum(all: impl Iterator<Item = Events>) -> Events {
     })
 }
 
-/// The runs of a scenario.
-struct Of<'r> {
+struct ScenarioRuns<'r> {
     scenario: &'static Scenario,
     judged: Vec<&'r Judged>,
 }
 
-impl Of<'_> {
+impl ScenarioRuns<'_> {
     fn ways(&self) -> impl Iterator<Item = &Way> {
         self.judged.iter().flat_map(|judged| &judged.ways)
     }
@@ -59,7 +59,7 @@ impl Of<'_> {
         sum(self.ways().map(|way| way.events))
     }
 
-    /// The mean over ways or pairs.
+    /// Mean of a figure over ways or pairs.
     fn mean<T>(values: impl Iterator<Item = T>, of: impl Fn(T) -> f64) -> f64 {
         let (count, sum) =
             values.fold((0.0, 0.0), |(count, sum), one| (count + 1.0, sum + of(one)));
@@ -70,7 +70,8 @@ impl Of<'_> {
         values.map(of).fold(0.0, f64::max)
     }
 
-    /// The same of pairs, by the fit that lets the offset bend next to nothing.
+    /// Mean over pairs of the half-width beside half the smallest round trip, by the fit that lets the offset bend next
+    /// to nothing.
     fn unbent_ratio(&self) -> Option<f64> {
         let ratios = self.pairs().filter_map(|pair| {
             let half_width_ns = pair.unbent_half_width_ns?;
@@ -80,7 +81,7 @@ impl Of<'_> {
         (!ratios.is_empty()).then(|| Self::mean(ratios.iter(), |ratio| *ratio))
     }
 
-    /// The median half-width of each way beside half the smallest round trip of its pair.
+    /// Mean of the median half-width of each way beside half the smallest round trip of its pair.
     fn width_ratio(&self) -> f64 {
         let ratios = self.judged.iter().flat_map(|judged| {
             judged.ways.iter().filter_map(|way| {
@@ -93,8 +94,8 @@ impl Of<'_> {
     }
 }
 
-pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
-    let of = |scenario: &'static Scenario| Of {
+pub(super) fn page(runs: &[GuestsRun], seeds: u64, seconds: f64) -> Page {
+    let of = |scenario: &'static Scenario| ScenarioRuns {
         scenario,
         judged: runs
             .iter()
@@ -102,7 +103,8 @@ pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
             .filter_map(|run| run.judged.as_ref())
             .collect(),
     };
-    let all: Vec<Of<'_>> = SCENARIOS.iter().map(of).filter(|one| !one.judged.is_empty()).collect();
+    let all: Vec<ScenarioRuns<'_>> =
+        SCENARIOS.iter().map(of).filter(|one| !one.judged.is_empty()).collect();
     let mut tables = vec![
         ("Events placed on another guest's clock:".to_owned(), events(&all)),
         (
@@ -115,7 +117,7 @@ pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
         ),
         ("What was said of jumps:".to_owned(), jumps(runs)),
     ];
-    let not_made: Vec<&Run> = runs.iter().filter(|run| run.judged.is_none()).collect();
+    let not_made: Vec<&GuestsRun> = runs.iter().filter(|run| run.judged.is_none()).collect();
     if !not_made.is_empty() {
         let mut table = Table::of_words(&["run", "why it was not made"]);
         for run in not_made {
@@ -132,7 +134,7 @@ pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
     }
 }
 
-fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
+fn about(runs: &[GuestsRun], seeds: u64, seconds: f64) -> String {
     let mut kernels: Vec<&str> = runs.iter().map(|run| run.kernel.as_str()).collect();
     kernels.sort_unstable();
     kernels.dedup();
@@ -178,14 +180,14 @@ fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
     )
 }
 
-fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
-    let events = sum(all.iter().map(Of::events));
+fn targets(runs: &[GuestsRun], all: &[ScenarioRuns<'_>]) -> Vec<Target> {
+    let events = sum(all.iter().map(ScenarioRuns::events));
     let made = runs.iter().filter(|run| run.judged.is_some()).count();
-    let is_enough = events.all >= FEWEST_EVENTS && made >= FEWEST_RUNS;
+    let is_enough = events.all >= MIN_EVENTS && made >= MIN_RUNS;
     let mut targets = vec![Target::new(
         format!(
-            "the truth is within the guaranteed bounds at all of at least {FEWEST_EVENTS} events of at least \
-                 {FEWEST_RUNS} runs"
+            "the truth is within the guaranteed bounds at all of at least {MIN_EVENTS} events of at least \
+                 {MIN_RUNS} runs"
         ),
         is_enough && events.right == events.all,
         format!(
@@ -193,7 +195,7 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
             events.right, events.all, events.in_doubt, events.wrong
         ),
     )];
-    let maps = all.iter().flat_map(Of::ways).map(|way| way.map);
+    let maps = all.iter().flat_map(ScenarioRuns::ways).map(|way| way.map);
     let (within, of) = maps.fold((0, 0), |(within, of), map| (within + map.within, of + map.of));
     targets.push(Target::new(
         "CLOCK_MONOTONIC_RAW is within what the map says of itself at all readings",
@@ -204,11 +206,11 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
         targets.push(Target::below(
             format!("{}: half-width beside half the smallest round trip", one.scenario.name),
             Some(one.width_ratio()),
-            WIDTH,
+            MAX_WIDTH_RATIO,
         ));
     }
     let stopped = all.iter().filter(|one| one.scenario.has_pause);
-    let stopped: Vec<&Pair> = stopped.flat_map(Of::pairs).collect();
+    let stopped: Vec<&Pair> = stopped.flat_map(ScenarioRuns::pairs).collect();
     if !stopped.is_empty() {
         let is_said = |pair: &&&Pair| pair.jumps.len() == 1;
         let said = stopped.iter().filter(is_said).count();
@@ -219,7 +221,7 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
         ));
     }
     let others = all.iter().filter(|one| !one.scenario.has_pause);
-    let others: Vec<&Pair> = others.flat_map(Of::pairs).collect();
+    let others: Vec<&Pair> = others.flat_map(ScenarioRuns::pairs).collect();
     let jumps: usize = others.iter().map(|pair| pair.jumps.len()).sum();
     if !others.is_empty() {
         targets.push(Target::new(
@@ -238,7 +240,8 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
         messages > 0 && before == 0,
         format!("{before} of {messages}"),
     ));
-    let inverted = all.iter().flat_map(Of::pairs).map(|pair| pair.inverted.unwrap_or(1.0));
+    let inverted =
+        all.iter().flat_map(ScenarioRuns::pairs).map(|pair| pair.inverted.unwrap_or(1.0));
     let inverted = inverted.fold(0.0, f64::max);
     targets.push(Target::new(
         "no packet arrives before it was sent, by the fit, but beside a jump, where no order is said",
@@ -248,7 +251,7 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
     targets
 }
 
-fn events(all: &[Of<'_>]) -> Table {
+fn events(all: &[ScenarioRuns<'_>]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "runs",
@@ -262,24 +265,24 @@ fn events(all: &[Of<'_>]) -> Table {
     ]);
     for one in all {
         let events = one.events();
-        let p50 = Of::mean(one.ways(), |way| way.truth_ns.p50);
-        let p99 = Of::worst(one.ways(), |way| way.truth_ns.p99);
-        table.row(vec![
-            one.scenario.name.to_owned(),
-            one.judged.len().to_string(),
-            events.all.to_string(),
-            events.right.to_string(),
-            events.in_doubt.to_string(),
-            events.wrong.to_string(),
-            events.unbounded.to_string(),
-            events.unknown.to_string(),
-            format!("{} / {}", number(p50), number(p99)),
+        let p50 = ScenarioRuns::mean(one.ways(), |way| way.truth_ns.p50);
+        let p99 = ScenarioRuns::worst(one.ways(), |way| way.truth_ns.p99);
+        table.row(cells![
+            one.scenario.name,
+            one.judged.len(),
+            events.all,
+            events.right,
+            events.in_doubt,
+            events.wrong,
+            events.unbounded,
+            events.unknown,
+            format!("{} / {}", number(p50), number(p99))
         ]);
     }
     table
 }
 
-fn maps(all: &[Of<'_>]) -> Table {
+fn maps(all: &[ScenarioRuns<'_>]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "rates a run and guest",
@@ -295,28 +298,28 @@ fn maps(all: &[Of<'_>]) -> Table {
             maps().fold((0, 0), |(within, of), map| (within + map.within, of + map.of));
         let low = one.ways().map(|way| way.rates_ppb[0]).min().unwrap_or(0);
         let high = one.ways().map(|way| way.rates_ppb[1]).max().unwrap_or(0);
-        table.row(vec![
-            one.scenario.name.to_owned(),
-            number(Of::mean(one.ways(), |way| way.rates as f64)),
+        table.row(cells![
+            one.scenario.name,
+            number(ScenarioRuns::mean(one.ways(), |way| way.rates as f64)),
             format!(
                 "{} to {}",
                 number(low as f64 * PER_MILLION),
                 number(high as f64 * PER_MILLION)
             ),
-            number(Of::mean(one.judged.iter(), |judged| judged.ntp_updates as f64)),
+            number(ScenarioRuns::mean(one.judged.iter(), |judged| judged.ntp_updates as f64)),
             format!("{within} of {of}"),
-            number(Of::worst(maps(), |map| map.worst_ns)),
+            number(ScenarioRuns::worst(maps(), |map| map.worst_ns)),
             format!(
                 "{} / {}",
-                number(Of::mean(maps(), |map| map.least_stated_ns)),
-                number(Of::worst(maps(), |map| map.most_stated_ns))
-            ),
+                number(ScenarioRuns::mean(maps(), |map| map.least_stated_ns)),
+                number(ScenarioRuns::worst(maps(), |map| map.most_stated_ns))
+            )
         ]);
     }
     table
 }
 
-fn widths(all: &[Of<'_>]) -> Table {
+fn widths(all: &[ScenarioRuns<'_>]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "messages/s",
@@ -334,27 +337,27 @@ fn widths(all: &[Of<'_>]) -> Table {
         if known.is_empty() {
             return "-".to_owned();
         }
-        format!("{:.2} %", Of::mean(known.iter(), |share| share * 100.0))
+        format!("{:.2} %", ScenarioRuns::mean(known.iter(), |share| share * 100.0))
     };
     for one in all {
-        let us = |of: fn(&Way) -> f64| number(Of::mean(one.ways(), |way| of(way) / 1e3));
-        table.row(vec![
-            one.scenario.name.to_owned(),
+        let us = |of: fn(&Way) -> f64| number(ScenarioRuns::mean(one.ways(), |way| of(way) / 1e3));
+        table.row(cells![
+            one.scenario.name,
             number(one.scenario.per_s),
             format!("{} / {}", us(|way| way.half_width_ns.p50), us(|way| way.half_width_ns.p99)),
-            number(Of::mean(one.pairs(), |pair| pair.half_round_trip_ns / 1e3)),
+            number(ScenarioRuns::mean(one.pairs(), |pair| pair.half_round_trip_ns / 1e3)),
             format!("{:.3}", one.width_ratio()),
-            one.unbent_ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+            or_dash(one.unbent_ratio().map(|ratio| format!("{ratio:.3}"))),
             format!("{} / {}", us(|way| way.error_ns.p50), us(|way| way.error_ns.p99)),
             percent(one.pairs().map(|pair| pair.inverted).collect()),
             percent(one.pairs().map(|pair| pair.line_inverted).collect()),
-            percent(one.pairs().map(|pair| pair.raw_line_inverted).collect()),
+            percent(one.pairs().map(|pair| pair.raw_line_inverted).collect())
         ]);
     }
     table
 }
 
-fn jumps(runs: &[Run]) -> Table {
+fn jumps(runs: &[GuestsRun]) -> Table {
     let mut table = Table::of_words(&["run", "guests", "the truth", "what was said"]);
     for run in runs {
         let judged = run.judged.iter();

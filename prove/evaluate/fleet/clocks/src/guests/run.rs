@@ -1,18 +1,18 @@
-//! A run, and what was found.
+//! A run, and its results.
 
 use serde::Serialize;
 
 use super::judge::Judged;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
+pub(super) struct GuestsRun {
     pub(super) scenario: &'static str,
     pub(super) seed: u64,
-    /// Why it was not made.
+    /// Reason why it was not made.
     pub(super) unable: Option<String>,
     pub(super) kernel: String,
     pub(super) seconds: f64,
-    /// How often it was made in vain before: the counters of two guests did not differ by a constant.
+    /// Number of attempts in vain, in which the counters of two guests did not differ by a constant.
     pub(super) in_vain: u32,
     pub(super) judged: Option<Judged>,
 }

@@ -1,31 +1,31 @@
-//! What guests do in a run.
+//! Scenarios of the guests.
 
-/// What a run has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) hosts: usize,
     /// Messages in a second, each way and pair.
     pub(super) per_s: f64,
-    /// How long a drawn rate lasts, s: of each host; `None`: nobody changes it.
+    /// Range of the duration of a drawn rate, s, for each host; `None`: nobody changes its rate.
     pub(super) rates_last_s: [Option<(f64, f64)>; 3],
-    /// Rates have nothing to do with each other; else they are bent and stepped as by temperature and load.
+    /// Whether rates have nothing to do with each other. Otherwise they are bent and stepped as by temperature and
+    /// load.
     pub(super) are_wild: bool,
-    /// The second host follows the first by NTP.
+    /// Whether the second host follows the first by NTP.
     pub(super) has_ntp: bool,
-    /// CLOCK_REALTIME is set to another time, twice.
+    /// Whether CLOCK_REALTIME is set to another time, twice.
     pub(super) has_steps: bool,
-    /// The second host is stopped for a while.
+    /// Whether the second host is stopped for a while.
     pub(super) has_pause: bool,
 }
 
-const SLOW: Option<(f64, f64)> = Some((0.5, 2.0));
+const RATE_DURATION_S: Option<(f64, f64)> = Some((0.5, 2.0));
 
 const PLAIN: Scenario = Scenario {
     name: "drawn rates",
     hosts: 2,
     per_s: 300.0,
-    rates_last_s: [SLOW; 3],
+    rates_last_s: [RATE_DURATION_S; 3],
     are_wild: false,
     has_ntp: false,
     has_steps: false,
@@ -42,7 +42,7 @@ pub(super) const SCENARIOS: [Scenario; 6] = [
     },
     Scenario {
         name: "NTP follows a drawn clock",
-        rates_last_s: [SLOW, None, None],
+        rates_last_s: [RATE_DURATION_S, None, None],
         has_ntp: true,
         has_steps: true,
         ..PLAIN

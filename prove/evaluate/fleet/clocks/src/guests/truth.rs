@@ -1,46 +1,46 @@
-//! What the clocks of guests showed, by their processors' counters, which the host's drives.
+//! The true relation of the guests' clocks, by their processors' counters, which the host's counter drives.
 //!
-//! A guest's counter is the host's plus a constant, so that the counters of two guests differ by a constant. It is
-//! bounded by what each guest read of the other's counter in their common memory: nobody reads a value before it was
-//! written. No packet is in it.
+//! A guest's counter is the host's plus a constant, so the counters of two guests differ by a constant. It is bounded
+//! by each guest's readings of the other's counter in their common memory: nobody reads a value before it was written.
+//! No packet takes part.
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 use luc_vm::Outcome;
 
-/// The difference of two guests' counters may change by so much in a run. On some hosts it does, likely because QEMU
-/// moves on a counter that it reads before its last value (`cpu_get_ticks`).
-const DRIFT_NS: f64 = 10_000.0;
+/// Maximum change of the difference of two guests' counters in a run. On some hosts it changes, likely because QEMU
+/// advances a counter that would go back (`cpu_get_ticks`).
+const MAX_DRIFT_NS: f64 = 10_000.0;
 
-/// Bytes of a reading and of a comparison, as `inside.c` writes them.
-const READING: usize = 56;
-const COMPARED: usize = 40;
-/// The kernel keeps a rate up to this much, and rounds frequencies, ns per ns.
-const RATE_ERROR: f64 = 1e-6;
-/// A processor may read its counter some instructions early or late, ns.
-const EARLY_NS: f64 = 50.0;
+/// Bytes of a reading and of a comparison, in the format of `inside.c`.
+const READING_BYTES: usize = 56;
+const COMPARISON_BYTES: usize = 40;
+/// Maximum error of a rate between readings, since the kernel rounds frequencies, ns per ns.
+const MAX_RATE_ERROR: f64 = 1e-6;
+/// Time by which a processor may read its counter early or late, ns.
+const MAX_EARLY_NS: f64 = 50.0;
 
 /// A guest's clocks at one time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
-    /// The counter before and after CLOCK_MONOTONIC was read.
+    /// Counter before CLOCK_MONOTONIC was read.
     pub(super) before: u64,
     pub(super) monotonic_ns: i64,
     pub(super) after: u64,
     raw_before: u64,
     raw_ns: i64,
     raw_after: u64,
-    /// By how much adjtimex has CLOCK_MONOTONIC run faster.
+    /// Rate by which adjtimex makes CLOCK_MONOTONIC faster.
     pub(super) rate_ppb: i64,
 }
 
-/// How a guest's counter compares with another's during some time of its own.
+/// Comparison of a guest's counter with another's during some time of its own.
 #[derive(Debug, Clone, Copy)]
 struct Compared {
     begin: u64,
     end: u64,
     peer: usize,
-    /// The least difference of its counter and what it read of the other's; `None`: it read nothing new.
+    /// Minimum difference of its counter from its readings of the other's; `None` if it read nothing new.
     least: Option<i64>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// What came out of a guest.
+    /// Reads the clocks in a guest's results.
     pub(super) fn of(outcome: &Outcome) -> Result<Self, EvaluateError> {
         let words = |name: &str, row: usize| -> Result<Vec<u64>, EvaluateError> {
             let bytes = outcome.files.get(name);
@@ -67,8 +67,8 @@ impl Clocks {
             let words = bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes));
             words.collect::<Result<_, _>>().map_err(|_| missing(name))
         };
-        let readings: Vec<Reading> = words("clocks", READING)?
-            .chunks_exact(READING / 8)
+        let readings: Vec<Reading> = words("clocks", READING_BYTES)?
+            .chunks_exact(READING_BYTES / 8)
             .map(|row| Reading {
                 before: row[0],
                 monotonic_ns: row[1] as i64,
@@ -79,8 +79,8 @@ impl Clocks {
                 rate_ppb: row[6] as i64,
             })
             .collect();
-        let compared = words("counters", COMPARED)?
-            .chunks_exact(COMPARED / 8)
+        let compared = words("counters", COMPARISON_BYTES)?
+            .chunks_exact(COMPARISON_BYTES / 8)
             .map(|row| Compared {
                 begin: row[0],
                 end: row[1],
@@ -94,14 +94,14 @@ impl Clocks {
 
     /// Ticks that may be missing between an instruction and the counter, and back.
     fn early_ticks(&self) -> i64 {
-        (EARLY_NS / self.raw_ns_per_tick).ceil() as i64
+        (MAX_EARLY_NS / self.raw_ns_per_tick).ceil() as i64
     }
 
     pub(super) fn ns(&self, ticks: f64) -> f64 {
         ticks * self.raw_ns_per_tick
     }
 
-    /// What CLOCK_MONOTONIC showed at some time between two values of the counter: at least, and at most.
+    /// Returns the bounds of CLOCK_MONOTONIC at some time between two values of the counter.
     pub(super) fn monotonic_ns(&self, from: u64, to: u64) -> Option<(i64, i64)> {
         // A clock was read not later than its counter after it.
         let (at, last, next) = self.around(from, |reading| reading.after)?;
@@ -119,7 +119,7 @@ impl Clocks {
         Some((low, last.monotonic_ns + most.ceil() as i64))
     }
 
-    /// CLOCK_MONOTONIC_RAW when CLOCK_MONOTONIC was read: at least, and at most.
+    /// Returns the bounds of CLOCK_MONOTONIC_RAW when CLOCK_MONOTONIC was read.
     pub(super) fn raw_of(&self, reading: &Reading) -> (f64, f64) {
         let since = |from: u64, to: u64| self.ns(to as f64 - from as f64);
         let raw_ns = reading.raw_ns as f64;
@@ -129,38 +129,38 @@ impl Clocks {
         )
     }
 
-    /// The readings around a value of the counter, and the place of the first.
+    /// Returns the readings around a value of the counter, and the index of the first.
     fn around(&self, at: u64, counter: fn(&Reading) -> u64) -> Option<(usize, Reading, Reading)> {
         let next = self.readings.partition_point(|reading| counter(reading) <= at);
         let last = next.checked_sub(1)?;
         Some((last, self.readings[last], *self.readings.get(next)?))
     }
 
-    /// The least and the greatest rate between a reading and the next, ns a tick. The rate was read after each clock, so
-    /// the reading before may have what still held.
+    /// Returns the minimum and the maximum rate between a reading and the next, ns a tick. The rate was read after each
+    /// clock, so the reading before may have the rate that still held.
     fn rates(&self, at: usize) -> (f64, f64) {
         let near = &self.readings[at.saturating_sub(1)..(at + 2).min(self.readings.len())];
         let rates = near.iter().map(|reading| reading.rate_ppb);
         let rate = |ppb: Option<i64>, error: f64| {
             self.raw_ns_per_tick * (1.0 + ppb.unwrap_or(0) as f64 * 1e-9 + error)
         };
-        (rate(rates.clone().min(), -RATE_ERROR), rate(rates.max(), RATE_ERROR))
+        (rate(rates.clone().min(), -MAX_RATE_ERROR), rate(rates.max(), MAX_RATE_ERROR))
     }
 
-    /// CLOCK_MONOTONIC_RAW at a value of the counter, about.
+    /// Returns CLOCK_MONOTONIC_RAW at a value of the counter, approximately.
     fn raw_ns(&self, counter: f64) -> f64 {
         let first = &self.readings[0];
         first.raw_ns as f64 + (counter - middle(first)) * self.raw_ns_per_tick
     }
 
-    /// The counter at a time of CLOCK_MONOTONIC_RAW, about.
+    /// Returns the counter at a time of CLOCK_MONOTONIC_RAW, approximately.
     fn counter(&self, raw_ns: i64) -> f64 {
         let first = &self.readings[0];
         middle(first) + (raw_ns - first.raw_ns) as f64 / self.raw_ns_per_tick
     }
 }
 
-/// Of CLOCK_MONOTONIC_RAW, which is a straight line of the counter.
+/// Returns the slope of CLOCK_MONOTONIC_RAW, which is a straight line of the counter.
 fn slope(readings: &[Reading]) -> Option<f64> {
     let narrowest = |part: &[Reading]| {
         let width = |reading: &&Reading| reading.raw_after - reading.raw_before;
@@ -179,44 +179,44 @@ fn middle(reading: &Reading) -> f64 {
     f64::midpoint(reading.raw_before as f64, reading.raw_after as f64)
 }
 
-/// While a guest was stopped: each host's counter before it, and when it went on.
+/// A pause of a guest, with each host's counter before it and after it.
 #[derive(Debug, Clone)]
 pub(super) struct Pause {
     pub(super) host: usize,
-    /// Its counter when it was: at least, and at most.
+    /// Bounds of its counter while it was stopped.
     pub(super) stopped: [u64; 2],
     pub(super) before: Vec<u64>,
     pub(super) after: Vec<u64>,
 }
 
-/// By how much one guest's counter, home's, is ahead of another's: a constant, or one before a pause and one after it.
+/// Lead of one guest's counter, home's, over another's: a constant, or one before a pause and one after it.
 #[derive(Debug, Clone)]
 pub(super) struct Ahead {
-    parts: Vec<Part>,
+    parts: Vec<TruthPart>,
     stopped: Option<Stopped>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Part {
-    /// Counters of the other host for which it holds.
+struct TruthPart {
+    /// Counters of the other host for which the part holds.
     from: u64,
     to: u64,
-    /// At least, and at most.
+    /// Bounds of the lead.
     low: i64,
     high: i64,
 }
 
-/// A host of the two that was stopped.
+/// The host of the two that was stopped.
 #[derive(Debug, Clone, Copy)]
 struct Stopped {
     is_home: bool,
-    /// Its counter then: at least, and at most.
+    /// Bounds of its counter while it was stopped.
     from: u64,
     to: u64,
 }
 
 impl Ahead {
-    /// Of hosts of these places.
+    /// Computes the lead for hosts of these indexes.
     pub(super) fn of(
         clocks: &[Clocks],
         [home, other]: [usize; 2],
@@ -236,18 +236,18 @@ impl Ahead {
             };
             let (there, back) = (leasts(home, other), leasts(other, home));
             let (mut high, mut low) = (*there.iter().min()?, back.iter().min()?.checked_neg()?);
-            // What is read was written before.
+            // A value that is read was written before.
             let early = clocks[home].early_ticks();
             let gap = low.checked_sub(high)?.checked_sub(early.checked_mul(2)?)?;
-            if gap > 0 && clocks[home].ns(gap as f64) <= DRIFT_NS {
+            if gap > 0 && clocks[home].ns(gap as f64) <= MAX_DRIFT_NS {
                 // It went from one to the other. Either may be off by what the quickest comparison took, which is
                 // taken to be less than the change.
                 (high, low) = (low.checked_add(gap)?, high.checked_sub(gap)?);
             }
             let (low, high) = (low.checked_sub(early)?, high.checked_add(early)?);
-            (low <= high).then_some(Part { from: from[other], to: to[other], low, high })
+            (low <= high).then_some(TruthPart { from: from[other], to: to[other], low, high })
         });
-        let parts: Option<Vec<Part>> = parts.collect();
+        let parts: Option<Vec<TruthPart>> = parts.collect();
         let parts =
             parts.ok_or_else(|| missing("a constant difference of two guests' counters"))?;
         let stopped = pause.filter(|pause| [home, other].contains(&pause.host));
@@ -261,7 +261,7 @@ impl Ahead {
         })
     }
 
-    /// Home's counter at some time when the other's was between these two: at least, and at most.
+    /// Returns the bounds of home's counter at some time when the other's was between `from` and `to`.
     pub(super) fn counters(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let (first, last) = (self.parts.first()?, self.parts.last()?);
         let add = |counter: u64, ahead: i64| counter.checked_add_signed(ahead);
@@ -281,13 +281,13 @@ impl Ahead {
         }
     }
 
-    /// How far the middle of the bounds may be off, ticks: the worst part.
+    /// Maximum distance of the truth from the middle of the bounds, ticks: the worst part's.
     pub(super) fn error_ticks(&self) -> f64 {
         let widths = self.parts.iter().map(|part| (part.high - part.low) as f64 / 2.0);
         widths.fold(0.0, f64::max)
     }
 
-    /// By how much the pause has changed home's lead, ticks.
+    /// Change of home's lead by the pause, ticks.
     pub(super) fn changed_ticks(&self) -> f64 {
         match self.parts[..] {
             [first, last] => (last.low + last.high - first.low - first.high) as f64 / 2.0,
@@ -295,7 +295,7 @@ impl Ahead {
         }
     }
 
-    /// The other's CLOCK_MONOTONIC_RAW less the home's at a time of the home's, about; `None` around a pause.
+    /// Returns the other's CLOCK_MONOTONIC_RAW less home's at a time of home's, approximately; `None` around a pause.
     pub(super) fn offset_ns(&self, home: &Clocks, other: &Clocks, home_raw_ns: i64) -> Option<f64> {
         let counter = home.counter(home_raw_ns);
         let counters = self.parts.iter().map(|part| {

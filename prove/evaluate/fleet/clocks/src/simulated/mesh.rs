@@ -1,28 +1,27 @@
-//! Many hosts that all talk with each other: what the asymmetry of each pair's ways leaves.
+//! A mesh of hosts that all talk with each other, which averages out the asymmetry of each pair's ways.
 
 use luc_fleet_clocks::{ClockError, Event, FitOptions, Fleet, HostId, Pair, fit};
 use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
-use super::clock::{CURVATURE, Clock};
+use super::clock::{Clock, MAX_CURVATURE};
 use super::network::{Delays, Ways, record, thinned};
 
 pub(super) const NAME: &str = "mesh of 20 hosts";
 pub(super) const HOSTS: usize = 20;
 pub(super) const SECONDS: f64 = 20.0;
 pub(super) const PER_S: f64 = 200.0;
-/// Each way's least delay is drawn from this to that, ns: half the difference of two has an rms of 1.4 us.
+/// Range of each way's minimum delay, ns: half the difference of two has an rms of 1.4 us.
 const LEAST: std::ops::Range<f64> = 10_000.0..16_860.0;
-/// Moments looked at in each run.
+/// Number of moments looked at in each run.
 const MOMENTS: usize = 400;
 
-/// What one run came to.
 #[derive(Serialize)]
-pub(super) struct Run {
+pub(super) struct MeshRun {
     /// The rms error of a pair's own fit, over all pairs and moments, ns.
     pub(super) pair_rms_ns: f64,
-    /// That of the difference of two hosts placed in the mesh.
+    /// The rms error of the difference of two hosts placed in the mesh, ns.
     pub(super) mesh_rms_ns: f64,
     /// Mean half-widths of a host's bounds: by its pair with the reference alone, and in the mesh.
     pub(super) pair_half_width_ns: f64,
@@ -31,7 +30,8 @@ pub(super) struct Run {
     pub(super) events: usize,
 }
 
-pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
+pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
+    // 1. Relate each two hosts' clocks by messages between them.
     let mut random = random::stream(seed, 1);
     let mut clocks = Vec::with_capacity(HOSTS);
     for _ in 0..HOSTS {
@@ -40,7 +40,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
     }
     let options = FitOptions {
         // Both clocks of a pair bend, and by one's time a little more than by the other's.
-        kappa_ns_per_s2: 2.1 * CURVATURE,
+        kappa_ns_per_s2: 2.1 * MAX_CURVATURE,
         timestamp_error_ns: 1.0,
         ..FitOptions::default()
     };
@@ -59,6 +59,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
             pairs.push(Pair { a: id(a), b: id(b), fit });
         }
     }
+    // 2. Compare the mesh, and each pair alone, with the truth.
     let fleet = Fleet::new(id(0), pairs.clone())?;
     let (mut of_pairs, mut of_mesh) = (Squares::default(), Squares::default());
     let (mut pair_width, mut mesh_width) = (0.0, 0.0);
@@ -93,7 +94,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
         }
     }
     let widths = (MOMENTS * (HOSTS - 1)) as f64;
-    Ok(Run {
+    Ok(MeshRun {
         pair_rms_ns: of_pairs.root_mean(),
         mesh_rms_ns: of_mesh.root_mean(),
         pair_half_width_ns: pair_width / widths,
@@ -103,9 +104,9 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
     })
 }
 
-/// The rms error in the mesh beside that of a pair, over all runs.
-pub(super) fn ratio(runs: &[Run]) -> f64 {
-    let sum = |of: fn(&Run) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
+/// Returns the ratio of the rms error in the mesh to that of a pair, over all runs.
+pub(super) fn ratio(runs: &[MeshRun]) -> f64 {
+    let sum = |of: fn(&MeshRun) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
     (sum(|run| run.mesh_rms_ns) / sum(|run| run.pair_rms_ns)).sqrt()
 }
 

@@ -5,16 +5,16 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Exp1, Pareto};
 
-/// Of the Pareto part of a delay.
+/// Shape of the Pareto part of a delay.
 const SHAPE: f64 = 1.5;
 
-/// How long messages of one direction take.
+/// Distribution of the delays of messages in one direction.
 #[derive(Clone, Copy)]
 pub(super) struct Delays {
     pub(super) least: f64,
-    /// The mean of an exponential part, ns.
+    /// Mean of an exponential part, ns.
     pub(super) queue: f64,
-    /// The share that waits longer, by a Pareto distribution.
+    /// Share that waits longer, by a Pareto distribution.
     pub(super) slow_share: f64,
     pub(super) slow: f64,
 }
@@ -30,7 +30,7 @@ impl Delays {
     }
 }
 
-/// A way there and one back.
+/// Delays there and back.
 #[derive(Clone, Copy)]
 pub(super) struct Ways {
     pub(super) there: Delays,
@@ -49,7 +49,7 @@ impl Ways {
     }
 }
 
-/// Messages at random times, so many each way in a second, as `read` reads both clocks at true times.
+/// Sends messages at random times, `per_s` each way in a second. `read` reads both clocks at true times.
 pub(super) fn record(
     random: &mut ChaCha8Rng,
     (seconds, per_s): (f64, f64),
@@ -80,7 +80,7 @@ pub(super) fn record(
     Ok(points)
 }
 
-/// What a recorder keeps of messages.
+/// Returns the messages that a recorder keeps.
 pub(super) fn thinned(points: &PairPoints) -> PairPoints {
     let thin = |direction, points: &[Point]| {
         let mut points = points.to_vec();

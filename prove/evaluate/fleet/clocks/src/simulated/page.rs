@@ -1,72 +1,72 @@
 //! The page: tables, and targets computed from all seeds.
 
-use luc_claims::report::{Table, Target, number};
+use luc_harness::cells;
+use luc_harness::report::{Table, Target, number};
 use luc_stats::quantile;
 
 use super::mesh::{self, NAME as MESH};
-use super::pair::{Row, Run};
+use super::pair::{PairRun, PairScenario};
 
-/// Events over all scenarios.
-const FEWEST_EVENTS: usize = 1_000_000;
+/// Minimum number of events over all scenarios.
+const MIN_EVENTS: usize = 1_000_000;
 
 /// A scenario with the runs of all seeds.
-pub(super) struct Measured {
-    pub(super) row: Row,
-    pub(super) runs: Vec<Run>,
+pub(super) struct MeasuredPairs {
+    pub(super) row: PairScenario,
+    pub(super) runs: Vec<PairRun>,
 }
 
-impl Measured {
-    /// Those of all runs, in ascending order.
-    fn all(&self, of: impl Fn(&Run) -> &Vec<f64>) -> Vec<f64> {
+impl MeasuredPairs {
+    /// Figures of all runs, in ascending order.
+    fn all(&self, of: impl Fn(&PairRun) -> &Vec<f64>) -> Vec<f64> {
         let each = self.runs.iter().flat_map(of);
         let mut all: Vec<f64> = each.copied().collect();
         all.sort_unstable_by(f64::total_cmp);
         all
     }
 
-    fn sum(&self, of: impl Fn(&Run) -> usize) -> usize {
+    fn sum(&self, of: impl Fn(&PairRun) -> usize) -> usize {
         self.runs.iter().map(of).sum()
     }
 
-    fn mean(&self, of: impl Fn(&Run) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&PairRun) -> f64) -> f64 {
         self.runs.iter().map(of).sum::<f64>() / self.runs.len() as f64
     }
 
-    fn worst(&self, of: impl Fn(&Run) -> f64) -> f64 {
+    fn worst(&self, of: impl Fn(&PairRun) -> f64) -> f64 {
         self.runs.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// The mean half-width, ns.
     fn half_width(&self) -> f64 {
         let widths = self.all(|run| &run.half_widths);
         widths.iter().sum::<f64>() / widths.len() as f64
     }
 
-    /// The same beside half the smallest round trip.
+    /// Mean half-width beside half the smallest round trip.
     fn width_ratio(&self) -> f64 {
         self.half_width() / self.row.ways().half_round_trip()
     }
 
-    /// How many times the error of one line is that of the fit, at the median, less the asymmetry.
+    /// Ratio of the median error of one line to that of the fit, less the asymmetry.
     fn line_ratio(&self) -> f64 {
         quantile_of(&self.all(|run| &run.line_extra), 0.5)
             / quantile_of(&self.all(|run| &run.extra), 0.5)
     }
 
-    /// The same with the asymmetry.
+    /// Ratio of the median error of one line to that of the fit, with the asymmetry.
     fn whole_line_ratio(&self) -> f64 {
         quantile_of(&self.all(|run| &run.line_whole), 0.5)
             / quantile_of(&self.all(|run| &run.whole), 0.5)
     }
 }
 
-/// The figure that this share of figures in ascending order is not above; NaN of none.
+/// Returns the quantile of figures in ascending order; NaN of none.
 fn quantile_of(figures: &[f64], share: f64) -> f64 {
     quantile(figures, share).unwrap_or(f64::NAN)
 }
 
-/// All tables that have a row.
-pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String, Table)> {
+/// Makes all tables that have a row.
+pub(super) fn tables(measured: &[MeasuredPairs], meshes: &[mesh::MeshRun]) -> Vec<(String, Table)> {
     let mesh_says = format!(
         "{} hosts that all talk with each other, {} messages/s each way and pair for {} s, least delays of 10 to 16.9 µs \
          drawn for each way of each pair; errors are those of the difference of two hosts:",
@@ -75,18 +75,18 @@ pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String
         mesh::SECONDS
     );
     let tables = vec![
-        ("The fit of a pair:".to_owned(), of_fits(measured)),
-        ("One line per pair, on the same messages:".to_owned(), of_lines(measured)),
+        ("The fit of a pair:".to_owned(), tabulate_fits(measured)),
+        ("One line per pair, on the same messages:".to_owned(), tabulate_lines(measured)),
         (
             "One offset for all of the time, as Perfetto has it, on the same messages:".to_owned(),
-            of_offsets(measured),
+            tabulate_offsets(measured),
         ),
-        (mesh_says, of_meshes(meshes)),
+        (mesh_says, tabulate_meshes(meshes)),
     ];
     tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
-fn of_fits(measured: &[Measured]) -> Table {
+fn tabulate_fits(measured: &[MeasuredPairs]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "extra error p50 / p99 / max, ns",
@@ -100,20 +100,20 @@ fn of_fits(measured: &[Measured]) -> Table {
         let (extra, widths) = (one.all(|run| &run.extra), one.all(|run| &run.half_widths));
         let (inside, events) = (one.sum(|run| run.inside), one.sum(|run| run.events));
         let quantiles = [0.5, 0.99, 1.0].map(|share| number(quantile_of(&extra, share)));
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             quantiles.join(" / "),
             number(one.worst(|run| quantile_of(&run.extra, 0.99))),
             format!("{:.3} / {:.3}", one.half_width() / 1e3, quantile_of(&widths, 0.99) / 1e3),
             format!("{:.4}", one.width_ratio()),
             format!("{inside} of {events}"),
-            number(one.worst(|run| run.fit_ms)),
+            number(one.worst(|run| run.fit_ms))
         ]);
     }
     table
 }
 
-fn of_lines(measured: &[Measured]) -> Table {
+fn tabulate_lines(measured: &[MeasuredPairs]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "error p50 / max, µs",
@@ -125,19 +125,19 @@ fn of_lines(measured: &[Measured]) -> Table {
     for one in measured {
         let line = one.all(|run| &run.line_whole);
         let quantiles = [0.5, 1.0].map(|share| number(quantile_of(&line, share) / 1e3));
-        table.row(vec![
-            one.row.name.to_owned(),
+        table.row(cells![
+            one.row.name,
             quantiles.join(" / "),
             format!("{:.1} %", one.mean(|run| run.line_inverted_share) * 100.0),
             format!("{:.4} %", one.mean(|run| run.inverted_share) * 100.0),
             number(one.line_ratio()),
-            number(one.whole_line_ratio()),
+            number(one.whole_line_ratio())
         ]);
     }
     table
 }
 
-fn of_offsets(measured: &[Measured]) -> Table {
+fn tabulate_offsets(measured: &[MeasuredPairs]) -> Table {
     let mut table = Table::new(&[
         "scenario",
         "the first second's: error p50 / max, ms",
@@ -147,24 +147,24 @@ fn of_offsets(measured: &[Measured]) -> Table {
         "the fit: error p50 / max, µs",
     ]);
     for one in measured {
-        let quantiles = |figures: fn(&Run) -> &Vec<f64>, unit_ns: f64| {
+        let quantiles = |figures: fn(&PairRun) -> &Vec<f64>, unit_ns: f64| {
             let all = one.all(figures);
             [0.5, 1.0].map(|share| number(quantile_of(&all, share) / unit_ns)).join(" / ")
         };
-        let share = |figure: fn(&Run) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
-        table.row(vec![
-            one.row.name.to_owned(),
+        let share = |figure: fn(&PairRun) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
+        table.row(cells![
+            one.row.name,
             quantiles(|run| &run.first_offset_whole, 1e6),
             share(|run| run.first_offset_inverted_share),
             quantiles(|run| &run.best_offset_whole, 1e6),
             share(|run| run.best_offset_inverted_share),
-            quantiles(|run| &run.whole, 1e3),
+            quantiles(|run| &run.whole, 1e3)
         ]);
     }
     table
 }
 
-fn of_meshes(meshes: &[mesh::Run]) -> Table {
+fn tabulate_meshes(meshes: &[mesh::MeshRun]) -> Table {
     let mut table = Table::new(&[
         "run",
         "rms of a pair, ns",
@@ -175,21 +175,21 @@ fn of_meshes(meshes: &[mesh::Run]) -> Table {
         "truth inside",
     ]);
     for (at, run) in meshes.iter().enumerate() {
-        table.row(vec![
-            (at + 1).to_string(),
+        table.row(cells![
+            at + 1,
             number(run.pair_rms_ns),
             number(run.mesh_rms_ns),
             format!("{:.3}", run.mesh_rms_ns / run.pair_rms_ns),
             number(run.pair_half_width_ns / 1e3),
             number(run.mesh_half_width_ns / 1e3),
-            format!("{} of {}", run.inside, run.events),
+            format!("{} of {}", run.inside, run.events)
         ]);
     }
     table
 }
 
-/// The targets of all scenarios that were run.
-pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target> {
+/// Makes the targets of all scenarios that were run.
+pub(super) fn targets(measured: &[MeasuredPairs], meshes: &[mesh::MeshRun]) -> Vec<Target> {
     let mut targets = vec![all_inside(measured, meshes)];
     targets.extend(measured.iter().map(|one| {
         let most = if one.row.per_s < 1000.0 { 1.05 } else { 1.01 };
@@ -246,16 +246,14 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
     targets
 }
 
-fn all_inside(measured: &[Measured], meshes: &[mesh::Run]) -> Target {
+fn all_inside(measured: &[MeasuredPairs], meshes: &[mesh::MeshRun]) -> Target {
     let mut inside: usize = measured.iter().map(|one| one.sum(|run| run.inside)).sum();
     let mut events: usize = measured.iter().map(|one| one.sum(|run| run.events)).sum();
     inside += meshes.iter().map(|run| run.inside).sum::<usize>();
     events += meshes.iter().map(|run| run.events).sum::<usize>();
     Target::new(
-        format!(
-            "the truth is within the guaranteed bounds at all of at least {FEWEST_EVENTS} events"
-        ),
-        inside == events && events >= FEWEST_EVENTS,
+        format!("the truth is within the guaranteed bounds at all of at least {MIN_EVENTS} events"),
+        inside == events && events >= MIN_EVENTS,
         format!("{inside} of {events}"),
     )
 }

@@ -1,4 +1,4 @@
-//! Two hosts: the fit, one line, and one offset for all of the time, against the truth.
+//! Two hosts: the fit, one line, and one offset for all of the time, compared with the truth.
 
 use luc_fleet_clocks::{ClockError, FitOptions, PairFit, PairPoints, Point, fit, one_line};
 use luc_stats::random;
@@ -11,23 +11,23 @@ use super::clock::Clock;
 use super::network::{Delays, Ways, record, thinned};
 use super::slewed::Slewed;
 
-/// Events looked at in each run.
+/// Number of events looked at in each run.
 const EVENTS: usize = 40_000;
 
 /// A scenario of two hosts.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct PairScenario {
     pub(super) name: &'static str,
     pub(super) seconds: f64,
     /// Messages in a second, each way.
     pub(super) per_s: f64,
     pub(super) kappa_ns_per_s2: f64,
     pub(super) is_loaded: bool,
-    /// Times are of CLOCK_MONOTONIC and are mapped.
+    /// Whether times are of CLOCK_MONOTONIC and are mapped.
     pub(super) is_slewed: bool,
 }
 
-impl Row {
+impl PairScenario {
     pub(super) fn ways(self) -> Ways {
         let delays = |least, queue, slow_share, slow| Delays { least, queue, slow_share, slow };
         if self.is_loaded {
@@ -40,9 +40,8 @@ impl Row {
     }
 }
 
-/// What one run came to.
 #[derive(Serialize)]
-pub(super) struct Run {
+pub(super) struct PairRun {
     pub(super) messages: usize,
     pub(super) kept_messages: usize,
     /// Processor time of the fit to all messages, not only those kept, ms.
@@ -54,7 +53,7 @@ pub(super) struct Run {
     pub(super) inverted_share: f64,
     pub(super) line_inverted_share: f64,
     pub(super) line_is_separating: bool,
-    /// Errors less half the asymmetry, with it, and half-widths, of each event, ns, in ascending order.
+    /// Figures of each event, ns, in ascending order: errors less half the asymmetry, errors with it, and half-widths.
     #[serde(skip)]
     pub(super) extra: Vec<f64>,
     #[serde(skip)]
@@ -65,17 +64,17 @@ pub(super) struct Run {
     pub(super) line_extra: Vec<f64>,
     #[serde(skip)]
     pub(super) line_whole: Vec<f64>,
-    /// Errors of one offset that is right at the begin, and of the best one there is.
+    /// Errors of one offset that is right at the begin, and of the best possible one.
     #[serde(skip)]
     pub(super) first_offset_whole: Vec<f64>,
     #[serde(skip)]
     pub(super) best_offset_whole: Vec<f64>,
-    /// Share of the messages that arrive before they are sent, by these.
+    /// Share of the messages that arrive before they are sent, by these offsets.
     pub(super) first_offset_inverted_share: f64,
     pub(super) best_offset_inverted_share: f64,
 }
 
-pub(super) fn run(row: Row, seed: u64) -> Result<Run, ClockError> {
+pub(super) fn run(row: PairScenario, seed: u64) -> Result<PairRun, ClockError> {
     let mut random = random::stream(seed, 0);
     let a = Clock::new(&mut random, row.seconds, 0.0);
     let b = Clock::new(&mut random, row.seconds, 30_000.0);
@@ -103,12 +102,12 @@ pub(super) fn run(row: Row, seed: u64) -> Result<Run, ClockError> {
 }
 
 fn judge(
-    row: Row,
+    row: PairScenario,
     (a, b): (&Clock, &Clock),
     points: &PairPoints,
     options: FitOptions,
     random: &mut ChaCha8Rng,
-) -> Result<Run, ClockError> {
+) -> Result<PairRun, ClockError> {
     let kept = thinned(points);
     let fitted = fit(&kept, &options)?;
     let before = processor_ms();
@@ -116,7 +115,7 @@ fn judge(
     let fit_ms = processor_ms() - before;
     let line = one_line(points)?;
     let (origin, hidden) = (a.origin_until(b), row.ways().half_asymmetry());
-    let mut found = Run {
+    let mut found = PairRun {
         messages: points.forward.len() + points.backward.len(),
         kept_messages: kept.forward.len() + kept.backward.len(),
         fit_ms,
@@ -141,7 +140,7 @@ fn judge(
         let at = random.random_range(0.0..row.seconds * 1e9);
         let (on_a, truth) = (a.read(at), a.until(b, at));
         let known = fitted.at(on_a);
-        // What A shows is whole ns, and the truth is between two.
+        // A shows whole ns, and the truth is between two.
         let ends = [truth.floor(), truth.ceil()].map(|truth| origin + truth as i64);
         found.inside += usize::from(ends.into_iter().any(|truth| known.bounds.contains(truth)));
         let wrong =
@@ -177,7 +176,7 @@ fn judge(
     Ok(found)
 }
 
-/// The offset by the fastest messages of the first second.
+/// Returns the offset by the fastest messages of the first second.
 fn first_offset(points: &PairPoints) -> f64 {
     let all = || points.forward.iter().chain(&points.backward);
     let end_ns = all().map(|point| point.at_ns()).min().unwrap_or(0) + 1_000_000_000;
@@ -189,7 +188,7 @@ fn first_offset(points: &PairPoints) -> f64 {
     f64::midpoint(above.fold(f64::INFINITY, f64::min), below.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Between the least and the greatest.
+/// Returns the middle between the minimum and the maximum.
 fn middle(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     f64::midpoint(least, values.fold(f64::NEG_INFINITY, f64::max))
@@ -199,7 +198,7 @@ fn offset(fitted: &PairFit, at_ns: i64) -> Option<f64> {
     fitted.at(at_ns).offset_ns.map(|offset| offset as f64)
 }
 
-/// The share of messages that arrive before they are sent, by these offsets.
+/// Returns the share of messages that arrive before they are sent, by these offsets.
 pub(crate) fn inverted(points: &PairPoints, offset: impl Fn(i64) -> Option<f64>) -> f64 {
     let forward = points.forward.iter().filter(|point| {
         offset(point.at_ns()).is_some_and(|offset| offset > point.offset_ns() as f64)
@@ -211,7 +210,7 @@ pub(crate) fn inverted(points: &PairPoints, offset: impl Fn(i64) -> Option<f64>)
     (forward.count() + backward.count()) as f64 / all as f64
 }
 
-/// Processor time of this thread, ms: others use the processors as well.
+/// Processor time of this thread, ms, since others use the processors as well.
 fn processor_ms() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 * 1e-6

@@ -1,4 +1,4 @@
-//! CLOCK_MONOTONIC of a simulated host: its crystal, whose rate NTP changes at once every some seconds.
+//! CLOCK_MONOTONIC of a simulated host: its crystal, whose rate NTP changes every few seconds.
 
 use luc_fleet_clocks::{ClockError, ClockMap, ClockSample};
 use rand::RngExt as _;
@@ -6,16 +6,16 @@ use rand_chacha::ChaCha8Rng;
 
 use super::clock::Clock;
 
-/// NTP changes the rate by up to this much, ns/s: 50 ppm.
+/// Maximum change of a rate by NTP, ns/s: 50 ppm.
 const CHANGE: f64 = 50_000.0;
-/// The readings of a sample are this far apart at most, ns.
+/// Maximum distance of the readings of a sample, ns.
 const READING_NS: i64 = 40;
 const SAMPLE_NS: f64 = 1e8;
 
 /// A host's CLOCK_MONOTONIC, and the map that its recorder's samples give.
 pub(super) struct Slewed<'c> {
     clock: &'c Clock,
-    /// From each time on: what it has gained on the crystal, ns, and gains in a second.
+    /// For each time from which a rate holds: the gain on the crystal in ns, and its increase in a second.
     rates: Vec<(f64, f64, f64)>,
     pub(super) map: ClockMap,
 }
@@ -50,7 +50,7 @@ impl<'c> Slewed<'c> {
         Ok(Self { clock, rates, map })
     }
 
-    /// What a recorder makes of a reading at a true time: CLOCK_MONOTONIC_RAW by the map.
+    /// Maps a reading at a true time to CLOCK_MONOTONIC_RAW, as a recorder does.
     pub(super) fn mapped(&self, true_ns: f64) -> i64 {
         self.map.raw_ns(read(self.clock, &self.rates, true_ns))
     }

@@ -1,36 +1,35 @@
-//! What happens to the services and to the throttle.
+//! Events among the services and at the throttle.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_harness::disks::Disk;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, stop_if_interrupted};
 use rand::{Rng, RngExt as _};
 use rustix::process::Signal;
 use serde::Serialize;
 
 use super::super::services::{Daemon, Service, kill};
 use super::watch::{Watch, is_frozen};
-use luc_harness::disks::Disk;
-use luc_harness::error::EvaluateError;
-use luc_harness::harness::Harness;
 
-/// Files that services read.
+/// Number of files that services read.
 pub(super) const FILES: usize = 8;
-/// The most services at a time.
-const MOST: usize = 12;
-/// A stopped process goes on after this time, ms.
+/// Maximum number of services at a time.
+const MAX_SERVICES: usize = 12;
+/// Range of the time for which a process is stopped, ms.
 const STOPPED_MS: std::ops::RangeInclusive<u64> = 100..=3000;
-/// How long somebody else keeps a service frozen.
-const FOREIGN: Duration = Duration::from_secs(6);
-/// The protected service goes on for this long at a time.
-const PROTECTED: &str = "i=0; while [ $i -lt 200 ]; do dd if=\"$M/file-0\" of=/dev/null bs=4k count=1 skip=$((i * 29 % 6000)) \
+/// Time for which a service is frozen by another program.
+const FOREIGN_FREEZE_TIME: Duration = Duration::from_secs(6);
+/// Script of the protected service, for one period.
+const PROTECTED_SCRIPT: &str = "i=0; while [ $i -lt 200 ]; do dd if=\"$M/file-0\" of=/dev/null bs=4k count=1 skip=$((i * 29 % 6000)) \
     iflag=direct 2>/dev/null; sleep 0.05; i=$((i + 1)); done";
 
-/// What services do; `M` is the disk, `E` a file elsewhere for what dd says, `N` a number of their own. A full disk is no
-/// error.
-const WORKS: [(&str, &str); 5] = [
+/// Scripts of the services. `M` is the disk, `E` a file elsewhere for dd's messages, `N` the service's number. A full
+/// disk is no error.
+const SERVICE_SCRIPTS: [(&str, &str); 5] = [
     ("reads", "dd if=\"$M/file-$((N % FILES))\" of=/dev/null bs=128k iflag=direct 2>/dev/null"),
     (
         "writes",
@@ -48,22 +47,21 @@ const WORKS: [(&str, &str); 5] = [
     ("sleeps", "sleep $((N % 7 + 1))"),
 ];
 
-/// How often what happened.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(super) struct Count {
     arrived: u64,
-    /// Ended by themselves, without an error.
+    /// Services that ended by themselves, without an error.
     pub(super) ended: u64,
-    /// Ended with an error, or never.
+    /// Services that ended with an error, or never.
     pub(super) lost: u64,
     killed: u64,
     daemon_stopped: u64,
     guardian_stopped: u64,
     daemon_killed: u64,
     guardian_killed: u64,
-    /// Frozen by somebody else.
+    /// Services that another program froze.
     pub(super) foreign: u64,
-    /// Thawed although somebody else froze them.
+    /// Services that were thawed although another program froze them.
     pub(super) thawed_foreign: u64,
 }
 
@@ -86,16 +84,15 @@ impl Count {
     }
 }
 
-/// A service that is there.
 struct Present {
     service: Service,
     sleeps: bool,
-    /// Somebody else froze it then.
+    /// Time since which another program has it frozen.
     foreign_since: Option<Instant>,
 }
 
 /// The services and the throttle.
-pub(super) struct Site<'a> {
+pub(super) struct SoakSite<'a> {
     harness: &'a Harness,
     root: &'a Path,
     mount: PathBuf,
@@ -103,13 +100,13 @@ pub(super) struct Site<'a> {
     daemon: Daemon,
     protected: Service,
     services: Vec<Present>,
-    /// Stopped processes and when they go on.
+    /// Stopped processes, and the times when they continue.
     stopped: Vec<(u32, Instant)>,
     next: usize,
     count: Count,
 }
 
-impl<'a> Site<'a> {
+impl<'a> SoakSite<'a> {
     pub(super) fn open(
         harness: &'a Harness,
         root: &'a Path,
@@ -118,7 +115,7 @@ impl<'a> Site<'a> {
     ) -> Result<Self, EvaluateError> {
         let mount = disk.mount.clone();
         Ok(Self {
-            protected: Service::start(root, 0, &script(&mount, 0, PROTECTED))?,
+            protected: Service::start(root, 0, &script(&mount, 0, PROTECTED_SCRIPT))?,
             daemon: Daemon::start(harness, &config)?,
             harness,
             root,
@@ -139,7 +136,6 @@ impl<'a> Site<'a> {
         &self.count
     }
 
-    /// Lets one thing happen.
     pub(super) fn step(
         &mut self,
         random: &mut impl Rng,
@@ -150,11 +146,11 @@ impl<'a> Site<'a> {
         self.end_foreign(watch);
         self.reap(watch)?;
         if matches!(self.protected.child.try_wait(), Ok(Some(_))) {
-            let script = script(&self.mount, 0, PROTECTED);
+            let script = script(&self.mount, 0, PROTECTED_SCRIPT);
             self.protected.run(&script)?;
         }
         match random.random_range(0..100) {
-            0..55 if self.services.len() < MOST => self.arrive(random, watch)?,
+            0..55 if self.services.len() < MAX_SERVICES => self.arrive(random, watch)?,
             55..65 if !self.services.is_empty() => self.kill_one(random, watch),
             65..68 => self.stop(random, false),
             68..71 => self.stop(random, true),
@@ -167,7 +163,7 @@ impl<'a> Site<'a> {
     }
 
     fn arrive(&mut self, random: &mut impl Rng, watch: &Watch) -> Result<(), EvaluateError> {
-        let (what, work) = WORKS[random.random_range(0..WORKS.len())];
+        let (what, work) = SERVICE_SCRIPTS[random.random_range(0..SERVICE_SCRIPTS.len())];
         let number = self.next;
         self.next += 1;
         let service = Service::start(self.root, number, &script(&self.mount, number, work))?;
@@ -211,7 +207,7 @@ impl<'a> Site<'a> {
         });
     }
 
-    /// Somebody else freezes a service that the throttle has no reason to freeze.
+    /// Freezes a service, as another program, that the throttle has no reason to freeze.
     fn freeze_one(&mut self, watch: &Watch) {
         let sleeper = self
             .services
@@ -232,7 +228,7 @@ impl<'a> Site<'a> {
                 continue;
             };
             let path = &present.service.group.path;
-            let is_over = since.elapsed() >= FOREIGN;
+            let is_over = since.elapsed() >= FOREIGN_FREEZE_TIME;
             if !is_frozen(path) {
                 self.count.thawed_foreign += 1;
             }
@@ -261,7 +257,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Takes away services that have ended.
+    /// Removes services that have ended.
     fn reap(&mut self, watch: &Watch) -> Result<(), EvaluateError> {
         let mut index = 0;
         while index < self.services.len() {
@@ -282,7 +278,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Waits for the services that are there; those that do not end are lost.
+    /// Waits for the remaining services. Those that do not end are lost.
     pub(super) fn finish(
         &mut self,
         watch: &Watch,
@@ -290,9 +286,7 @@ impl<'a> Site<'a> {
     ) -> Result<(), EvaluateError> {
         let begun = Instant::now();
         while !self.services.is_empty() && begun.elapsed() < patience {
-            if interrupt::interrupted() {
-                return Err(EvaluateError::Interrupted);
-            }
+            stop_if_interrupted()?;
             self.go_on();
             self.end_foreign(watch);
             self.reap(watch)?;
@@ -302,7 +296,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Ends the daemon in order; also gives how many services are frozen all the same.
+    /// Ends the daemon in order. Returns the counts, and the number of services that are still frozen.
     pub(super) fn close(self, watch: &Watch) -> (Count, usize) {
         // A process that is still stopped could not end.
         for (process, _) in &self.stopped {

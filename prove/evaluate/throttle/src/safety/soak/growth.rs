@@ -1,18 +1,18 @@
-//! Whether a process grows.
+//! Growth of a process.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// What a process holds.
+/// Memory and descriptors of a process.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Size {
     resident_kib: u64,
     descriptors: u64,
 }
 
-/// The most that a process held in the first part of its time, and after it.
+/// Maximum size of a process in the first part of its time, and after it.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Growth {
     looks: u64,
@@ -20,15 +20,15 @@ pub(super) struct Growth {
     last: Size,
 }
 
-/// Looks of the first part: by then there were as many services at a time as there ever are.
+/// Looks of the first part. By then there were as many services at a time as there ever are.
 const FIRST_LOOKS: u64 = 1000;
-/// Memory by which it may differ, KiB: the allocator's doing.
-const ALLOWED_KIB: u64 = 1024;
-/// Descriptors by which it may differ: a service has some, and there may be one more at a time.
-const ALLOWED_DESCRIPTORS: u64 = 4;
+/// Memory by which it may grow, KiB: the allocator's doing.
+const MAX_GROWTH_KIB: u64 = 1024;
+/// Descriptors by which it may grow: a service has some, and there may be one more at a time.
+const MAX_MORE_DESCRIPTORS: u64 = 4;
 
 impl Growth {
-    /// Looks at a process; one that has just ended is not counted.
+    /// Looks at a process. One that has just ended is not counted.
     pub(super) fn look(&mut self, process: u32) {
         let Some(size) = size(process) else { return };
         self.looks += 1;
@@ -40,8 +40,8 @@ impl Growth {
     /// Whether it was watched for long enough, and did not grow.
     pub(super) fn is_none(&self) -> bool {
         self.looks > 2 * FIRST_LOOKS
-            && self.last.resident_kib <= self.first.resident_kib + ALLOWED_KIB
-            && self.last.descriptors <= self.first.descriptors + ALLOWED_DESCRIPTORS
+            && self.last.resident_kib <= self.first.resident_kib + MAX_GROWTH_KIB
+            && self.last.descriptors <= self.first.descriptors + MAX_MORE_DESCRIPTORS
     }
 
     pub(super) fn text(&self) -> String {

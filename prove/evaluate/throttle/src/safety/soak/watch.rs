@@ -1,4 +1,4 @@
-//! How long anything is frozen, seen from outside.
+//! Durations of freezes, seen from outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,12 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
-const EVERY: Duration = Duration::from_millis(2);
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Cgroups that are watched; those that somebody else freezes are not.
+    /// Watched cgroups, without those that another program freezes.
     groups: BTreeMap<PathBuf, Option<Instant>>,
     longest: Duration,
 }
@@ -35,7 +34,7 @@ impl Watch {
         let thread = thread::spawn(move || {
             while !its_ends.load(Ordering::Relaxed) {
                 look(&mut lock(&its_seen));
-                thread::sleep(EVERY);
+                thread::sleep(LOOK_INTERVAL);
             }
         });
         Self { seen, ends, thread: Some(thread), root: root.to_owned() }
@@ -49,12 +48,12 @@ impl Watch {
         lock(&self.seen).groups.remove(group);
     }
 
-    /// The longest time for which a cgroup was asked to be frozen, s.
+    /// Longest time for which a cgroup was asked to be frozen, s.
     pub(super) fn longest_s(&self) -> f64 {
         lock(&self.seen).longest.as_secs_f64()
     }
 
-    /// Cgroups of this process that are asked to be frozen now.
+    /// Number of this process' cgroups that are asked to be frozen now.
     pub(super) fn frozen_now(&self) -> usize {
         let own = format!("luc-evaluate-{}-", std::process::id());
         let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
@@ -75,7 +74,7 @@ impl Drop for Watch {
     }
 }
 
-/// A thread that panicked left what is true all the same.
+/// Locks the state, which is valid even if a thread panicked.
 fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
