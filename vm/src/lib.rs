@@ -20,7 +20,6 @@
 //! `scripts/build-arm64.sh` builds `luc` for the other architecture. `architecture` has what differs between
 //! machines, [`Kernel::arm64`] the kernels that `scripts/setup-arm64.sh` fetches. `programs::Root` says where a
 //! guest's programs come from: this machine, or a folder of the other architecture's packages.
-#![warn(missing_docs)]
 
 mod architecture;
 mod cable;
