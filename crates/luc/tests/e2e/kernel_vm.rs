@@ -175,7 +175,8 @@ fn the_module_from_load_to_unload() {
     assert!(held > 10, "{used}");
     let seen = run["file_systems"][0]["fsyncs"].as_u64().expect("a number");
     let counted = used["stats"]["fsyncs"].as_u64().expect("a number");
-    assert!(counted > seen / 2 && counted <= seen, "{counted} of {seen}");
+    // Calls of the three other clients may pass uncounted while the first one's joins the gate.
+    assert!(counted > seen / 2 && counted <= seen + 3, "{counted} of {seen}");
     let report = outcome.file("run.txt").expect("the report");
     assert!(report.contains("kernel module, policy delay"), "{report}");
 }

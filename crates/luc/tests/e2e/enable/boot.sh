@@ -10,7 +10,7 @@ set -e
 read -r number _ </proc/self/stat
 echo "$number"
 work=$1 built=$2 data=$3
-units=$(realpath "$(dirname "$0")/../../../../packaging")
+units=$(realpath "$(dirname "$0")/../../../../../packaging")
 PATH=$PATH:/usr/sbin:/sbin
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 luc-machine "$work"
