@@ -218,6 +218,13 @@ fn with_a_keeper(
     loop {
         match start() {
             Err(error) if is_killed(&error) && tries < MAX_STARTS => tries += 1,
+            Err(LaunchError::System(mut failed))
+                if failed.source.kind() == ErrorKind::BrokenPipe =>
+            {
+                // A broken pipe means to programs that the reader of their output has gone, which is no error.
+                failed.source = std::io::Error::other(failed.source.to_string());
+                return Err(LaunchError::System(failed));
+            }
             tried => return tried,
         }
     }
