@@ -194,9 +194,10 @@ mod tests {
     fn a_search_finds_what_scoring_each_document_finds() {
         let corpus = Corpus { seed: 4, documents: 500, vocabulary: 300, weights: vec![1] };
         let engine = Engine::build(&corpus, 0).expect("built");
+        let documents: Vec<Vec<u32>> = (0..500).map(|number| corpus.document(number)).collect();
         for words in (0..200).map(|sequence| corpus.query(0, sequence)).chain([vec![], vec![300]]) {
             let hit = |number: u32| {
-                let of_document = corpus.document(number);
+                let of_document = &documents[number as usize];
                 let norm = engine.norm(&engine.documents[number as usize]);
                 let term = |word: &u32| {
                     let count = of_document.iter().filter(|other| *other == word).count();
