@@ -1,19 +1,8 @@
 //! Simulates the events of a disk and its tasks in virtual time.
 
 use super::super::sample::{Class, DiskSample, Policy, Sample, TaskId, TaskSample};
-use super::task::{MS, Request, SimulatedTask};
+use super::task::{InService, MS, SimulatedTask};
 use super::{Access, DiskModel, Outcome, Spec};
-
-/// A request that the disk works on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InService {
-    task: usize,
-    slot: usize,
-    pub(super) request: Request,
-    pub(super) issued_ns: u64,
-    ends_ns: u64,
-    pub(super) is_sequential: bool,
-}
 
 /// A disk and tasks at work.
 struct Simulation {

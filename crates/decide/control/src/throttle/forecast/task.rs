@@ -3,13 +3,23 @@
 use std::collections::VecDeque;
 
 use super::super::sample::{Action, Class, TaskId, TaskSample};
-use super::simulation::InService;
 use super::{LastCall, Spec};
 
 /// A millisecond, ns. Virtual time begins here, since 0 means "never".
 pub(super) const MS: u64 = 1_000_000;
 /// Number of bits of a position that are the offset within a task's files. The others are the task's number.
 const FILE_BITS: u32 = 48;
+
+/// A request that the disk works on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InService {
+    pub(super) task: usize,
+    pub(super) slot: usize,
+    pub(super) request: Request,
+    pub(super) issued_ns: u64,
+    pub(super) ends_ns: u64,
+    pub(super) is_sequential: bool,
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
