@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use luc_gate::call::SeenWindows;
 use luc_gate::rounds::{Joined, Needs};
 
+use crate::fetch::Inode;
 use crate::places::PlaceId;
 use crate::who::{ProcessFd, Who};
 
@@ -114,13 +115,6 @@ pub(crate) struct File {
     /// Caller that synchronized it last.
     caller: CallerId,
     last_ns: u64,
-}
-
-/// Identity of a file in the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Inode {
-    pub(crate) device: u64,
-    pub(crate) number: u64,
 }
 
 /// Memory of a regular file, whatever descriptors it is synchronized by.

@@ -14,8 +14,8 @@ use luc_gate::overwrites::Extent;
 use luc_gate::rounds::{Limits, Needs, Role};
 use luc_gate::sys;
 
-use crate::callers::{Arrived, Callers, Inode};
-use crate::fetch::{Fetched, Look, Missing};
+use crate::callers::{Arrived, Callers};
+use crate::fetch::{Fetched, Inode, Look, Missing};
 use crate::filter;
 use crate::held::{Held, HeldCalls, JoinRequest, NotifiedCall, Room};
 use crate::kept::{KeptFile, Now, synchronize};

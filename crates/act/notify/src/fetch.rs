@@ -11,9 +11,15 @@ use luc_gate::sys;
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use rustix::io::Errno;
 
-use crate::callers::Inode;
 use crate::uapi::{self, Notice};
 use crate::who::process_of;
+
+/// Identity of a file in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Inode {
+    pub(crate) device: u64,
+    pub(crate) number: u64,
+}
 
 /// Description of a caller's file.
 #[derive(Clone, Copy, Debug)]

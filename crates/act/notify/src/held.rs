@@ -10,7 +10,8 @@ use luc_gate::figures::CallKind;
 use luc_gate::policy::Policy;
 use luc_gate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
 
-use crate::callers::{CallerId, Inode};
+use crate::callers::CallerId;
+use crate::fetch::Inode;
 use crate::kept::KeptFile;
 use crate::places::PlaceId;
 use crate::watcher::{Watched, Watcher};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
-use crate::callers::Inode;
+use crate::fetch::Inode;
 use crate::uapi::{self, Answer, SharedRoom};
 
 /// Maximum number of calls that a killed supervisor may have received and not noted, or noted in another order.

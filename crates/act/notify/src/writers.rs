@@ -15,8 +15,8 @@ use luc_gate::sys::{self, EarlyWrite};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
-use crate::callers::Inode;
 use crate::closing::Closing;
+use crate::fetch::Inode;
 use crate::kept::{KeptFile, synchronize};
 use crate::layers::device_of;
 use crate::ledger::SharedLedger;
