@@ -16,8 +16,7 @@ use crate::closing::Closing;
 use crate::fetch::{Fetched, Look, Missing, fetch, look};
 use crate::filter;
 use crate::places::PlaceId;
-use crate::uapi::Notice;
-use crate::who::ThreadFd;
+use crate::uapi::{Notice, ThreadFd};
 
 /// Number of calls of a file between two looks at it, while no call of it is held. Fetching its descriptor costs as much
 /// as the rest of a call.

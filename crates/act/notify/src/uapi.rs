@@ -10,7 +10,6 @@ use rustix::thread::CapabilitySet;
 
 use crate::NotifyError;
 use crate::realtime::RealTime;
-use crate::who::ThreadFd;
 
 /// Room for the kernel's `struct seccomp_notif`, which may grow.
 const NOTICE_BYTES: usize = 256;
@@ -24,6 +23,13 @@ pub(crate) struct Notice {
     pub(crate) architecture: u32,
     pub(crate) number: u32,
     /// First argument: a descriptor, for the calls that are notified.
+    pub(crate) fd: i32,
+}
+
+/// A thread, and the descriptor that its call names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ThreadFd {
+    pub(crate) thread: u32,
     pub(crate) fd: i32,
 }
 

@@ -4,18 +4,12 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use crate::uapi::Notice;
+use crate::uapi::{Notice, ThreadFd};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessFd {
     process: u32,
     fd: i32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ThreadFd {
-    pub(crate) thread: u32,
-    pub(crate) fd: i32,
 }
 
 /// The thread that makes a call, and the descriptor that it names.
