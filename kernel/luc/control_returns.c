@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How soon callers come back after a commit. Reference: crates/decide/control/src/setpoint.rs, which also
- * says why.
+ * How soon callers come back after a commit. Reference: crates/decide/control/src/setpoint.rs,
+ * which also says why.
  *
  * Let a_k be the time from a commit's end until the k-th caller has arrived for the next one. A
  * commit that waits for k callers serves k per T_commit + a_k; the best set point is the k that
