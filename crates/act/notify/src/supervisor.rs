@@ -17,6 +17,7 @@ use crate::keeper::{Keeper, Source};
 use crate::ledger::SharedLedger;
 use crate::pace::Pace;
 use crate::receiver::Receiver;
+use crate::sorter::Found;
 
 /// Interval at which the loop shows the keeper that it works, while a call waits for its answer.
 const BEAT_INTERVAL_NS: u64 = 50_000_000;
@@ -90,7 +91,11 @@ impl Supervisor {
         }
         self.receiver.end();
         while let Some(received) = self.receiver.next() {
-            self.calls.answer_now(received);
+            match received.found {
+                Found::Taken(_) => self.calls.answer_now(received),
+                // It has gone on already, and is only counted.
+                _ => self.calls.take_call(received),
+            }
         }
         SupervisorEnd { listener: self.calls.end(), keeper: self.keeper }
     }
