@@ -60,7 +60,7 @@ impl Layers {
                 self.known.push((device, None));
                 return Below::Known(None);
             }
-            // Its process has ended, or the mount is another namespace's.
+            // Its process has ended, and the mount is another namespace's.
             None => return self.note_miss(device),
         };
         let is_first = self.asked.is_none();
@@ -104,9 +104,11 @@ pub(crate) fn device_of(path: &str) -> Option<u64> {
 /// The path of the upper directory of this mount, if it is an overlay's; `None` if the mount is not found.
 #[expect(clippy::option_option, reason = "not found is not the same as none")]
 fn upper_directory(mount: u64, process: u32) -> Option<Option<String>> {
-    let mounts = mounts_of(process).ok()?;
-    let mount = mounts.iter().find(|known| known.id == mount)?;
-    Some(upper_path(mount).map(str::to_owned))
+    let find =
+        |process| mounts_of(process).ok()?.into_iter().find(|known: &Mount| known.id == mount);
+    // A program may have ended. The mounts of its namespace are mostly this process' own, and no two share a number.
+    let mount = find(process).or_else(|| find(std::process::id()))?;
+    Some(upper_path(&mount).map(str::to_owned))
 }
 
 /// The upper directory of an overlay that makes durable what it is asked to.
@@ -122,6 +124,14 @@ fn upper_path(mount: &Mount) -> Option<&str> {
 mod tests {
     use super::*;
     use luc_host::mountinfo::parse;
+
+    #[test]
+    fn a_mount_is_found_when_its_process_has_ended() {
+        let ended = u32::MAX;
+        let own = mounts_of(std::process::id()).unwrap();
+        assert!(own.iter().all(|mount| upper_directory(mount.id, ended).is_some()));
+        assert_eq!(upper_directory(u64::MAX, ended), None);
+    }
 
     #[test]
     fn an_overlay_s_options_tell_its_upper_directory() {
