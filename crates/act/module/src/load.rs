@@ -26,8 +26,8 @@ pub struct Loaded {
     pub path: Option<PathBuf>,
 }
 
-/// Loads the module into the running kernel, and builds it first if necessary. New journals start with `settings`. A module
-/// that is loaded already stays as it is.
+/// Loads the module into the running kernel, and builds it first if necessary. New journals start with `settings`. A loaded
+/// module is left alone.
 ///
 /// # Errors
 /// Every [`Error`] of [`capability::check`], [`build::build`] and [`Module::open`]; [`Error::WrongKernel`],

@@ -37,7 +37,7 @@
 //!    program ◀── its own fsync, in the kernel ◀───┘ uapi: continue
 //! ```
 //!
-//! Nothing in the supervisor waits for a disk or for a server. `docs/how/notifier.md` says why each step is as it is.
+//! Nothing in the supervisor waits for a disk or for a server. `docs/how/notifier.md` gives the reasons.
 
 #![cfg_attr(test, expect(clippy::disallowed_methods, reason = "a test may panic"))]
 

@@ -7,7 +7,7 @@
 //! Pure, so that all of it can be tested without systemd:
 //!
 //! - [`settings`]: a unit by `systemctl show`; [`unit_file`]: a unit by its files.
-//! - [`words`]: divides a command line as systemd does, with every word as it is written.
+//! - [`words`]: divides a command line as systemd does, and changes no word.
 //! - [`plan`]: makes the drop-in from these, or says why there is none.
 //!
 //! With the system:

@@ -1,5 +1,5 @@
-//! Divides command lines of unit files into words as systemd does (extract_first_word(), config_parse_exec()). Each word
-//! stays as it is written, with quotes, escapes and specifiers.
+//! Divides command lines of unit files into words as systemd does (extract_first_word(), config_parse_exec()). Words
+//! keep their quotes, escapes and specifiers.
 
 use std::ops::Range;
 

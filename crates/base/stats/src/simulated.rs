@@ -25,7 +25,6 @@ pub enum Distribution {
     Gamma,
 }
 
-/// The estimated quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimand {
     Median,

@@ -13,7 +13,6 @@ use crate::StatsError;
 /// Times of one task alone and beside others, all in one unit of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TaskTimes {
-    /// Duration alone.
     pub alone: f64,
     /// Start beside the others.
     pub start: f64,

@@ -65,7 +65,6 @@ pub(super) fn repeat(
     }
 }
 
-/// Makes one repeat.
 struct Runner<'a> {
     /// Point and round, for errors.
     what: String,

@@ -73,7 +73,6 @@ struct Served {
     place: u16,
 }
 
-/// The present stretch.
 #[derive(Debug, Default)]
 struct Stretch {
     begin_ns: u64,

@@ -173,7 +173,6 @@ pub struct Remedy {
     pub basis: &'static str,
 }
 
-/// Reason for caution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {

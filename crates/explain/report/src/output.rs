@@ -56,7 +56,6 @@ pub struct Target(Option<PathBuf>);
 #[derive(Debug)]
 pub struct Output(Option<(NamedTempFile, PathBuf)>);
 
-/// A complete file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     path: PathBuf,

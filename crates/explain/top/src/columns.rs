@@ -23,8 +23,7 @@ pub(super) enum Cell {
     Figure(Option<f64>),
     /// A fraction of 1, shown in percent.
     Share(Option<f64>),
-    /// Nanoseconds.
-    Time(Option<f64>),
+    TimeNs(Option<f64>),
     /// Bytes; 0 is shown as `-`, too.
     Bytes(Option<f64>),
 }
@@ -35,7 +34,7 @@ impl Cell {
     }
 
     pub(super) fn time(ns: Option<u64>) -> Self {
-        Self::Time(ns.map(|ns| ns as f64))
+        Self::TimeNs(ns.map(|ns| ns as f64))
     }
 
     fn text(self) -> String {
@@ -44,9 +43,11 @@ impl Cell {
             Self::Count(count) => count.to_string(),
             Self::Figure(Some(figure)) => three_digits(figure),
             Self::Share(Some(share)) => format!("{:.0}%", share * 100.0),
-            Self::Time(Some(ns)) => Time(ns).to_string(),
+            Self::TimeNs(Some(ns)) => Time(ns).to_string(),
             Self::Bytes(Some(bytes)) if bytes > 0.0 => Size(bytes).to_string(),
-            Self::Figure(None) | Self::Share(None) | Self::Time(None) | Self::Bytes(_) => nothing(),
+            Self::Figure(None) | Self::Share(None) | Self::TimeNs(None) | Self::Bytes(_) => {
+                nothing()
+            }
         }
     }
 
@@ -56,7 +57,7 @@ impl Cell {
             Self::Count(count) => Value::Number(Some(count as f64)),
             Self::Figure(number)
             | Self::Share(number)
-            | Self::Time(number)
+            | Self::TimeNs(number)
             | Self::Bytes(number) => Value::Number(number),
         }
     }
@@ -208,7 +209,7 @@ pub(super) const ACTORS: &[ActorColumn] = &[
         "LOST/s",
         8,
         "time that its threads waited in calls on files, per second, all threads together",
-        |row| Cell::Time(positive(row.lost_ns_per_s)),
+        |row| Cell::TimeNs(positive(row.lost_ns_per_s)),
     )
     .sorted_by(|row| Value::Number(Some(row.lost_ns_per_s))),
     group_column!(
@@ -233,7 +234,7 @@ pub(super) const ACTORS: &[ActorColumn] = &[
         "CAUSED/s",
         8,
         "time that other processes waited for its share of their commits, per second",
-        |row| Cell::Time(row.caused_ns_per_s.and_then(positive)),
+        |row| Cell::TimeNs(row.caused_ns_per_s.and_then(positive)),
     )
     .sorted_by(|row| Value::Number(row.caused_ns_per_s))
     .dispensable(1),

@@ -106,19 +106,19 @@ fn write_tables(joined: &Joined, directory: &Path) -> Result<Vec<ExportedTable>,
     let hosts: Vec<String> = joined.hosts.iter().map(|host| host.name.clone()).collect();
     let mut placer = Placer::new(joined);
     let (clocks, lines) = host_clocks(joined);
-    let about = tables::hosts(joined, &clocks);
+    let about = tables::clock::hosts(joined, &clocks);
     let requests = convert_requests(&mut placer, &found);
-    let calls = tables::calls(&requests);
+    let calls = tables::request::calls(&requests);
     Ok(vec![
-        write_table(&tables::HOST, &about, &hosts, directory)?,
-        write_table(&tables::CLOCK, &lines, &hosts, directory)?,
-        write_table(&tables::EDGE, &convert_edges(&mut placer, &found), &hosts, directory)?,
-        write_table(&tables::REQUEST, &requests, &hosts, directory)?,
-        write_table(&tables::CALL, &calls, &hosts, directory)?,
-        write_table(&tables::PATH, &convert_steps(&mut placer, &found), &hosts, directory)?,
+        write_table(&tables::clock::HOST, &about, &hosts, directory)?,
+        write_table(&tables::clock::CLOCK, &lines, &hosts, directory)?,
+        write_table(&tables::edge::EDGE, &convert_edges(&mut placer, &found), &hosts, directory)?,
+        write_table(&tables::request::REQUEST, &requests, &hosts, directory)?,
+        write_table(&tables::request::CALL, &calls, &hosts, directory)?,
+        write_table(&tables::path::PATH, &convert_steps(&mut placer, &found), &hosts, directory)?,
         write_table(
-            &tables::FINDING,
-            &tables::findings(Charges::new(&found).of_slowest()),
+            &tables::finding::FINDING,
+            &tables::finding::findings(Charges::new(&found).of_slowest()),
             &hosts,
             directory,
         )?,

@@ -235,7 +235,7 @@ impl Lent {
         Ok(())
     }
 
-    /// Leaves the setting as it is from now on.
+    /// Leaves the setting alone from now on.
     fn give_up(&mut self, key: Key) {
         self.before.remove(key);
         self.written.remove(&key);

@@ -172,7 +172,7 @@ fn plan_gate(journals: &[Journal], is_writable: bool) -> Plan {
     }
 }
 
-/// The plan by which the module works as it is set, and the gate where the module is off.
+/// Plans that the module keeps its settings. The gate works where the module is off.
 fn plan_as_set(journals: &[Journal]) -> Plan {
     let batched = journals.iter().filter(|journal| is_batched(journal));
     let count_only: Vec<Device> = batched.map(|journal| journal.device).collect();

@@ -24,7 +24,7 @@ pub const ATTACHED: &str = "attached";
 /// Name of the file in memory that keeps a container.
 const MEMORY_NAME: &str = "luc-container";
 
-/// A container, as it is kept for one listener.
+/// A container that a listener belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
     /// The runtime's name for it.

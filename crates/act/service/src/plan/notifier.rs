@@ -114,7 +114,7 @@ fn has_own_root(facts: &Facts) -> bool {
     ["RootDirectory", "RootImage"].into_iter().any(is_set)
 }
 
-/// Puts luc-exec before a command's program. All else stays as it is written.
+/// Puts luc-exec before a command's program. Changes no other word.
 fn wrap(command: &CommandLine, facts: &Facts, tools: &Tools) -> String {
     let has_name = command.prefix.contains('@');
     let prefix: String = command.prefix.chars().filter(|&c| c != '@').collect();

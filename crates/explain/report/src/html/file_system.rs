@@ -8,7 +8,7 @@ use luc_units::figures::{Share, Size, Time, three_digits};
 
 use super::charts::{self, Axis};
 use super::findings::who;
-use super::table::Column::{Number, Text, Wide};
+use super::table::Column::{Bars, Number, Text};
 use super::table::{self, Row};
 use super::tables::more;
 use super::timeline::{BRIEF_NS, Timeline};
@@ -173,7 +173,7 @@ fn calls(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         Number("Mean"),
         Number("p99"),
         Number("Longest"),
-        Wide("What it was made of"),
+        Bars("What it was made of"),
     ];
     table::begin(out, "", &columns)?;
     for (name, call) in calls {

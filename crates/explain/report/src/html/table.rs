@@ -11,8 +11,7 @@ use super::charts;
 pub(super) enum Column {
     Text(&'static str),
     Number(&'static str),
-    /// Bars.
-    Wide(&'static str),
+    Bars(&'static str),
 }
 
 /// Begins a table. `class` is that of the table, or empty.
@@ -25,7 +24,7 @@ pub(super) fn begin(out: &mut String, class: &str, columns: &[Column]) -> fmt::R
             Column::Number(title) => {
                 write!(out, "<th scope=\"col\" class=\"number\">{title}</th>")?
             }
-            Column::Wide(title) => write!(out, "<th scope=\"col\" class=\"wide\">{title}</th>")?,
+            Column::Bars(title) => write!(out, "<th scope=\"col\" class=\"wide\">{title}</th>")?,
         }
     }
     writeln!(out, "</tr></thead><tbody>")

@@ -125,7 +125,7 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
         Column::Number("Inode"),
         Column::Number("Began at"),
         Column::Number("Commits"),
-        Column::Wide("What it was made of"),
+        Column::Bars("What it was made of"),
     ];
     table::begin(out, "", &columns)?;
     for slow in report.slowest.iter().take(MAX_ROWS) {
@@ -288,7 +288,7 @@ fn account_table(
         Column::Number("Processor"),
         Column::Number("Files and disks"),
         Column::Number("Idle"),
-        Column::Wide("All of it"),
+        Column::Bars("All of it"),
     ];
     table::begin(out, "", &columns)?;
     for account in accounts.iter().take(MAX_ROWS) {

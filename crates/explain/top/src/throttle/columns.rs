@@ -28,7 +28,7 @@ pub(super) const DISKS: &[DiskColumn] = &[
         |row| Cell::Share(row.efficiency),
     ),
     DiskColumn::fixed("SWITCH", 8, "what a switch from task to task costs", |row| {
-        Cell::Time(row.switch_ns)
+        Cell::TimeNs(row.switch_ns)
     })
     .dispensable(2),
     DiskColumn::fixed("LOST/s", 9, "bytes per second that switches cost", |row| {

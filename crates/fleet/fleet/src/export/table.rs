@@ -122,3 +122,13 @@ pub(super) fn describe(tables: &[AnyTable], traces: &TraceFiles) -> String {
     }
     page
 }
+
+/// Name of the host of a number.
+pub(super) fn host_name(number: u32, hosts: &[String]) -> Option<&str> {
+    hosts.get(number as usize).map(String::as_str)
+}
+
+/// Makes a number signed, as not every engine has others. None is beyond 2^63 in a trace.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -21,7 +21,6 @@ const MAX_ROUNDING_NS: i128 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Knot {
     at_ns: i64,
-    /// `None`: unknown.
     global_ns: Option<i64>,
 }
 

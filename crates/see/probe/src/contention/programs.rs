@@ -108,7 +108,6 @@ impl Programs {
     }
 }
 
-/// Programs to load.
 struct Chosen {
     names: Vec<&'static str>,
     sees_locks: bool,

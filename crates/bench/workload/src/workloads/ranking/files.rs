@@ -26,7 +26,6 @@ const FREE_SPACE_DIVISOR: u64 = 20;
 /// Most extents of a file that are looked at.
 const MAX_EXTENTS: usize = 64;
 
-/// Files to make.
 #[derive(Debug, Clone)]
 pub struct Creation {
     /// Their paths: none exists yet.
