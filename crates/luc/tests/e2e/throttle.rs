@@ -19,6 +19,12 @@ fn kill(process: u32) {
     kill_process(pid, Signal::KILL).expect("killed");
 }
 
+/// Whether a process has ended, and so closed its files. A zombie has.
+fn has_ended(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat"));
+    status.map_or(true, |text| text.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+}
+
 /// The guardian of a throttle: its only child that is called luc.
 fn guardian_of(throttle: u32) -> u32 {
     let text = fs::read_to_string(format!("/proc/{throttle}/task/{throttle}/children"));
@@ -189,6 +195,8 @@ fn killed_with_its_guardian_the_next_command_thaws() {
     });
     kill(guardian);
     kill(id);
+    // The record's lock goes with the last of them.
+    until("their end", || has_ended(guardian) && has_ended(id));
     // The throttle may have started another guardian in between, which then thaws; otherwise this does.
     // Whatever it is asked, also with words that are wrong.
     let output = disk.luc(&["throttle", "no-such-command"]);
