@@ -19,7 +19,7 @@ pub enum FleetError {
     #[error(transparent)]
     Spans(#[from] SpanError),
     /// Trace without clock samples.
-    #[error("{path}: the trace has no clock samples, so it cannot be put together with others; record it by `luc record --fleet`", path = .path.display())]
+    #[error("{path}: the trace has no clock samples, so it cannot be put together with others; record it by `luc record --fleet`, without --summary", path = .path.display())]
     NotOfFleet { path: PathBuf },
     #[error("{path}: {reason}", path = .path.display())]
     Clock { path: PathBuf, reason: ClockError },

@@ -10,8 +10,9 @@ mod table;
 mod tables;
 mod traces;
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use luc_fleet_rings::Window;
 use luc_units::plain;
@@ -33,6 +34,8 @@ pub struct Exported {
     pub tables: Vec<ExportedTable>,
     /// Tables of the traces that the SQL scripts give names to.
     pub trace_tables: usize,
+    /// Hosts whose recording goes on or was killed. One that goes on replaces files that the scripts name.
+    pub unfinished: Vec<String>,
 }
 
 /// Refuses a directory that is there, before traces are read for it.
@@ -65,9 +68,15 @@ pub fn export(
     };
     // 1. Files of the traces: their checksums are read before anything is written.
     let traces = traces::list(sources, window)?;
-    // 2. The derived tables, in a directory that nobody else sees.
+    // 2. The derived tables, in a directory with another name. Nobody may read them who may not read the traces.
+    fs::metadata(parent).map_err(failed(parent))?;
+    let mode = sources.iter().try_fold(0o777, |mode, source| {
+        let about = fs::metadata(&source.directory).map_err(failed(&source.directory))?;
+        Ok::<_, ExportError>(mode & about.permissions().mode())
+    })?;
     let partial = tempfile::Builder::new()
         .prefix(".luc-export-")
+        .permissions(Permissions::from_mode(0o700 | mode))
         .tempdir_in(parent)
         .map_err(failed(parent))?;
     let tables = write_tables(joined, partial.path())?;
@@ -93,10 +102,14 @@ pub fn export(
         let _ = fs::remove_dir_all(&partial);
         ExportError::Output { path: directory.to_owned(), reason }
     })?;
+    let unfinished = joined.hosts.iter().filter(|host| !host.summary.is_complete);
+    // Without a slash at the end.
+    let directory: PathBuf = directory.components().collect();
     Ok(Exported {
         directory: plain(&directory.display().to_string()),
         tables,
         trace_tables: traces.tables.len(),
+        unfinished: unfinished.map(|host| host.name.clone()).collect(),
     })
 }
 

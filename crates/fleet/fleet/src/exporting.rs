@@ -23,21 +23,44 @@ pub(crate) fn run(args: &arguments::Export) -> Result<ExitCode, Failure> {
         Err(ExportError::Interrupted) => return Ok(ExitCode::from(EXIT_INTERRUPTED)),
         exported => exported?,
     };
-    let mut out = io::stdout().lock();
-    if args.common.json {
-        serde_json::to_writer_pretty(&mut out, &exported).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        write!(out, "{}", Shown(&exported))?;
+    for host in &exported.unfinished {
+        eprintln!(
+            "luc-fleet: {host}: its recording goes on, or was killed. If it goes on, export again when it has ended: it \
+             replaces files that the scripts name"
+        );
+    }
+    if let Err(error) = show(&exported, args.common.json) {
+        // A failure leaves nothing, but a reader that has gone is none.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            std::fs::remove_dir_all(&args.out)?;
+        }
+        return Err(error.into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn show(exported: &Exported, is_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if is_json {
+        luc_cli::write_json(&mut out, exported)?;
+    } else {
+        write!(out, "{}", Shown(exported))?;
+    }
+    out.flush()
+}
+
+/// Quotes a word for a shell, where it needs that.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    let word = if word.starts_with('-') { format!("./{word}") } else { word.to_owned() };
+    if word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 struct Shown<'a>(&'a Exported);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Exported { directory, tables, trace_tables } = self.0;
+        let Exported { directory, tables, trace_tables, .. } = self.0;
         writeln!(f, "{:<10} {:>12} {:>10}", "table", "rows", "size")?;
         for table in tables {
             writeln!(
@@ -52,9 +75,24 @@ impl fmt::Display for Shown<'_> {
             f,
             "and names for {trace_tables} tables of the traces; {directory}/schema.md says what columns mean"
         )?;
-        writeln!(
-            f,
-            "next: duckdb -init {directory}/duckdb.sql, or: spark-sql -i {directory}/spark.sql"
-        )
+        let script = |name: &str| shell_word(&format!("{directory}/{name}"));
+        let [duckdb, spark] = [script("duckdb.sql"), script("spark.sql")];
+        writeln!(f, "next: duckdb -init {duckdb}, or: spark-sql -i {spark}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_pasted() {
+        for (word, expected) in [
+            ("tables/duckdb.sql", "tables/duckdb.sql"),
+            ("-odd/duckdb.sql", "./-odd/duckdb.sql"),
+            ("sp ace $x;'q", "'sp ace $x;'\\''q'"),
+        ] {
+            assert_eq!(shell_word(word), expected);
+        }
     }
 }

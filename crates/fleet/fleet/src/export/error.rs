@@ -13,7 +13,7 @@ pub enum ExportError {
     Fleet(#[from] FleetError),
     #[error("{path}: it is there already; name a directory that is not", path = .0.display())]
     Exists(PathBuf),
-    #[error("{path}: {reason}; check the space left and who may write there", path = .path.display())]
+    #[error("{path}: {reason}; check that the folder is there, who may write there, and the space left", path = .path.display())]
     Output { path: PathBuf, reason: io::Error },
     #[error("interrupted")]
     Interrupted,

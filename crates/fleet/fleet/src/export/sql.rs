@@ -161,12 +161,15 @@ fn with_global_time(table: &TraceTable, time: &str) -> String {
     let divide = |number: &str, by: &str| {
         format!("cast(round(({number} - {number} % {by}) / {by}) as bigint)")
     };
-    let line = divide("(t.{time} - h.clock_begin_ns)", "h.clock_step_ns").replace("{time}", time);
+    // The last line has the end of the clock, too.
+    let line = divide(
+        &format!("(least(t.{time}, h.clock_end_ns - 1) - h.clock_begin_ns)"),
+        "h.clock_step_ns",
+    );
     let growth = divide(
-        "(cast(c.growth_ns as decimal(38, 0)) * (t.{time} - c.begin_ns))",
+        &format!("(cast(c.growth_ns as decimal(38, 0)) * (t.{time} - c.begin_ns))"),
         "(c.end_ns - c.begin_ns)",
-    )
-    .replace("{time}", time);
+    );
     format!(
         "select t.*, c.global_ns + (t.{time} - c.begin_ns) + {growth} as global_ns\n\
          from {name} t join host h on h.host = t.host\n\

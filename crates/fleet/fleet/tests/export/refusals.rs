@@ -1,6 +1,7 @@
 //! What cannot be exported is said in one line, and nothing is left.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 
 use luc_testkit::fleet::PlantedFleet;
 
@@ -33,4 +34,23 @@ fn nothing_is_left_of_what_cannot_be_written() {
     fs::write(&damaged, bytes).expect("written");
     refused("tables", &trace, "damaged");
     assert_eq!(list(), before);
+}
+
+#[test]
+fn who_may_not_read_the_traces_may_not_read_the_tables() {
+    let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 20 });
+    fs::set_permissions(&planted.traces[1], Permissions::from_mode(0o750)).expect("changed");
+    planted.export();
+    let about = fs::metadata(planted.tables()).expect("tables");
+    assert_eq!(about.permissions().mode() & 0o027, 0, "{:o}", about.permissions().mode());
+}
+
+#[test]
+fn a_full_disk_for_the_answer_leaves_nothing() {
+    let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 20 });
+    let full = fs::File::options().write(true).open("/dev/full").expect("opened");
+    let mut export = program();
+    export.args(["export", "--out"]).arg(planted.tables()).arg(&planted.traces[0]).stdout(full);
+    assert_eq!(export.status().expect("run").code(), Some(2));
+    assert!(!planted.tables().exists());
 }
