@@ -113,7 +113,7 @@ pub(crate) fn run(options: &FuzzOptions, lanes: Vec<Lane>) -> Result<Summary> {
         let programs: Vec<Program> = seeds.clone().map(crate::generate::program).collect();
         let programs: Vec<&Program> = programs.iter().collect();
         // lucd seldom holds them, and what it does else is what notifications do.
-        let has_attach = options.ways == [Way::Attach] || random.random_bool(0.25);
+        let has_attach = options.ways == [Way::Attach] || summary.batches.is_multiple_of(4);
         let lanes: Vec<&Lane> =
             lanes.iter().filter(|lane| lane.way != Way::Attach || has_attach).collect();
         let ran = run_batch(&lanes, &batch, &programs)?;
