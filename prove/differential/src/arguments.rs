@@ -20,6 +20,7 @@ pub(crate) struct Arguments {
     batch: u64,
     width: u32,
     keep: usize,
+    shrink: u64,
     pub(crate) ways: Vec<Way>,
     pub(crate) policy: Option<&'static str>,
     pub(crate) times: u32,
@@ -39,6 +40,7 @@ impl Arguments {
             batch: 1024,
             width: 192,
             keep: 3,
+            shrink: 60,
             ways: vec![Way::Library, Way::Notify, Way::Attach],
             policy: None,
             times: 5,
@@ -60,6 +62,7 @@ impl Arguments {
                 "batch" => arguments.batch = number()?,
                 "width" => arguments.width = number()? as u32,
                 "keep" => arguments.keep = number()? as usize,
+                "shrink" => arguments.shrink = number()?,
                 "times" => arguments.times = number()? as u32,
                 "json" => arguments.json = Some(value.into()),
                 "policy" => {
@@ -104,6 +107,7 @@ impl Arguments {
             policy: self.policy,
             lie: self.lie,
             keep: self.keep,
+            shrink: Duration::from_secs(self.shrink),
         }
     }
 }

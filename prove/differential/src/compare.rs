@@ -146,6 +146,10 @@ fn difference(
         let may = |errno: i32| errno == 0 || is_closed(errno);
         return (!may(plain) || !may(with)).then_some(DifferenceKind::Result);
     }
+    if races.may_close && is_closed(plain) && with == 0 {
+        // It had begun, but had no processor until the descriptor was closed.
+        return None;
+    }
     if races.may_close && is_closed(with) {
         return Some(DifferenceKind::Closed);
     }

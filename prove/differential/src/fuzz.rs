@@ -31,14 +31,13 @@ pub(crate) struct FuzzOptions {
     pub(crate) lie: u32,
     /// Maximum number of failures that are kept of each kind and way.
     pub(crate) keep: usize,
+    /// Maximum time for making failures smaller, in all.
+    pub(crate) shrink: Duration,
 }
 
 /// The default policy, and policies that hold callers.
 pub(crate) const POLICIES: [&str; 6] =
     ["delay:15ms", "delay:15ms", "delay:5ms", "delay:2ms", "pid", "auto"];
-
-/// Total time for shrinking failures.
-const SHRINK_TIME: Duration = Duration::from_secs(60);
 
 /// Figures of one way.
 #[derive(Debug, Default, Serialize)]
@@ -120,25 +119,25 @@ pub(crate) fn run(options: &FuzzOptions, lanes: Vec<Lane>) -> Result<Summary> {
         summary.add(&lanes, &batch, seeds.start, &programs, &ran, options.keep);
     }
     summary.seconds = begun.elapsed().as_secs_f64();
-    summary.shrink(&lanes)?;
+    summary.shrink(&lanes, options.shrink)?;
     Ok(summary)
 }
 
 impl Summary {
-    /// Shrinks the first failure of each kind and way, while there is time.
-    fn shrink(&mut self, lanes: &[Lane]) -> Result<()> {
+    /// Shrinks the first failure of each kind and way, for `time` at most.
+    fn shrink(&mut self, lanes: &[Lane], time: Duration) -> Result<()> {
         let begun = Instant::now();
         let mut tried = std::collections::BTreeSet::new();
         for failure in &mut self.failures {
             let kind = failure.differences[0].kind;
-            let is_over = begun.elapsed() > SHRINK_TIME || interrupt::interrupted();
+            let is_over = begun.elapsed() >= time || interrupt::interrupted();
             if is_over || failure.way == Way::Plain || !tried.insert((failure.way, kind)) {
                 continue;
             }
             let lanes: Vec<&Lane> =
                 lanes.iter().filter(|lane| [Way::Plain, failure.way].contains(&lane.way)).collect();
             let program: Program = failure.program.parse()?;
-            let until = begun + SHRINK_TIME;
+            let until = begun + time;
             let small = shrink::shrink(&lanes, &program, Some(failure.policy), kind, 2, until)?;
             failure.shrunk = (small != program).then(|| small.to_string());
         }

@@ -37,7 +37,7 @@ use lane::{Lane, Way};
 const USAGE: &str = "\
 Random programs with LUC and without it (root)
 
-usage: luc-differential fuzz [--seconds N] [--count N] [--seed N] [--ways library,notify,attach] [--policy POLICY] [--json FILE]
+usage: luc-differential fuzz [--seconds N] [--count N] [--seed N] [--ways library,notify,attach] [--policy POLICY] [--shrink SECONDS] [--json FILE]
        luc-differential replay FILE|SEED [--ways library,notify,attach] [--policy POLICY] [--times N]
        luc-differential shrink FILE|SEED --ways WAY --kind KIND [--policy POLICY]
        luc-differential show SEED
