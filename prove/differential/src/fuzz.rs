@@ -51,6 +51,8 @@ pub(crate) struct Figures {
     pub(crate) interrupted: u64,
     /// Programs of batches with a cut: their promises were compared with the disk.
     pub(crate) cut: u64,
+    /// Batches whose disk could be mounted only after e2fsck.
+    pub(crate) repaired: u64,
     /// Programs with a difference, by its kind.
     pub(crate) differences: BTreeMap<DifferenceKind, u64>,
 }
@@ -76,6 +78,8 @@ pub(crate) struct Summary {
     pub(crate) batches: u64,
     pub(crate) ways: BTreeMap<Way, Figures>,
     pub(crate) failures: Vec<Failure>,
+    /// Reason why the last batch could not be run; its programs are not counted.
+    pub(crate) error: Option<String>,
 }
 
 /// Makes the lanes of some ways, with that without LUC first.
@@ -115,11 +119,19 @@ pub(crate) fn run(options: &FuzzOptions, lanes: Vec<Lane>) -> Result<Summary> {
         let has_attach = options.ways == [Way::Attach] || summary.batches.is_multiple_of(4);
         let lanes: Vec<&Lane> =
             lanes.iter().filter(|lane| lane.way != Way::Attach || has_attach).collect();
-        let ran = run_batch(&lanes, &batch, &programs)?;
+        let ran = match run_batch(&lanes, &batch, &programs) {
+            Ok(ran) => ran,
+            Err(error) => {
+                summary.error = Some(format!("{error:#}"));
+                break;
+            }
+        };
         summary.add(&lanes, &batch, seeds.start, &programs, &ran, options.keep);
     }
     summary.seconds = begun.elapsed().as_secs_f64();
-    summary.shrink(&lanes, options.shrink)?;
+    if summary.error.is_none() {
+        summary.shrink(&lanes, options.shrink)?;
+    }
     Ok(summary)
 }
 
@@ -160,6 +172,7 @@ impl Summary {
             let figures = self.ways.entry(lane.way).or_default();
             figures.programs += programs.len() as u64;
             figures.holds += with.held;
+            figures.repaired += u64::from(with.is_repaired);
             figures.cut += u64::from(batch.cut_after.is_some()) * programs.len() as u64;
             for (program, outcome) in programs.iter().zip(&with.outcomes) {
                 for (step, result) in program.steps.iter().zip(&outcome.results) {

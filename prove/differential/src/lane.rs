@@ -64,6 +64,8 @@ pub(crate) struct BatchOutcome {
     pub(crate) end_ns: u64,
     /// Number of calls that were held.
     pub(crate) held: u64,
+    /// Whether the disk could be mounted only after e2fsck.
+    pub(crate) is_repaired: bool,
 }
 
 pub(crate) struct Lane {
@@ -167,7 +169,7 @@ impl Lane {
         let outcomes = layout::decode(&fs::read(&shared)?, programs).context("a damaged batch")?;
         self.unmount()?;
         self.luc(&["disk", "restore", DISK])?;
-        output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
+        let is_repaired = self.mount_after_cut()?;
         let disks = (0..programs.len()).map(|number| Disk {
             files: files(&mount_point.join(format!("p{number:05}"))),
             stamp: batch.stamp,
@@ -178,7 +180,7 @@ impl Lane {
         for entry in fs::read_dir(self.memory.path())?.flatten() {
             fs::remove_file(entry.path())?;
         }
-        Ok(BatchOutcome { outcomes, disks, end_ns, held })
+        Ok(BatchOutcome { outcomes, disks, end_ns, held, is_repaired })
     }
 
     fn start(&self, policy: &str, shared: &Path, report: &Path) -> Result<Child> {
@@ -248,6 +250,19 @@ impl Lane {
         let systems = about["file_systems"].as_array();
         let systems = systems.into_iter().flatten();
         Ok(systems.filter_map(|system| system["gate"]["gated"].as_u64()).sum())
+    }
+
+    /// Mounts the disk after a cut, and returns whether it had to be repaired before.
+    ///
+    /// A cut may leave one sector of an older superblock and one of a newer, whose checksum is then wrong.
+    fn mount_after_cut(&self) -> Result<bool> {
+        let mount = || output(Command::new("mount").arg(&self.device).arg(self.mount_point()));
+        if mount().is_ok() {
+            return Ok(false);
+        }
+        let checked = Command::new("e2fsck").args(["-fy", &self.device]).output()?;
+        mount().with_context(|| String::from_utf8_lossy(&checked.stdout).into_owned())?;
+        Ok(true)
     }
 
     fn unmount(&self) -> Result<()> {

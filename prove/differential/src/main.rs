@@ -112,6 +112,9 @@ fn fuzz(arguments: &Arguments) -> Result<ExitCode> {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
     }
     println!("{text}");
+    if let Some(error) = &summary.error {
+        bail!("after {} programs: {error}", summary.programs);
+    }
     let is_fine = summary.ways.values().all(|one| one.differences.is_empty());
     Ok(ExitCode::from(u8::from(!is_fine)))
 }
