@@ -12,6 +12,8 @@ $cargo clippy -p luc --no-default-features --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-items --locked --quiet
 clang-format --dry-run --Werror crates/see/probe/bpf/*.[ch] vm/src/*.c
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
+# Sentences of doc comments and help texts.
+scripts/english.py
 shellcheck -x scripts/*.sh packaging/*/pack.sh .ci/run
 # Scripts of the guests: all are bash's except the first process, which is busybox's.
 find crates prove vm -name "*.sh" -exec shellcheck -x {} +

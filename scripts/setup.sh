@@ -209,6 +209,7 @@ need_rust() {
 
 need_lint_tools() {
 	need shellcheck shellcheck
+	need python3 python3-minimal
 	need clang-format clang-format
 	local folder tool suffix components=()
 	folder=$(find_toolchain) || folder=

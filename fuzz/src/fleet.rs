@@ -152,8 +152,8 @@ impl Rows {
     }
 }
 
-/// Whatever the rows, each result follows from them: an edge has both its rows, a cause was there before its call, the
-/// parts of a path sum to its time.
+/// Checks that each result follows from the rows, whatever they are. An edge has both its rows, and a cause was there
+/// before its call. The parts of a path sum to its time.
 pub fn fleet(data: &[u8]) {
     let rows = Rows::of(data);
     let connections = Connections::pair(&rows.ends, &rows.messages, &rows.packets);

@@ -1,4 +1,4 @@
-//! What the fuzz targets check. `tests/` runs the same with random input, without a fuzzer.
+//! Checks of the fuzz targets. `tests/` runs the same with random input, without a fuzzer.
 
 mod counters;
 mod fleet;
@@ -46,7 +46,7 @@ fn subject() -> &'static Subject {
     })
 }
 
-/// A directory that goes with its value, in memory where there is such a place.
+/// A directory that is removed with this value, in memory if there is a `/dev/shm`.
 struct Place(PathBuf, #[expect(dead_code, reason = "removes the directory")] tempfile::TempDir);
 
 impl Place {
@@ -87,7 +87,8 @@ fn change(files: &mut [(String, Vec<u8>)], data: &[u8]) -> Option<usize> {
     Some(place)
 }
 
-/// A change of a file changes nothing in the report, or is an error that names the file and the offset.
+/// Checks that a change of a file leaves the report the same, or is an error. The error names the file and the
+/// offset.
 pub fn damaged(data: &[u8]) {
     let subject = subject();
     let mut files = subject.pristine.files.clone();

@@ -7,8 +7,9 @@ use serde_json::Value;
 /// The calls that a profile of luc's notifies.
 const NOTIFIED: [&str; 2] = ["fsync", "fdatasync"];
 
-/// Any text in place of a profile: it is refused in one line that steers no terminal, or what is made of it says the same
-/// of every other call, and is refused itself. In place of a container's state it is refused, or its name is a file's.
+/// Reads any text in place of a profile. It is refused in one line that steers no terminal, or a profile is made of
+/// it. That profile says the same of every other call, and is refused as a source itself. In place of a container's
+/// state the text is refused, or the container's name is a valid file name.
 pub fn profile(data: &[u8]) {
     if let Ok(container) = Container::read(data) {
         let name = container.unit();

@@ -1,4 +1,4 @@
-//! What another host sends in place of segments.
+//! Bytes that another host sends in place of segments.
 
 use std::fs;
 use std::path::Path;

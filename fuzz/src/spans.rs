@@ -5,8 +5,8 @@ use luc_events::codes::{Flow, Side};
 use luc_events::tables::{Connection, Message, Trace};
 use luc_fleet::{Joined, Recorded, Wanted, explain, parse_spans};
 
-/// Any text in place of spans: it is refused in one line, or their names steer no terminal, and each is counted once
-/// when it is put to the requests of a server.
+/// Reads any text in place of spans. It is refused in one line, or the spans' names steer no terminal. Each span is
+/// counted once when spans are matched with the requests of a server.
 pub fn spans(data: &[u8]) {
     let spans = match parse_spans(data) {
         Ok(found) => {

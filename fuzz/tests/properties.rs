@@ -45,7 +45,7 @@ proptest! {
         luc_fuzz::profile(&data);
     }
 
-    /// Those that are nearly a runtime's.
+    /// Random profiles that are nearly a runtime's.
     #[test]
     fn profile_of_rules(
         default in "SCMP_ACT_(ALLOW|ERRNO)|\\\\n|",
@@ -64,7 +64,7 @@ proptest! {
         luc_fuzz::spans(&data);
     }
 
-    /// Those that are nearly OpenTelemetry's.
+    /// Random spans that are nearly OpenTelemetry's.
     #[test]
     fn spans_of_members(
         members in prop::collection::vec(

@@ -32,8 +32,8 @@ pub struct Kernel {
 impl Kernel {
     /// Finds the kernel of `version`: a whole release (`6.1.0-56-amd64`) or its beginning (`6.1`).
     ///
-    /// For a beginning, the release whose headers are installed comes first, then those of the machine's archive, then
-    /// those of `scripts/setup-kernels.sh`. It is fetched by `apt-get download` if the cache does not have it.
+    /// For a beginning, releases with installed headers come first, then those of the machine's archive, then those
+    /// of `scripts/setup-kernels.sh`. The kernel is fetched by `apt-get download` if the cache does not have it.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if the kernel has no such module.
+    /// [`Error::Command`] if the kernel does not have the module.
     pub(crate) fn modules(&self, name: &str) -> Result<Vec<PathBuf>, Error> {
         let mut command = Command::new(tools::find("modprobe")?);
         command.arg("-d").arg(&self.folder).args(["-S", &self.release, "--show-depends", name]);

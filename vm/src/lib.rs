@@ -1,9 +1,9 @@
 //! Virtual machines for `luc.ko` and for experiments in virtual time.
 //!
-//! A [`Vm`] boots the distribution's own kernel ([`Kernel`]) in QEMU, without KVM and without a disk:
-//! an initramfs holds busybox, kernel modules, the programs asked for with their libraries, and the
-//! script to run. A guest of 64-bit Arm has libraries of Debian's packages ([`Kernel::arm64`]). What the script prints, the files that it leaves in `$OUT`, its exit status and the
-//! kernel's log come back as an [`Outcome`].
+//! A [`Vm`] boots the distribution's own kernel ([`Kernel`]) in QEMU, without KVM and without a disk: an initramfs
+//! holds busybox, kernel modules, the programs asked for with their libraries, and the script to run. A guest of
+//! 64-bit Arm has libraries of Debian's packages ([`Kernel::arm64`]). An [`Outcome`] has the script's output and exit
+//! status, the files that it leaves in `$OUT`, and the kernel's log.
 //!
 //! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
 //!

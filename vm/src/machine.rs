@@ -1,4 +1,4 @@
-//! QEMU's command line.
+//! Command line of QEMU for one machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) arguments: &'a [String],
 }
 
-/// Arguments for every kernel. A bug or a hung task is a panic, and a panic ends the machine, so the caller hears of it
+/// Arguments for every kernel. A bug or a hung task is a panic. A panic ends the machine, so the caller hears of it
 /// at once.
 ///
 /// A busy host may leave a processor without time for long, and the limits for lock-ups allow for that.

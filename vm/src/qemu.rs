@@ -26,7 +26,7 @@ pub struct Qemu {
     program: PathBuf,
     /// Folders of its firmware; empty if it finds that by itself.
     firmware: Vec<PathBuf>,
-    /// Version as it is printed: `10.0.2 (Debian ...)`.
+    /// Version in QEMU's own words: `10.0.2 (Debian ...)`.
     version: String,
     number: (u32, u32),
 }

@@ -22,7 +22,7 @@ impl SharedMemory {
     /// [`Error::System`] if there is no memory.
     ///
     /// # Panics
-    /// If `bytes` is no power of two: no PCI device has such a resource.
+    /// If `bytes` is no power of two, as the size of a PCI resource must be.
     pub fn new(bytes: u64) -> Result<Self, Error> {
         assert!(bytes.is_power_of_two(), "{bytes} is no power of two");
         let mut file = MemoryFile::new("luc-vm-shared")?;

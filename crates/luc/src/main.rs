@@ -1,8 +1,8 @@
 //! The `luc` command line: parse, dispatch, and turn an outcome into an exit status.
 //!
 //! Exit status: 0 done; 1 the answer is bad news (a power cut lost data, a program was not told of a failed write); 2
-//! the input or the machine does not allow it, with the reason in one line. `luc run` passes on its command's status. A
-//! reader that has gone (`luc ... | head`) changes nothing of that: 0, or what the command's work has come to.
+//! the input or the machine does not allow it, with the reason in one line. `luc run` passes on its command's status.
+//! A reader that has gone (`luc ... | head`) changes nothing of that: 0, or what the command's work has come to.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -74,7 +74,7 @@ fn ci_runs_the_tests_that_the_readme_names() {
     assert!(ci.lines().any(runs), "{ci}");
 }
 
-/// How many targets a page of the evaluation has met, and of how many that were measured.
+/// Number of targets that a page of the evaluation has met, and number of those measured.
 fn targets(page: &str) -> (usize, usize) {
     let targets = || page.lines().filter(|line| line.starts_with("- target: "));
     let met = targets().filter(|line| line.contains("-> met"));

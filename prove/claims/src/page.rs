@@ -245,7 +245,7 @@ fn tables<'a>(scope: &Scope<'a>, table: &'a TableOf) -> Result<Vec<(String, Tabl
     rows.iter().map(along).collect()
 }
 
-/// Makes a table with a line for each series, and a column for each value of the page's axis that any series has.
+/// Makes a table with a line for each series. It has a column for each value of the page's axis that any series has.
 fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, ClaimsError> {
     let series = |line: &Column| match row.value(&line.cell)? {
         Value::Series(series) => Ok(series),

@@ -1,4 +1,4 @@
-//! Values of expressions.
+//! Values of the expressions in claims, and their conversions.
 
 use luc_stats::median;
 

@@ -1,7 +1,7 @@
 //! Random programs. The same seed gives the same program.
 //!
-//! A program is deterministic but for the calls under test. Every step ends before the next begins, and an asynchronous
-//! one is seen asleep in its call before another actor interferes.
+//! A program is deterministic but for the calls under test. Every step ends before the next begins. An asynchronous
+//! step is seen asleep in its call before another actor interferes.
 
 mod actors;
 
@@ -67,7 +67,7 @@ struct Generator<'r, R> {
     at: Actor,
     /// Signals that have a handler, for each process.
     handled: [[bool; 2]; ACTORS],
-    /// Processes in which a cancel may meet a handler that jumps out of a call, or that has a small stack.
+    /// Processes in which a cancel may meet a handler that jumps out of a call or has a small stack.
     spoils_cancel: [bool; ACTORS],
     /// Slots that have been opened, as bits, for each process.
     opened: [u32; ACTORS],

@@ -11,16 +11,16 @@ const SECONDS: &str = "60";
 /// Maximum share of a notified program's synchronizations that may be interrupted: before the supervisor is told of a
 /// call, the kernel waits interruptibly.
 const MAX_INTERRUPTED_SHARE: f64 = 0.002;
-/// Maximum share of a notified program's synchronizations that may meet a descriptor that another thread has closed or
-/// given to another file.
+/// Maximum share of a notified program's synchronizations that may find another file or none. Another thread has then
+/// closed the descriptor, or given it to another file.
 ///
 /// Nobody holds the file before the supervisor has received the call. Nor does anybody after its answer, until the
 /// thread has a processor again. Half of these programs try, more than a hundred at once on two processors.
 const MAX_UNSEEN_SHARE: f64 = 0.005;
 /// Maximum share of 64 copies that try at once.
 const MAX_UNSEEN_COPIES_SHARE: f64 = 0.1;
-/// Maximum share of a program's synchronizations by the library that may return another number of a file that another
-/// thread opens meanwhile: `msync` has a descriptor for a moment.
+/// Maximum share of synchronizations by the library during which another thread's open may return another number.
+/// `msync` has a descriptor for a moment, which takes that number.
 const MAX_SHIFTED_SHARE: f64 = 0.001;
 /// Minimum share of the calls under test that must be held, or nothing is shown.
 const MIN_HELD_SHARE: f64 = 0.1;

@@ -1,5 +1,5 @@
-//! Part `call-cost`: the cost of the gate for an fsync while it stands aside. The real fsync does nothing, a lone
-//! caller makes calls, and the page shows the difference with and without the gate.
+//! Part `call-cost`: the cost of the gate for an fsync while it stands aside. The real fsync does nothing, and a lone
+//! caller makes the calls. The page shows the difference between calls with and without the gate.
 
 use luc_harness::cells;
 use luc_harness::report::{NOTATION, Page, Table, Target, spread};

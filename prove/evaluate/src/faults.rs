@@ -1,5 +1,5 @@
-//! Part `faults`: whether a failed write reaches the program that asked for it, on this kernel and on distributions'
-//! kernels, and whether the trial finds a known defect.
+//! Part `faults`: whether a failed write reaches the program that asked for it. It is tried on this kernel and on the
+//! distribution's kernels. It also checks whether the trial finds a known defect.
 
 mod defect;
 mod guest;

@@ -10,10 +10,10 @@
 //!
 //! # Parts that are plans
 //!
-//! Such a part is a pair of files: `NAME.toml`, a plan that `luc sweep` runs as well, and `NAME.claims.toml`, what is
-//! claimed of its figures. `plans` runs the sweep and keeps every repeat's figures as raw data. It makes the page of
-//! these alone: `luc-evaluate NAME --again` makes it again without measuring. The other parts drive `luc` in ways
-//! that are no sweep: kills, power cuts, planted troubles.
+//! A part that is a plan is a pair of files: `NAME.toml`, a plan that `luc sweep` runs as well, and
+//! `NAME.claims.toml`, what is claimed of its figures. `plans` runs the sweep and keeps every repeat's figures as raw
+//! data. It makes the page of these alone: `luc-evaluate NAME --again` makes it again without measuring. The other
+//! parts drive `luc` in ways that are no sweep: kills, power cuts, planted troubles.
 
 mod analysis;
 mod call_cost;

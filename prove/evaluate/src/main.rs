@@ -18,12 +18,12 @@ use luc_evaluate_fleet::pools::back_end;
 use luc_evaluate_fleet::solr::{clients, tap, trouble};
 use luc_host::interrupt;
 
-/// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
-/// arrivals, arrivals-write, kernel, matrix, matrix-processors, thesis, thesis-holds, thesis-metarates,
-/// thesis-processors and thesis-seeks, which run guests in virtual time.
+/// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for the parts that run
+/// guests in virtual time: arrivals, arrivals-write, kernel, matrix, matrix-processors, thesis, thesis-holds,
+/// thesis-metarates, thesis-processors and thesis-seeks.
 ///
-/// A part that is a plan (prove/plans) keeps each repeat as soon as it is made: the same command goes on after an
-/// interruption. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
+/// A part that is a plan (prove/plans) keeps each repeat at once: the same command goes on after an interruption.
+/// Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100, after_help = Part::list())]
 struct Cli {
@@ -33,7 +33,7 @@ struct Cli {
     /// The luc program [default: beside this one]
     #[arg(long, value_name = "FILE")]
     luc: Option<PathBuf>,
-    /// Where the pages go; the raw data into raw/ below it
+    /// Folder of the pages; the raw data go to raw/ below it
     #[arg(long, value_name = "DIR", default_value = "docs/evaluation")]
     out: PathBuf,
     /// Runs of each setting, of parts that are no plans [default: 2 to 7, by part]

@@ -31,7 +31,7 @@ const LONE_PER_S: f64 = 1000.0;
 const TRIED_SECONDS: &str = "1";
 
 /// Disks on one of which an fsync of an appended record takes about 1 ms. It consists of two flushes, the requests of
-/// data, log and commit block, and the emulation's overhead, which depends on the machine.
+/// data, log and commit block, and the emulation's overhead. The overhead depends on the machine.
 const ABOUT_1MS: [DiskSpec; 5] = [
     flushing(&["--model", "fixed", "--flush", "150us", "--write", "20us", "--read", "20us"]),
     flushing(&["--model", "fixed", "--flush", "200us", "--write", "20us", "--read", "20us"]),

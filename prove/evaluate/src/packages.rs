@@ -1,5 +1,5 @@
-//! Part `packages`: installs the packages in `dist` in a fresh root, and checks what they leave and how long the first
-//! minutes take. Runs in the root of the sources, by `scripts/packages-test.sh`.
+//! Part `packages`: installs the packages of `dist` in a fresh root. It checks what they leave behind and how long
+//! the first minutes take. Runs in the root of the sources, by `scripts/packages-test.sh`.
 
 use std::env;
 use std::fs;

@@ -29,8 +29,8 @@ const RUN_SECONDS: f64 = 60.0;
 const ROOM_BYTES: u64 = 8 << 30;
 /// Personalities that need more names than the original's to last.
 ///
-/// Filebench does not delete an open file. So it loses a name each time that all others overtake a thread that waits
-/// for a processor or the disk with an open file.
+/// Filebench does not delete an open file. A thread may wait for a processor or the disk with a file open. Each time
+/// that all others overtake it, a name is lost.
 const MORE_NAMES: &[(&str, &[&str])] =
     &[("compflow_demo", &["nfiles=7000"]), ("webproxy", &["nfiles=50000"])];
 /// Value of `/proc/sys/kernel/randomize_va_space` with random addresses of stack, libraries and heap.

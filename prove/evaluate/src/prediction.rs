@@ -1,5 +1,5 @@
-//! Part `prediction`: the gain by batching that `luc explain` predicts, beside the gate's, and the errors of the split
-//! and the models of an fsync.
+//! Part `prediction`: the gain by batching that `luc explain` predicts, beside the gate's gain. It also shows the
+//! errors of the split and the models of an fsync.
 
 use luc_harness::cells;
 use luc_harness::report::{NOTATION, Page, Table, Target, number, or_dash, spread};

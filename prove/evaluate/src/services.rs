@@ -1,9 +1,9 @@
 //! Part `services`: unchanged programs of the distribution, run as their users would: without luc, by `luc run`, and by
 //! `luc run --reach notify`; and most of them in a guest, with `luc.ko`.
 //!
-//! Each has a script beside this file. It makes instances on an emulated disk, starts them, drives eight clients for a
-//! fixed amount of work, reads back what was acknowledged, and stops them. It fails if a log has an error. `catalogue`
-//! has the services, `runs` makes a run, `guest` those in a guest, and `page` shows them.
+//! Each has a script beside this file. It makes instances on an emulated disk, starts them, and drives eight clients
+//! for a fixed amount of work. Then it reads back what was acknowledged, and stops them. It fails if a log has an
+//! error. `catalogue` has the services, `runs` makes a run, `guest` those in a guest, and `page` shows them.
 
 mod catalogue;
 pub(super) mod guest;

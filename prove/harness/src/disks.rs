@@ -85,7 +85,7 @@ impl<'a> Disk<'a> {
         &self.device
     }
 
-    /// Writes back data that earlier runs left, and empties the journal, so that the next run does not pay for it.
+    /// Writes back data that earlier runs left, and empties the journal. So the next run does not pay for it.
     pub fn settle(&self) -> Result<(), EvaluateError> {
         // A journal is checkpointed and emptied when its file system becomes read-only.
         for flags in [MountFlags::RDONLY, MountFlags::empty()] {

@@ -1,7 +1,7 @@
 //! Traces of simulated hosts: a client, a front end and any number of back ends. They are the same each time.
 //!
-//! Each request of the client makes the front end ask two back ends, one after the other, in the request's thread.
-//! Hosts have clocks of their own. All random values follow from the request's number.
+//! For each request of the client, the front end asks two back ends in turn, in the request's thread. Hosts have
+//! clocks of their own. All random values follow from the request's number.
 
 use std::path::{Path, PathBuf};
 

@@ -45,7 +45,7 @@ impl Meanwhile {
     /// As [`new`](Self::new), but the program `wrapper` runs the shell.
     ///
     /// # Panics
-    /// Where there is no such program.
+    /// Where the wrapper cannot be started.
     pub fn under(wrapper: &[&str], begin: &str, end: &str, arguments: &[&str]) -> Self {
         let script = format!("{begin} || exit 1; read -r _; {end}");
         let words = [wrapper, &["sh", "-c", &script, "sh"], arguments].concat();

@@ -1,7 +1,7 @@
 //! A simulated PMU whose truth is known: loads with phases, and events in groups that take turns on its counters.
 //!
-//! It multiplexes as the kernel does (`perf_rotate_context` in kernel/events/core.c): at each tick of
-//! `perf_event_mux_interval_ms` (4 ms) the first group that has counters goes to the end of the list, and groups get
+//! It multiplexes as the kernel does (`perf_rotate_context` in kernel/events/core.c). At each tick of
+//! `perf_event_mux_interval_ms` (4 ms) the first group that has counters goes to the end of the list. Then groups get
 //! counters from the beginning of the list until one does not fit.
 
 mod load;

@@ -24,14 +24,14 @@ pub(crate) enum Command {
     BackEnd(BackEnd),
     /// Scatter, gather and merge until a line comes on the standard input, or its end
     FrontEnd(FrontEndOptions),
-    /// Ask all queries
+    /// Ask all queries of all clients
     Client(Client),
     /// Start all of it in network namespaces, and leave a folder of truth (root)
     Run(Run),
     /// Remove a cgroup when the standard input has ended
     #[command(hide = true)]
     RemoveCgroup {
-        /// The cgroup's path
+        /// Path of the cgroup to remove
         path: PathBuf,
     },
     /// Be in the way of a back end until the standard input ends
@@ -100,22 +100,22 @@ pub(crate) struct BackEnd {
     /// Different words
     #[arg(long, default_value_t = VOCABULARY)]
     vocabulary: u32,
-    /// How many times as large each partition is
+    /// Sizes of the partitions relative to each other
     #[arg(long, value_delimiter = ',', value_name = "N,...", required = true)]
     weights: Vec<u32>,
-    /// Which of them this is, from 0
+    /// Number of this partition, from 0
     #[arg(long)]
     partition: usize,
-    /// Where to listen
+    /// Address to listen at
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddrV4,
-    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    /// Threads that serve: thread, pool:W, pool:W:worker or shared:W
     #[arg(long, default_value_t = Serve::Thread)]
     serve: Serve,
     /// The mean of an exponential delay before each search, us
     #[arg(long, default_value_t = 0)]
     delay_us: u64,
-    /// How many searches will come: troubles begin and end by it
+    /// Expected number of searches, by which troubles begin and end
     #[arg(long, default_value_t = u64::from(CLIENTS * REQUESTS))]
     searches: u64,
     /// A trouble: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger, tick[:MS], quota[:%], loss[:%], stop[:MS],
@@ -151,7 +151,7 @@ impl BackEnd {
 /// Number and times of the clients' queries.
 #[derive(Debug, Args)]
 struct Queries {
-    /// How many clients
+    /// Number of clients
     #[arg(long, default_value_t = CLIENTS)]
     clients: u32,
     /// Queries of each
@@ -187,7 +187,7 @@ pub(crate) struct Client {
     /// Different words
     #[arg(long, default_value_t = VOCABULARY)]
     vocabulary: u32,
-    /// Where the front end listens
+    /// Address of the front end
     #[arg(long, value_name = "ADDRESS:PORT")]
     front_end: SocketAddrV4,
     #[command(flatten)]
@@ -239,7 +239,7 @@ pub(crate) struct Run {
     vocabulary: u32,
     #[command(flatten)]
     queries: Queries,
-    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    /// Threads that serve: thread, pool:W, pool:W:worker or shared:W
     #[arg(long, default_value_t = Serve::Thread)]
     serve: Serve,
     /// The mean of an exponential delay before each search, us

@@ -62,7 +62,7 @@ impl Engine {
 
     /// Returns the best documents that have one of the words, best first.
     ///
-    /// They are scored by BM25 with the statistics of the whole corpus, so a document has the same score in every
+    /// They are scored by BM25 with the statistics of the whole corpus. So a document has the same score in every
     /// partition.
     #[must_use]
     pub fn search(&self, words: &[u32], most: usize) -> Vec<Hit> {

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of the twin, each with what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum TwinError {
     /// A file or folder cannot be used.
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
-    /// What came over a connection is none of the twin's messages.
+    /// Bytes from a connection are none of the twin's messages.
     #[error(
         "a message from {from} cannot be read: {why}; only processes of one version talk to each other"
     )]
@@ -25,13 +25,13 @@ pub enum TwinError {
     Option {
         /// The option and its value.
         what: String,
-        /// What is wrong, and what is possible.
+        /// Mistake in it, and what is possible.
         why: String,
     },
     /// The machine cannot do what was asked for.
     #[error("{what} cannot be done here: {why}")]
     Unable {
-        /// What was asked for.
+        /// Operation that was asked for.
         what: String,
         /// Why not, and what would help.
         why: String,

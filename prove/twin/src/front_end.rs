@@ -26,13 +26,13 @@ pub struct FrontEndOptions {
     /// All random numbers follow from it
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where to listen
+    /// Address to listen at
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: SocketAddrV4,
-    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    /// Threads that serve: thread, pool:W, pool:W:worker or shared:W
     #[arg(long, default_value_t = Serve::Thread)]
     pub serve: Serve,
-    /// Where the back ends listen, by partition
+    /// Addresses of the back ends, by partition
     #[arg(long, value_delimiter = ',', value_name = "ADDRESS:PORT,...", required = true)]
     pub back_ends: Vec<SocketAddrV4>,
 }

@@ -1,9 +1,9 @@
 //! The search twin: a small scale-out search service, made to be looked at.
 //!
-//! It has the shape of the paper's: a front end scatters a query to back ends, each with a partition of the corpus,
-//! gathers each one's best documents, merges them, and asks the owners of the best for snippets. What really happened
-//! (each message, each piece of work, each planted trouble) is the [`truth`], which says how right a tool is that only
-//! looks from outside. It is no part of the product.
+//! It has the shape of the paper's service. A front end scatters a query to back ends, each with a partition of the
+//! corpus. It gathers and merges their best documents, and asks the owners of the best for snippets. The [`truth`]
+//! records what really happened: each message, each piece of work, each planted trouble. It shows how right a tool is
+//! that only looks from outside. The twin is no part of the product.
 //!
 //! [`RunOptions`] runs all of it in network namespaces; [`truth::Folder`] reads what a run left.
 //!
@@ -15,7 +15,7 @@
 //! - The truth: `link` notes each message with its place in the stream, `log` keeps rows in memory until the end.
 //!   Rows and reader are in `luc-twin-truth`, which needs no service.
 //! - The troubles: a file each in `plant/`. They begin and end by the number of searches (`progress`) and not by
-//!   time, so they meet requests on any machine.
+//!   time. So they meet requests on any machine.
 //! - A run: `run` starts the hosts in network namespaces without names, which `luc-network` links. All that a run
 //!   makes belongs to its processes, which the kernel kills when the run ends. Only a cgroup has a name; `run/cgroup`
 //!   removes it.

@@ -5,7 +5,7 @@
 pub(crate) struct Posting {
     /// Number of the document in the partition.
     pub(crate) index: u32,
-    /// How often the word is in it.
+    /// Number of times that the word is in the document.
     pub(crate) count: u32,
 }
 

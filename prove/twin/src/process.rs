@@ -90,7 +90,7 @@ impl Process {
     /// Says that it serves, and returns when a line comes on the standard input.
     ///
     /// Without a run the end of the input ends it, too. When a run is killed, the input ends before this process is
-    /// killed, and a truth written then would be cut off.
+    /// killed. A truth written then would be cut off.
     pub(crate) fn serve(&self) -> Result<(), TwinError> {
         say(SAYS_READY)?;
         let has_line = has_line("reading the standard input")?;

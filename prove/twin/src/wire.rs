@@ -1,8 +1,8 @@
 //! The messages, and their encoding.
 //!
-//! A message is its length without this field (4 bytes, little endian like all numbers), the request's id (8), the id
-//! of the request that it is part of (8; 0 if none), its kind (1), and its body. The ids serve the truth alone: a tool
-//! under test never looks at them.
+//! A message is its length without this field (4 bytes), the request's id (8), the parent request's id (8; 0 if
+//! none), its kind (1), and its body. All numbers are little endian. The ids serve the truth alone: a tool under test
+//! never looks at them.
 
 use luc_twin_truth::{MAX_HITS, MessageKind};
 

@@ -52,8 +52,8 @@ fn latencies_are_exact_in_virtual_time() {
     }
 }
 
-/// Block N of 4 KiB in `new` holds N + 1 in every byte, in `other` 200. Blocks 0 to 15 are flushed, 16 to 31
-/// are not, 8 to 11 are written again as `other` and not flushed.
+/// Block N of 4 KiB in `new` holds N + 1 in every byte, in `other` 200. Blocks 0 to 15 are flushed, and 16 to 31 are
+/// not. Blocks 8 to 11 are then written again as `other` and not flushed.
 const CUT: &str = "
 set -e
 put() { dd if=$1 of=/dev/lagdisk0 bs=4k skip=$2 seek=$2 count=$3 oflag=direct conv=notrunc$4 2>/dev/null; }

@@ -9,7 +9,8 @@ use luc_vm::{Kernel, Vm};
 use crate::common::{kernel_and_lagdisk, luc};
 
 /// `$journal` is the journal's folder in sysfs. `files OPTIONS` prints the number of files that metarates creates and
-/// syncs in a fixed time, `count NAME` one of the journal's counters. `message TEXT` fails unless TEXT is in the log.
+/// syncs in a fixed time. `count NAME` prints one of the journal's counters. `message TEXT` fails unless TEXT is in
+/// the log.
 const PRELUDE: &str = "
 set -Eeuo pipefail
 trap 'echo line $LINENO: $BASH_COMMAND' ERR

@@ -1,8 +1,8 @@
 //! Compares the early write with the one that would use up errors, `sync_file_range` with its WAIT
 //! flags: `cargo bench -p luc-gate -- DIRECTORY`, on the file system to be measured (default: where it is run).
 //!
-//! Each thread grows a file of its own and writes each record early, in turns by the one call and by the
-//! other, so that both see the same disk.
+//! Each thread appends records to a file of its own and writes each record early. It takes the two calls in turns, so
+//! that both see the same disk.
 
 use std::fs::File;
 use std::io::Write as _;

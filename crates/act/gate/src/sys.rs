@@ -12,8 +12,9 @@ pub fn errno() -> c_int {
 /// Whether the kernel has recorded a failed write of the file so that the open file's next `fsync` finds it. The error of
 /// an early write does not tell: it may be of a block that could not be allocated, which is recorded nowhere.
 ///
-/// Asks by an open file of its own, whose place in the mapping's `errseq_t` is before the error unless somebody has seen it.
-/// The place of `fd`'s open file stays. If the file cannot be opened, the error counts as recorded.
+/// Asks through an open file of its own. That file's place in the mapping's `errseq_t` is before the error unless
+/// somebody has seen it. The place of `fd`'s open file stays. If the file cannot be opened, the error counts as
+/// recorded.
 pub fn has_recorded_error(fd: c_int) -> bool {
     let path = format!("/proc/self/fd/{fd}");
     let flags = rustix::fs::OFlags::RDONLY

@@ -1,8 +1,8 @@
 //! The files that the processes of a systemd unit share: the rounds of their user, and the unit's figures.
 //!
-//! No `luc run` is above them. The unit's first process, `luc-exec prepare`, makes the files as the unit's user, within its
-//! sandbox and its limits, before the service starts. They stay until `luc disable`, or until the machine restarts. The
-//! library finds them by the unit's name in the environment.
+//! No `luc run` is above them. Before the service starts, the unit's first process, `luc-exec prepare`, makes the
+//! files. It runs as the unit's user, within the unit's sandbox and limits. They stay until `luc disable`, or until
+//! the machine restarts. The library finds them by the unit's name in the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -10,8 +10,8 @@ use crate::signals::{SignalInfo, await_children};
 
 /// If this is the first process of its namespace, makes a child that goes on in its place.
 ///
-/// Returns `None` in the child, and in any other process. The first process passes signals on to the child, waits for its
-/// end and for those of orphans, and returns its exit status.
+/// Returns `None` in the child, and in any other process. The first process passes signals on to the child and reaps
+/// orphans. It waits for the child's end, and returns the child's exit status.
 ///
 /// Other threads would be missing in the child, so there may be none yet.
 ///

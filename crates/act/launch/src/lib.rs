@@ -106,8 +106,8 @@ impl std::fmt::Debug for Around<'_> {
     }
 }
 
-/// Runs `command` as `settings` say and waits for its end. If there is no room for the shared files, or no safe place, it
-/// runs as without the gate, and the outcome says why.
+/// Runs `command` as `settings` say and waits for its end. If there is no room or no safe place for the shared files,
+/// the command runs without the gate. The outcome then says why.
 ///
 /// # Errors
 /// [`LaunchError`]; the command has not been started then.

@@ -124,7 +124,7 @@ pub struct GateOutcome {
     /// Final state of the controller of policy `auto` for calls that need a commit. `None` for other policies, and if there
     /// were only calls that need a flush.
     pub decision: Option<Decision>,
-    /// Final state for calls that only need a flush; `None` if no such call had a round of its own.
+    /// Final state for calls that only need a flush; `None` if none of them had a round of its own.
     pub flush_decision: Option<Decision>,
 }
 

@@ -2,7 +2,7 @@
 //! become another user's or have another root find neither. Below a run of root they meet in memory of that run alone,
 //! whose descriptor they inherit. They can hold nobody there for longer than [`luc_gate::rounds`] bounds.
 //!
-//! Both are files in /dev/shm. If that is full or missing, or the name is taken by somebody else, they are in the user's own
+//! Both are files in /dev/shm. If that is full or missing, or somebody else has the name, they are in the user's
 //! folder below /run. Only `luc run` makes them, with all of their memory.
 
 use std::ffi::{OsStr, OsString, c_int};

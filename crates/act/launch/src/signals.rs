@@ -74,7 +74,8 @@ impl From<&libc::siginfo_t> for SignalInfo {
 }
 
 impl SignalInfo {
-    /// Sends it to a child that was not waited for yet, if it is for the child and has not come there already.
+    /// Sends the signal to `child`, if it is meant for the child and has not reached it already. The child must not
+    /// have been waited for yet.
     pub(crate) fn pass_on(self, child: libc::pid_t) {
         let Some(target) = self.target(child) else {
             return;
@@ -122,7 +123,7 @@ impl SignalInfo {
         Some(if leads_group { -child } else { child })
     }
 
-    /// Whether this process raised it by a call of its own, as by a write to a pipe that nobody reads.
+    /// Whether this process raised it by a call of its own, such as a write to a pipe without readers.
     fn is_own(self) -> bool {
         // SAFETY: no arguments.
         self.code <= libc::SI_USER && self.sender == unsafe { libc::getpid() }

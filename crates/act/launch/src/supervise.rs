@@ -63,8 +63,8 @@ impl Ending {
         }
     }
 
-    /// Whether a signal ended it. That includes SIGHUP, SIGINT and SIGTERM that it caught to clear up first, if its exit
-    /// status follows the shell's convention.
+    /// Whether a signal ended it. That includes a SIGHUP, SIGINT or SIGTERM that it caught to clean up first. Its
+    /// exit status must then be 128 + the signal, the shell's convention.
     pub fn is_by_signal(self) -> bool {
         let asked = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| 128 + signal);
         match self {

@@ -1,6 +1,6 @@
-//! Descendants of the command that the library perhaps does not reach. They are looked for while the command runs: before
-//! the start only its own program is known, and a program may clean its environment (Postfix, sudo, cron), or start static
-//! ones. Whether they synchronize at all is not known here.
+//! Descendants of the command that the library perhaps does not reach. They are looked for while the command runs,
+//! since before the start only its own program is known. A program may clean its environment (Postfix, sudo, cron),
+//! or start static programs. Whether they synchronize at all is not known here.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use luc_host::descendants::with_descendants;
 use crate::obstacle::{Found, Look, Obstacle, name_of};
 use crate::participants::{Unreached, group_by_program};
 
-/// Time between two looks at a young command. A program that is being started has no library yet, so a process counts only
-/// if it lacks the library at two looks.
+/// Time between two looks at a young command. A starting program has no library yet, so a process counts only if it
+/// lacks the library at two looks.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 const LATER_INTERVAL: Duration = Duration::from_secs(2);
 const YOUNG_AGE: Duration = Duration::from_secs(5);

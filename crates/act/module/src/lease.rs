@@ -1,9 +1,10 @@
 //! Settings that last as long as a process: the settings that a run changes are restored after it, however it ends.
 //!
-//! A *holder* is a process that lends settings of journals. It holds a lock on a file of its own, which the kernel releases
-//! when the process ends, also by SIGKILL. A *record* keeps for each journal the settings before the first holder came, and
-//! the wish of each holder. The module gets the latest holder's wish, and when the last holder has gone, the settings from
-//! before. So two holders of one journal do not undo each other's settings, in whichever order they end.
+//! A *holder* is a process that lends settings of journals. It holds a lock on a file of its own. The kernel releases
+//! the lock when the process ends, also by SIGKILL. A *record* keeps for each journal the settings before the first
+//! holder came, and the wish of each holder. The module gets the latest holder's wish, and when the last holder has
+//! gone, the settings from before. So two holders of one journal do not undo each other's settings, in whichever
+//! order they end.
 //!
 //! Three parties restore: the holder itself at its end; a *watcher*, a process that sleeps on the
 //! holder's lock ([`watch`]) and ignores the signals that end programs; and, if both were killed, the next

@@ -1,4 +1,4 @@
-//! Loads the module.
+//! Loads `luc.ko` into the running kernel, and tells the reasons for a refusal apart.
 
 use std::ffi::CString;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Unloads the module.
+//! Removes `luc.ko` from the kernel, once nobody uses it.
 
 use std::fs;
 use std::thread;

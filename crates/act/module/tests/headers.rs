@@ -1,6 +1,6 @@
-//! The modules compile for every kernel whose headers are installed, and in `make test-all` for those which
-//! `scripts/headers.sh` fetches: of the kernels that the machine's package sources offer, the oldest and the newest of
-//! each series, and the newest's variants.
+//! Tests that the modules compile for every kernel whose headers are installed. `make test-all` adds the headers that
+//! `scripts/headers.sh` fetches. Of each series in the machine's package sources these are the oldest and the newest
+//! kernel, and the newest's variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;

@@ -1,14 +1,14 @@
 //! The supervisor's memory of callers.
 //!
-//! A caller makes one call after the other, so that its next one tells that the last one has returned. The kernel names
-//! the thread of a call, and that is not the caller: a goroutine goes on in another thread after each call, and in a
-//! server whichever thread has work writes the log. Taken for a caller, such a thread comes again late or never, a
-//! commit seems to last until then, and rounds wait for more callers than there are.
+//! A caller makes one call after the other, so its next call shows that the last one has returned. The kernel names
+//! the thread of a call, which is not the caller. A goroutine goes on in another thread after each call. In a server,
+//! whichever thread has work writes the log. A thread that is taken for a caller comes again late or never. A commit
+//! then seems to last until that time, and rounds wait for more callers than there are.
 //!
-//! So a call is put to the caller whose last call was of the same descriptor of the same process, whatever its thread,
-//! if that call has returned; else to the caller whose last call this thread made; and else to a new one. Two calls of
-//! one file in sequence are one caller's, two at once are two callers'. One thread that synchronizes several files is
-//! one caller, too.
+//! So a call is assigned by its process and descriptor first, and by its thread second. It belongs to the caller
+//! whose last call was of the same descriptor, if that call has returned. Otherwise it belongs to the caller whose
+//! last call this thread made, or else to a new caller. Two calls of one file in sequence are one caller's, two at
+//! once are two callers'. One thread that synchronizes several files is one caller, too.
 
 use std::collections::HashMap;
 
@@ -136,8 +136,9 @@ struct Turns {
 }
 
 impl Turns {
-    /// Whether the call of another thread has returned. Asking costs as much as the rest of a call. So it is asked ever more
-    /// rarely where threads take turns, and each time where they were recently at the file at once.
+    /// Whether the call of another thread has returned. Asking costs as much as the rest of a call. So it is asked
+    /// ever more rarely while threads take turns. It is asked each time again once two were at the file at the same
+    /// time.
     fn has_returned(&mut self, is_making: impl FnOnce() -> bool) -> bool {
         if self.granted > 0 {
             self.granted -= 1;
@@ -254,8 +255,8 @@ impl Callers {
 
     /// Takes the file of a call that has come at `now_ns`: this one, or still the one of the last look.
     ///
-    /// Processes that take turns at a file, each with a descriptor of its own, are a caller each. The call of the next
-    /// process shows that the call of the last one has returned, before that one comes again.
+    /// Processes that take turns at a file, each with a descriptor of its own, are a caller each. A call by the next
+    /// process shows that the last process' call has returned, before that process calls again.
     pub(crate) fn follows(
         &mut self,
         who: &Who,

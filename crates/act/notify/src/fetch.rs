@@ -1,6 +1,6 @@
 //! A caller's file: looked at by its number, then taken over from the calling thread.
 //!
-//! A descriptor that is taken over has to be closed, and closing a file of a server (NFS, FUSE) may wait for the server:
+//! A descriptor that is taken over has to be closed. Closing a file of a server (NFS, FUSE) may wait for the server:
 //! FUSE is asked at each `close`. So an unknown file is looked at before it is taken over. Nothing here waits for a
 //! server.
 

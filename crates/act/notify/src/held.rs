@@ -17,7 +17,7 @@ use crate::places::PlaceId;
 use crate::watcher::{Watched, Watcher};
 use crate::who::Who;
 
-/// Interval between two looks at a round that callers from elsewhere take part in, where the watcher does not notice its
+/// Interval between two looks at a round that has callers from elsewhere, where the watcher does not notice its
 /// release.
 const OTHERS_LOOK_INTERVAL_NS: u64 = 200_000;
 
@@ -98,7 +98,7 @@ struct Gathering {
     generation: u32,
     /// Number of its callers that are held here.
     callers: u32,
-    /// Those of their calls that go as soon as the round is released.
+    /// Calls of these callers that go as soon as the round is released.
     calls: Vec<Watched>,
 }
 

@@ -1,7 +1,7 @@
 //! A process that holds the listener beside the supervisor, and lets all calls pass when the supervisor is gone.
 //!
-//! With the last holder of the listener gone every notified call fails with ENOSYS, and databases panic. So the keeper
-//! sleeps until the supervisor dies, stands still with calls in its hands, or ends while programs go on. Then it answers
+//! With the last holder of the listener gone every notified call fails with ENOSYS, and databases panic. So the
+//! keeper sleeps until the supervisor dies, hangs with calls in hand, or ends while programs go on. Then it answers
 //! the calls that were received and not answered, and lets every further call continue. It ends with the last process
 //! under the filter.
 //!
@@ -159,7 +159,7 @@ fn run(ledger: &Ledger, lifelines: &Lifelines, source: Source<'_>) -> ! {
     watch(ledger, lifelines, listener)
 }
 
-/// Takes the listener over from the process that becomes the program, hands it on to the supervisor, and tells the
+/// Receives the listener from the process that becomes the program, and hands it to the supervisor. Then it tells the
 /// process to go on. The process then makes a first call, of no file. `None` if there is no filter, and so nothing to
 /// keep.
 fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {

@@ -1,10 +1,10 @@
-//! The file system below an overlay, on which containers have their root. A file that was written to is in the overlay's
-//! upper directory, and its `fsync` commits the journal of that directory's file system.
+//! The file system below an overlay, on which containers have their root. A file that was written to is in the
+//! overlay's upper directory. Its `fsync` commits the journal of that directory's file system.
 //!
-//! The overlay has a device number of its own, and the kernel tells the upper directory only by its path, among the
-//! options of the mount. So a thread that may wait looks the path up, once for each overlay. It does so among this process'
-//! own mounts, because a container's root is mounted on the host. If the path leads elsewhere here, its callers wait for
-//! those of another journal, in bounds, and nothing worse happens.
+//! The overlay has a device number of its own. The kernel names the upper directory only by its path, among the
+//! options of the mount. So a thread that may wait looks the path up, once for each overlay. It does so among this
+//! process' own mounts, because a container's root is mounted on the host. If the path leads elsewhere here, its
+//! callers wait for those of another journal, in bounds, and nothing worse happens.
 
 use std::os::fd::AsFd as _;
 

@@ -1,8 +1,9 @@
 //! The notifier: brings the calls of programs into rounds where no library can be loaded.
 //!
-//! A filter of system calls (seccomp) has the kernel notify a supervisor of every `fsync` and `fdatasync` of a program
-//! and of all that it starts. The supervisor holds the call and lets it go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`):
-//! each thread makes its own call in the kernel, so durability, errors and accounting stay its own.
+//! A program and all that it starts run under a filter of system calls (seccomp). By the filter, the kernel notifies
+//! a supervisor of every `fsync` and `fdatasync`. The supervisor holds the call and lets it go on
+//! (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`): each thread makes its own call in the kernel, so durability, errors and
+//! accounting stay its own.
 //!
 //! - [`filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
 //! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
@@ -20,11 +21,10 @@
 //!
 //! # Without seeing returns
 //!
-//! The supervisor does not see calls return. A caller that comes again has returned from its last call, and the k-th
-//! caller comes t_k after the release of its round, which is T_commit + a_k of [`luc_control::setpoint`]. So the
-//! commit's end is taken to be the moment at which the second caller of the round comes again, and returns are counted
-//! from there: k / (T + a_k) is then k / t_k, and the controller is the same as for calls whose returns are seen. Rates
-//! are of arrivals.
+//! The supervisor does not see calls return. A caller that comes again has returned from its last call. The k-th
+//! caller comes t_k after the release of its round. That time is T_commit + a_k of [`luc_control::setpoint`]. So the
+//! commit is taken to end when the second caller of the round comes again. Returns are counted from there. Then k /
+//! (T + a_k) is k / t_k. The controller is the same as for calls whose returns are seen. Rates are of arrivals.
 //!
 //! # One call, from end to end
 //!

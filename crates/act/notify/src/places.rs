@@ -61,8 +61,8 @@ impl Places {
     /// The place of the file system of a file that was looked at; `None` when there are too many. An overlay's place is that
     /// of its upper directory's file system. `file` is the file, if it was taken over.
     ///
-    /// At the first look, only rounds that others are already in are joined. A file system tells whether it has fast commits
-    /// once it has been synchronized, so the journal is decided on at the second look.
+    /// At the first look, only rounds that others are already in are joined. A file system tells whether it has fast
+    /// commits only after it was synchronized once. So the journal is decided on at the second look.
     pub(crate) fn find(&mut self, look: &Look, file: Option<BorrowedFd<'_>>) -> Option<PlaceId> {
         let below = look.may_wait.then(|| self.layers.below(look.inode.device));
         let (device, file) = match below.flatten() {

@@ -1,9 +1,9 @@
 //! Real-time priority for threads that let callers of a round go, if the system grants it.
 //!
-//! A commit takes callers in for about 0.15 ms, and each later one costs another flush. Each answer wakes a caller. With
-//! ordinary priority about every second caller takes the processor from the thread that answers, as do the journal's thread
-//! and others. The lowest real-time priority prevents this (`SCHED_FIFO`). It takes root, `CAP_SYS_NICE` or a limit of
-//! real-time priorities above 0 (`RLIMIT_RTPRIO`).
+//! A commit takes callers in for about 0.15 ms, and each later one costs another flush. Each answer wakes a caller.
+//! With ordinary priority, about every second caller takes the processor from the answering thread. The journal's
+//! thread and others do so, too. The lowest real-time priority prevents this (`SCHED_FIFO`). It takes root,
+//! `CAP_SYS_NICE` or a limit of real-time priorities above 0 (`RLIMIT_RTPRIO`).
 
 use std::mem;
 
@@ -12,8 +12,8 @@ use std::mem;
 pub(crate) struct RealTime(Option<libc::sched_attr>);
 
 impl RealTime {
-    /// Raises the calling thread, which has to drop this. If that is refused, nothing changes. Neither does it for a thread that
-    /// is to run only when no other does (`SCHED_IDLE`), or that has real-time priority from its user.
+    /// Raises the calling thread, which has to drop this. If that is refused, nothing changes. A thread is left alone
+    /// if its user gave it real-time priority or the idle policy (`SCHED_IDLE`).
     pub(crate) fn begin() -> Self {
         let was = attributes().filter(|was| {
             let policy = was.sched_policy as i32;

@@ -4,10 +4,10 @@
 //! SA_RESTART makes it return EINTR. Until its file is taken over, its descriptor's number may be given to another file. So
 //! these threads do nothing but receive calls and take their files over. All else is up to the event loop.
 //!
-//! There are two threads. The first to come receives a call, and sorts it while the other one receives the next. One has
-//! real-time priority where it may: no other work keeps it from a processor. But such a thread wakes on the processor that
-//! it had, which may have to be woken first. The kernel wakes the other one, of ordinary priority, on the caller's
-//! processor, which the caller leaves at once.
+//! There are two threads. The first to come receives a call, and sorts it while the other one receives the next. One
+//! has real-time priority where it may: no other work keeps it from a processor. But a real-time thread wakes on the
+//! processor that it had, which may have to be woken first. The kernel wakes the other one, of ordinary priority, on
+//! the caller's processor, which the caller leaves at once.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};

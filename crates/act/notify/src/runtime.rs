@@ -27,7 +27,8 @@ union Control {
     bytes: [u8; CONTROL_BYTES],
 }
 
-/// Waits at a listening socket until a runtime of root's hands a listener over, and passes it on to the supervisor.
+/// Waits at a listening socket until root's container runtime hands a listener over. Then passes the listener on to
+/// the supervisor.
 ///
 /// The listener goes with the first byte of the state; then the connection goes, from which the rest is read. `control`
 /// leads to the supervisor, and `supervisor` is its pidfd. `None` if the supervisor has ended before.

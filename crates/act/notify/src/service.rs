@@ -1,8 +1,8 @@
 //! The notifier of services: their first process (`luc-exec`) and their supervisor (`lucd`), which systemd starts.
 //!
-//! `luc-exec` connects, is told that it is expected, puts itself under the filter and hands the listener over to a keeper
-//! that `lucd` has started. From there on all is as with `luc run`, until `lucd` ends: the service goes on, served by the
-//! keeper, and the next `lucd` takes the listener back ([`resume`]).
+//! `luc-exec` connects to `lucd`, and is told that it is expected. It puts itself under the filter, and hands the
+//! listener to a keeper that `lucd` has started. From there on all is as with `luc run`, until `lucd` ends: the
+//! service goes on, served by the keeper, and the next `lucd` takes the listener back ([`resume`]).
 
 use std::ffi::{CString, NulError, OsStr, OsString};
 use std::io;

@@ -132,8 +132,8 @@ impl Prepared {
 }
 
 impl Beginning {
-    /// Waits for the notifier. To be called when the start of the command has succeeded or failed, and its process holds
-    /// nothing more of the notifier.
+    /// Waits until the notifier serves. To be called after the command's start has succeeded or failed, when its
+    /// process holds nothing of the notifier.
     ///
     /// # Errors
     /// [`NotifyError`] if the filter was refused, so that the command runs as without luc, or there is no process.

@@ -1,8 +1,9 @@
 //! The first step of a call after its receipt: it goes on at once, or its file is taken over.
 //!
-//! The kernel takes hold of a file as `fsync` begins. A notified call has begun for its program and holds nothing: until
-//! its file is taken over, another thread may close it, or open another file by its number. So the sorter lets a call go
-//! on that nobody is going to hold, and takes the file of any other call over. The event loop learns of both.
+//! The kernel takes hold of a file as `fsync` begins. A notified call has begun for its program and holds nothing:
+//! until its file is taken over, another thread may close it, or open another file by its number. So the sorter lets
+//! a call go on if nobody is going to hold it. It takes over the file of any other call. The event loop learns of
+//! both.
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;

@@ -1,5 +1,4 @@
-//! The event loop: sleeps for calls that were received, for early writes that are done, and for the next moment at which
-//! a held caller may go.
+//! The event loop. It sleeps until a call was received, an early write is done, or a held caller may go.
 //!
 //! The loop does nothing that waits for a disk or a server: while it waits, all programs wait.
 

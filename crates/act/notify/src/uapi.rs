@@ -75,7 +75,7 @@ pub(crate) struct SharedRoom([AtomicU64; NOTICE_BYTES / 8]);
 
 impl SharedRoom {
     /// Receives a call into the room, once. The kernel writes the call's number there before a signal can end the
-    /// receiver, so other processes know it even then.
+    /// receiver. So other processes know the number even then.
     ///
     /// # Errors
     /// As [`receive`]; `EINVAL` if a call is there.
@@ -160,8 +160,8 @@ pub(crate) fn is_listener(fd: RawFd) -> bool {
     result == 0 || sys::errno() == libc::ENOENT
 }
 
-/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other, or anywhere.
-/// Kernels before 6.6 refuse, and wake them anywhere.
+/// Has the kernel wake the supervisor and the caller on the same processor if `on_this`, else anywhere. Each of the
+/// two waits for the other. Kernels before 6.6 refuse, and wake them anywhere.
 pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
     const SYNC_WAKE_UP: libc::c_ulong = 1;
     // SAFETY: plain integers.

@@ -59,8 +59,8 @@ impl Who {
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(10);
 
 impl Who {
-    /// Waits until no signal is about to interrupt the thread's call. Before Linux 6.18, a signal that comes before an
-    /// answer and is handled after it interrupts the call, and the answer is lost.
+    /// Waits until no signal is about to interrupt the thread's call. Before Linux 6.18, a signal that comes before
+    /// an answer and is handled after it interrupts the call. The answer is then lost.
     pub(crate) fn settle(&self) {
         let begun = Instant::now();
         let path = format!("/proc/{}/status", self.thread);

@@ -339,7 +339,7 @@ mod tests {
         Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
     }
 
-    /// Waits for results.
+    /// Waits for results, a minute at most.
     fn done(writers: &Writers) -> Vec<Done> {
         let begun = Instant::now();
         loop {

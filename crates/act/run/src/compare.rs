@@ -106,8 +106,9 @@ fn stop_by_signal(outcome: &RunOutcome) -> Result<(), RunError> {
     }
 }
 
-/// Finds the changes in a call's time, by one more run without the gate and the module and one with them, both recorded. They
-/// do not count as measured, because recording has a cost. If they cannot be recorded, says why and returns `None`.
+/// Finds the changes in a call's time by two more runs, which are recorded. One is without the gate and the module,
+/// the other with them. They do not count as measured, because recording has a cost. If they cannot be recorded, says
+/// why and returns `None`.
 fn find_change(
     run: impl Fn(Side) -> Result<RunOutcome, RunError>,
     measured: &[RunOutcome],

@@ -29,7 +29,8 @@ const MAX_UNSEEN: f64 = 0.5;
 /// Share of time below which, on both sides, a part is not printed.
 const MIN_SHARE: f64 = 0.02;
 
-/// Time that a command runs before its recorder begins to load, so that the recorder does not delay the end of a shorter one.
+/// Time that a command runs before its recorder begins to load. So the recorder does not delay the end of a shorter
+/// command.
 const RECORDER_DELAY: Duration = Duration::from_millis(20);
 
 /// The parts of a call's time.
@@ -224,9 +225,9 @@ pub fn explain(
     Ok(Recorded::new(outcome, recorded.map(|found| (found, None))))
 }
 
-/// Runs the command by `launch`, and records it meanwhile, if that is possible. The command waits for the recorder neither at
-/// its start nor at its end, so its first calls are not seen. `launch` calls its argument with the command's process as soon as
-/// there is one.
+/// Runs the command by `launch`, and records it meanwhile, if that is possible. The command waits for the recorder
+/// neither at its start nor at its end. So its first calls are not seen. `launch` calls its argument with the
+/// command's process as soon as there is one.
 ///
 /// # Errors
 /// Those of `launch`.

@@ -1,5 +1,5 @@
-//! `luc attach`: puts a running process under the filter, and hands it over to `lucd` as a container's runtime hands a
-//! container over.
+//! `luc attach`: puts a running process under the filter. It hands the process over to `lucd` as a container's
+//! runtime hands a container over.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;

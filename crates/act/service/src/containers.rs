@@ -1,5 +1,5 @@
-//! Containers: their runtime puts them under a filter by a profile of system calls that luc makes ([`profile`]), and hands
-//! the filter's listener to `lucd`.
+//! Containers: luc makes a profile of system calls ([`profile`]), by which their runtime puts them under a filter.
+//! The runtime hands the filter's listener to `lucd`.
 //!
 //! - [`profile`]: the profile, pure; [`runtime`]: asks a runtime whether it can do what the profile demands.
 //! - [`mod@file`]: makes a profile's file from another one.

@@ -4,8 +4,8 @@
 //! - `containers`: containers, whose runtimes connect elsewhere.
 //! - `store`: descriptors that systemd keeps for the next `lucd`.
 //!
-//! Each service and each container has a thread of its own and a keeper. They share rounds in memory that only this process
-//! has mapped, and root's programs under `luc run` or with the library.
+//! Each service and each container has a thread of its own and a keeper. They share rounds in memory. Only this
+//! process has mapped that memory, and root's programs under `luc run` or with the library.
 
 mod admission;
 mod containers;

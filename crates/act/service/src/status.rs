@@ -1,5 +1,5 @@
-//! `luc status`: whether the gate reaches the processes of a unit or a container, by the processes themselves and not by the
-//! configuration.
+//! `luc status`: whether the gate reaches the processes of a unit or a container. It looks at the processes
+//! themselves and not at the configuration.
 
 mod containers;
 
@@ -21,7 +21,7 @@ use crate::{ServiceError, facts, systemctl};
 /// Maximum number of a unit's processes that are looked at.
 const MAX_PROCESSES: usize = 4096;
 
-/// A unit or a container as it is now.
+/// State of a unit or a container at the moment of the look.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Own name of the unit; for a container with `.container` behind it.
@@ -73,7 +73,7 @@ impl Reached {
 /// The status of units and containers. If none is named: of all enabled units and all served containers.
 ///
 /// # Errors
-/// [`ServiceError`]: systemd does not answer, or knows no such unit.
+/// [`ServiceError`]: systemd does not answer, or does not know a named unit.
 pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
     systemctl::check()?;
     let containers = containers::all(systemctl::lucd()?);

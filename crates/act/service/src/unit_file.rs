@@ -17,8 +17,8 @@ struct Assignment {
 }
 
 impl UnitFile {
-    /// Parses a file's text. A line that ends in a backslash goes on in the next one, and comments in between are left out
-    /// (systemd.syntax(7)). Lines without an assignment are passed over.
+    /// Parses a file's text. A line that ends in a backslash goes on in the next one (systemd.syntax(7)). Comments in
+    /// between are left out. Lines without an assignment are passed over.
     #[must_use]
     pub fn parse(path: &Path, text: &str) -> Self {
         let mut assignments = Vec::new();

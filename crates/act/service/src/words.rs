@@ -8,9 +8,9 @@ use std::ops::Range;
 pub struct CommandLine {
     /// Characters before the program: `-`, `@`, `:`, `+` and `!`.
     pub prefix: String,
-    /// Program, as it is written.
+    /// Program, with the quotes, escapes and specifiers of the file.
     pub program: String,
-    /// All after the program, as it is written, without spaces around it.
+    /// Text after the program, unchanged but for the spaces around it.
     pub rest: String,
 }
 

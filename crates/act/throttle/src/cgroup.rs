@@ -73,7 +73,7 @@ impl Cgroup {
         self.id
     }
 
-    /// Asks the kernel to stop all of its processes on their way to user space, or to let them go on.
+    /// Asks the kernel to stop the cgroup's processes on their way to user space, or to let them go on.
     ///
     /// # Errors
     ///

@@ -165,7 +165,7 @@ fn is_populated(cgroup: &Path) -> bool {
         .is_ok_and(|events| events.contains("populated 1"))
 }
 
-/// Ignores signals that end a process and may be sent to all processes of a service, a session or a terminal.
+/// Ignores the ending signals that may be sent to all processes of a service, a session or a terminal.
 fn ignore_signals_to_all() {
     for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE] {
         // SAFETY: SIG_IGN is a valid disposition of these signals, and no handler runs.

@@ -1,8 +1,8 @@
 //! Priority inversions: a task waits for something that a frozen task holds.
 //!
-//! A frozen task cannot hold kernel locks. But it can hold objects that user space shares: file locks, and whatever one
-//! process gives another by a futex, a pipe or a socket. While anything is frozen, inversions are searched for every
-//! `LOOK_INTERVAL_NS`, and at once after news of a wait for a file lock:
+//! A frozen task cannot hold kernel locks. But it can hold objects that user space shares: file locks, and whatever
+//! one process gives another by a futex, a pipe or a socket. While anything is frozen, inversions are searched for
+//! every `LOOK_INTERVAL_NS`. News of a wait for a file lock starts a search at once:
 //!
 //! - `file_locks` finds processes that wait for a file lock of a frozen task, by `/proc/locks` (`locks`). It also finds
 //!   those that try to take one again and again (`refusals`).
@@ -50,7 +50,7 @@ pub struct Notice {
     pub waiter: Option<PathBuf>,
     /// Kind of object that was waited for.
     pub resource: Resource,
-    /// Number of such thaws since the last notice.
+    /// Number of thaws for the same holder, waiter and kind since the last notice.
     pub times: u64,
 }
 

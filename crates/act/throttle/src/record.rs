@@ -4,8 +4,8 @@
 //! Before a cgroup is frozen, the time by which it has to be thawed is written; after the thaw, 0. So a reader may thaw
 //! too much, but never too little.
 //!
-//! The file is locked (flock) as long as the throttle or its guardian lives, since both have the same open file. A
-//! record that can be locked has no owner any more.
+//! The file is locked (flock) while the throttle or its guardian lives, since both have the same open file. A record
+//! that can be locked has no owner any more.
 //!
 //! Layout, numbers little-endian: 8 bytes `MAGIC`, heartbeat (u64, ns), number of entries (u64), padding to
 //! `DEADLINES`. A deadline (u64, ns; 0: not frozen) for each of [`MAX_ENTRIES`] entries follows. Then each path has

@@ -1,4 +1,4 @@
-//! Finds the files that a task reads, and how much of them is left, by the open files of its processes.
+//! Finds the files that a task reads by the open files of its processes, and how much is left.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

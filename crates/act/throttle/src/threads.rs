@@ -1,7 +1,7 @@
 //! Makes the threads of a task tasks of their own, so that the threads of one program take turns, too.
 //!
-//! Each thread gets a threaded cgroup (`cgroup.type`) below the task's, and its `cgroup.freeze` stops the thread alone.
-//! A new thread begins in the cgroup of the thread that made it, so all cgroups are searched again and again. Meanwhile
+//! Each thread gets a threaded cgroup (`cgroup.type`) below the task's, and its `cgroup.freeze` stops the thread
+//! alone. A new thread begins in its parent thread's cgroup, so all cgroups are searched again and again. Meanwhile
 //! the task's cgroup is of type `domain threaded`: it cannot give controllers of block I/O or memory to cgroups below
 //! it.
 

@@ -1,4 +1,4 @@
-//! One way for all programs to read a command line, to fail, to print JSON, to complete and to have manual pages.
+//! Command lines, failures, JSON, shell completion and manual pages, in one way for all programs.
 //!
 //! [`parse`] reads a command line, or has a [`Refusal`] with the mistake in one line. [`finish`] and [`fail`] end a
 //! program: text that standard output refuses is an error, a reader that has gone (`luc ... | head`) is none. Figures go

@@ -9,7 +9,7 @@ use crate::sysfs;
 /// Returns the folder of a block device below `/sys/devices`.
 ///
 /// # Errors
-/// The system's: there is no such device.
+/// The system's: no device has these numbers.
 pub fn folder(major: u32, minor: u32) -> io::Result<PathBuf> {
     fs::canonicalize(format!("/sys/dev/block/{major}:{minor}"))
 }

@@ -37,14 +37,15 @@ impl Processors {
     }
 }
 
-/// The processor time of this process and of its children that have ended, in seconds, in steps of a clock tick (10 ms).
-/// `None` if /proc/self/stat cannot be read.
+/// Returns the processor time of this process and of its children that have ended, in seconds. The kernel counts it
+/// in clock ticks of 10 ms. `None` if /proc/self/stat cannot be read.
 #[must_use]
 pub fn spent_s() -> Option<f64> {
     spent_in_s("/proc/self/stat")
 }
 
-/// The processor time of another process and of its children that have ended; `None` if it is gone.
+/// Returns the processor time of another process and of its children that have ended, in seconds. `None` if it is
+/// gone.
 #[must_use]
 pub fn spent_by_s(process: u32) -> Option<f64> {
     spent_in_s(&format!("/proc/{process}/stat"))

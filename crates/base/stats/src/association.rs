@@ -37,9 +37,9 @@ struct Family {
 /// Ranks are taken within a row's stratum. With all rows in one stratum this is Spearman's correlation. With points as
 /// strata, differences between points do not count. The figure is shuffled within strata.
 ///
-/// The adjusted probability is that of the largest of all columns (Westfall and Young, *Resampling-Based Multiple
-/// Testing*, 2.3, single step), each scaled by its rows. It holds for all columns together, however they depend on each
-/// other. The same `seed` gives the same result.
+/// The adjusted probability is that of the largest correlation of all columns, each scaled by its rows. The method is
+/// the single step of Westfall and Young (*Resampling-Based Multiple Testing*, 2.3). The probability holds for all
+/// columns together, however they depend on each other. The same `seed` gives the same result.
 #[must_use]
 pub fn associations(
     figure: &[f64],

@@ -16,8 +16,8 @@ pub struct Components {
     pub scores: Vec<Vec<f64>>,
 }
 
-/// Computes the components of columns of equal length. `None` for fewer than two columns or three rows, and for a
-/// column that is constant or has a value that is no number. Components without variance are left out.
+/// Computes the components of columns of equal length. `None` for fewer than two columns or three rows. `None`, too,
+/// if a column is constant or has a value that is not finite. Components without variance are left out.
 #[must_use]
 pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
     let rows = columns.first()?.len();
@@ -57,9 +57,9 @@ pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
     Some(components)
 }
 
-/// Computes eigenvalues and eigenvectors, of length 1, of a symmetric matrix, by Jacobi's rotations (Golub and Van
-/// Loan, *Matrix Computations*, 8.5). Matrices have a hundred rows at most. `nalgebra` has the same, and takes 28 s of
-/// processor time to build.
+/// Computes eigenvalues and eigenvectors of a symmetric matrix by Jacobi's rotations (Golub and Van Loan, *Matrix
+/// Computations*, 8.5). The vectors have length 1. Matrices have a hundred rows at most. `nalgebra` has the same, and
+/// takes 28 s of processor time to build.
 fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let n = a.len();
     let unit = |at: usize| (0..n).map(|k| f64::from(u8::from(k == at))).collect();

@@ -2,9 +2,9 @@
 
 use super::order::{MedianInterval, median};
 
-/// Computes the median and its interval of `confidence` (0.95 for 95 %) by interpolation between order statistics
-/// (Hettmansperger and Sheather, *Confidence intervals based on interpolated order statistics*, Statistics and
-/// Probability Letters 4, 1986).
+/// Computes the median and its interval of `confidence` (0.95 for 95 %) by interpolation between order statistics.
+/// The method is by Hettmansperger, Sheather (*Confidence intervals based on interpolated order statistics*,
+/// Statistics and Probability Letters 4, 1986).
 ///
 /// [`median_interval`](super::median_interval) covers *at least* 95 %, at 8 values 99.2 %; this one stays near its
 /// confidence. `None` for too few values (fewer than 6 for 95 %) or for NaN.

@@ -1,5 +1,5 @@
-//! Statistics of comparisons: medians, quantiles, intervals, ratios, orders of runs, stopping rules, correlations, the
-//! best of several candidates, and tasks that share a resource.
+//! Statistics of comparisons: medians, quantiles, intervals, ratios, orders of runs, stopping rules and correlations.
+//! Also finds the best of several candidates, and rates tasks that share a resource.
 //!
 //! ```
 //! use luc_stats::{median, median_interval};

@@ -3,8 +3,8 @@
 /// The standard normal's quantile at 0.975.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Computes the 95 % score interval `(low, high)` of the share of `hits` in `all` (Wilson, *Probable Inference, the Law
-/// of Succession, and Statistical Inference*, 1927).
+/// Computes the 95 % score interval `(low, high)` of the share of `hits` in `all`. The method is Wilson's (*Probable
+/// Inference, the Law of Succession, and Statistical Inference*, 1927).
 ///
 /// It lies within 0 and 1, and is not empty for a share of 0 or 1. Trials are taken as independent. `None` for no
 /// trials, and for more hits than trials.

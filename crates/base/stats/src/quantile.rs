@@ -1,7 +1,7 @@
 //! Quantiles that are values which occur.
 
-/// Returns the value at the nearest rank: the least value that at least the part `share` of all values do not exceed
-/// (Hyndman and Fan, *Sample Quantiles in Statistical Packages*, 1996, definition 1).
+/// Returns the value at the nearest rank: the least one that at least the part `share` of all values does not exceed.
+/// This is definition 1 of Hyndman and Fan (*Sample Quantiles in Statistical Packages*, 1996).
 ///
 /// `sorted` is in ascending order. A `share` below 0 is taken as 0, the least value, and one above 1 as 1, the
 /// greatest. `None` for no values, and for a `share` that is NaN.

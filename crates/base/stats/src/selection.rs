@@ -3,11 +3,12 @@
 //! The best candidate is chosen by the same figures that then say by how much it is better. The more candidates there
 //! are, the luckier the chosen one was. Two measures correct for that.
 //!
-//! Comparisons are of pairs of repeats of the same round, and their intervals hold *all together* with the stated
+//! Comparisons are of pairs of repeats of the same round. Their intervals hold *all together* with the stated
 //! confidence (Bonferroni over every pair of candidates and every look). Whichever two candidates are picked by their
 //! figures, the interval of their ratio is among them.
 //!
-//! Candidates that are not shown to be worse are named beside the best, since another day might choose one of them.
+//! Candidates that are not shown to be worse are named beside the best. Another day's measurement might choose one of
+//! them.
 
 mod compare;
 #[cfg(test)]

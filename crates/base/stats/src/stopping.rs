@@ -41,7 +41,7 @@ pub enum Verdict {
 impl Goal {
     /// Computes the 95 % interval of repeats that ended by this goal.
     ///
-    /// A rule that stops at a narrow interval prefers samples that happen to be narrow, so their intervals cover less
+    /// A rule that stops at a narrow interval prefers samples that happen to be narrow. Their intervals cover less
     /// than their confidence. Two measures correct for that. There are few looks (see [`Goal::verdict`]). With more
     /// than one look the nominal confidence is 96.5 %, which then covers about 95 %; the tests measure it. A single
     /// look (`min` = `max`) needs neither.

@@ -2,8 +2,8 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-/// Returns the number of standard errors by which an interval of `confidence` extends to either side, by Student's t
-/// for `freedom` degrees. `None` for a confidence outside 0 to 1, and for no degree of freedom.
+/// Returns half the width of an interval of `confidence`, in standard errors, by Student's t for `freedom` degrees.
+/// `None` for a confidence outside 0 to 1, and for no degree of freedom.
 #[must_use]
 pub fn student(freedom: u32, confidence: f64) -> Option<f64> {
     if freedom == 0 || !(0.0 < confidence && confidence < 1.0) {
@@ -22,8 +22,8 @@ pub fn student(freedom: u32, confidence: f64) -> Option<f64> {
     Some(low.tan() * f64::from(freedom).sqrt())
 }
 
-/// Returns the probability that Student's t lies within `tan(angle) * sqrt(freedom)` of 0 (Abramowitz and Stegun,
-/// *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4).
+/// Returns the probability that Student's t lies within `tan(angle) * sqrt(freedom)` of 0. The formulas are 26.7.3
+/// and 26.7.4 of Abramowitz and Stegun, *Handbook of Mathematical Functions*.
 fn probability_within(freedom: u32, angle: f64) -> f64 {
     let (sine, cosine) = angle.sin_cos();
     // The sums are of cos + 2/3 cos^3 + 2/3 4/5 cos^5 + ... and of 1 + 1/2 cos^2 + 1/2 3/4 cos^4 + ...

@@ -1,8 +1,9 @@
 //! Performance of tasks that run together, against each alone: throughput, weighted speedup, slowdowns, fairness.
 //!
 //! Weighted speedup (Snavely, Tullsen, *Symbiotic jobscheduling*, ASPLOS 2000) is the sum of `alone / together`. It
-//! rewards unfairness. N equal tasks that use all of a disk have 1 under any fair sharing that loses nothing, and H(N)
-//! = 1 + 1/2 + ... + 1/N one after the other. So [`WeightedSpeedup`] always includes the worst task's slowdown.
+//! rewards unfairness. Take N equal tasks that each use all of a disk. Any fair sharing that loses nothing gives 1.
+//! Running them one after the other gives H(N), the sum of 1/k for k from 1 to N. So [`WeightedSpeedup`] always
+//! includes the worst task's slowdown.
 
 use std::fmt;
 

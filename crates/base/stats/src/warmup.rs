@@ -3,8 +3,8 @@
 /// Values to a batch, as in MSER-5.
 const BATCH_SIZE: usize = 5;
 
-/// Returns the number of leading values of `series` that are warm-up, by MSER-5 (White, *An effective truncation
-/// heuristic for bias reduction in simulation output*, Simulation 69(6), 1997).
+/// Returns the number of leading values of `series` that are warm-up, by MSER-5. White describes it in *An effective
+/// truncation heuristic for bias reduction in simulation output*, Simulation 69(6), 1997.
 ///
 /// `series` has rates or durations of equal intervals, in their order. The cut is where the standard error of the mean
 /// of batches of 5 is least. `None` if the series is not steady before its middle, or has fewer than 4 batches.

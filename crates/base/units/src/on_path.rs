@@ -13,7 +13,7 @@ pub struct Failed {
     pub source: io::Error,
 }
 
-/// Errors that have a variant for such operations: all that can be made from [`Failed`].
+/// Errors with a variant for a failed operation on a path: all that can be made from [`Failed`].
 pub trait OnPath: From<Failed> {
     /// Makes the error of an operation on a path, for `map_err`.
     fn io<E: Into<io::Error>>(

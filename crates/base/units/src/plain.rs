@@ -11,7 +11,7 @@ pub fn is_steering(c: char) -> bool {
         )
 }
 
-/// Removes such characters from a text.
+/// Removes characters that steer a terminal or a page, see [`is_steering`].
 #[must_use]
 pub fn plain(text: &str) -> String {
     text.chars().filter(|&c| !is_steering(c)).collect()

@@ -25,7 +25,7 @@ pub struct Answer {
     pub selection: Option<Selection>,
     pub by_rate: Option<Advice>,
     pub by_joule: Option<Advice>,
-    /// How energy was measured, or why it was not.
+    /// Source of the energy figures, or the reason why there are none.
     pub energy: About,
     /// Conditions that all of this depends on.
     pub holds_for: &'static str,

@@ -13,7 +13,7 @@ use luc_workload::nearest::meant;
 /// A file system, where it is found, and options for it.
 struct FileSystem {
     name: &'static str,
-    /// How to get it if the kernel lacks it.
+    /// Advice for a kernel that lacks it.
     kernel: &'static str,
     /// Label, options of mkfs and of mount, the default first.
     options: &'static [(&'static str, &'static str, &'static str)],

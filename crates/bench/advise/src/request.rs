@@ -37,7 +37,7 @@ pub struct Request {
     /// A difference that is too small to matter, as a share.
     pub goal: f64,
     pub seed: u64,
-    /// How energy is measured.
+    /// Options of the energy meter.
     pub energy: energy::Options,
 }
 

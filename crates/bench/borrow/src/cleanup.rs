@@ -1,9 +1,9 @@
 //! The cleanup process: it outlives the sweep and restores everything, whatever ended the sweep.
 //!
 //! It sleeps on a pipe from the sweep. Programs of the sweep run in its process group, so that it finds them all. It
-//! holds the sweep's locks, so that the same command given again, and other sweeps on its devices, wait until it has
-//! finished. It ignores signals that are sent to a whole service or terminal. If it is killed nevertheless, the sweep
-//! cleans up itself. If both are killed, the next `luc` that root runs restores from the `note`.
+//! holds the sweep's locks until it has finished. The same command given again waits for that, and so do other sweeps
+//! on its devices. It ignores signals that are sent to a whole service or terminal. If it is killed nevertheless, the
+//! sweep cleans up itself. If both are killed, the next `luc` that root runs restores from the `note`.
 
 mod note;
 mod programs;

@@ -1,10 +1,10 @@
 //! Block devices of the user: checks that one may be formatted, records changes, and gives it back.
 //!
 //! A device is formatted only if the plan names it twice and nothing uses it. It must be empty unless the plan gives
-//! its content up. A sweep draws a UUID for its file systems and records it before mkfs (`identity`): only file systems
-//! with that UUID are removed again. `held` keeps other programs off the device meanwhile. Changes (`lent`) are in
-//! `devices.json` in the sweep's folder before they are made, so that the cleanup process, or the next luc command,
-//! reverts them.
+//! its content up. A sweep draws a UUID for its file systems and records it before mkfs (`identity`): only file
+//! systems with that UUID are removed again. `held` keeps other programs off the device meanwhile. Changes (`lent`)
+//! are written to `devices.json` in the sweep's folder before they are made. So the cleanup process, or the next luc
+//! command, can revert them.
 
 mod about;
 mod held;

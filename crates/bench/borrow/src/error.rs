@@ -1,4 +1,4 @@
-//! What can go wrong while something is borrowed or given back, and what to do about it.
+//! Errors while something is borrowed or given back, each with what to do about it.
 
 use std::io;
 use std::path::PathBuf;

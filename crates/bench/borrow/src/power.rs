@@ -18,8 +18,8 @@ use super::cleanup::CleanupProcess;
 use super::error::BorrowError;
 use super::request::BorrowRequest;
 
-/// While a process holds this file open, processors wake up within the time written to it, in µs (the kernel's
-/// Documentation/power/pm_qos_interface.rst).
+/// File that limits the wake-up time of processors to the µs written to it, while a process holds it open. See the
+/// kernel's Documentation/power/pm_qos_interface.rst.
 pub(crate) const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// Interval between checks for an interruption while waiting.
@@ -98,7 +98,7 @@ impl Power {
 }
 
 /// Keeps idle processors from halting until the file is closed. A virtual processor that halts loses its place on the
-/// host, and its next wake-up depends on the host's other guests.
+/// host. Its next wake-up then depends on the host's other guests.
 fn keep_awake() -> Result<File, BorrowError> {
     let mut file = open_latency()?;
     let written = file.write_all(&0_i32.to_ne_bytes());

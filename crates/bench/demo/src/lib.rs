@@ -1,7 +1,7 @@
 //! A demonstration of `luc` in a minute: a benchmark without and with the gate, then power cuts.
 //!
-//! As root it runs on its own emulated disk ([`Where::Emulated`]), otherwise in a directory of the user's disk
-//! ([`Where::Own`]) and without power cuts. Each step is a command of `luc` that users could run themselves.
+//! As root it runs on its own emulated disk ([`Where::Emulated`]). Otherwise it runs in a directory of the user's
+//! disk ([`Where::Own`]), without power cuts. Each step is a command of `luc` that users could run themselves.
 //!
 //! - [`machine`]: checks that this machine has everything.
 //! - [`place`]: the emulated disk and its mount point, and the removal of both.

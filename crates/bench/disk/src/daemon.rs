@@ -162,8 +162,8 @@ fn prefer_exact_time() {
     }
 }
 
-/// Finds the daemons of the disk in `state`: normally one, none after a crash. A process is identified by its whole
-/// command line, which names the state directory, so a reused PID is never mistaken for it.
+/// Finds the daemons of the disk in `state`: normally one, none after a crash. A process is identified by its command
+/// line, which names the state directory. So a reused PID is never mistaken for a daemon.
 pub(crate) fn find(state: &StateDir) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();

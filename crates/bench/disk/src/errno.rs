@@ -1,8 +1,8 @@
 //! Errors that a block device can report.
 //!
-//! The kernel carries a request's failure as a `blk_status_t` and gives a file system the errno of that status
-//! (`blk_status_to_errno`, block/blk-core.c). An errno without a status becomes EIO on the way (`errno_to_blk_status`),
-//! so a disk that answers with it shows only EIO.
+//! The kernel carries a request's failure as a `blk_status_t`. A file system gets the errno of that status
+//! (`blk_status_to_errno`, block/blk-core.c). An errno without a status becomes EIO on the way
+//! (`errno_to_blk_status`). So a disk that answers with one shows only EIO.
 
 use std::fmt;
 use std::str::FromStr;

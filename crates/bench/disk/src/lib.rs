@@ -1,8 +1,8 @@
 //! Emulated block devices.
 //!
-//! A disk is a FUSE file system with one file, a loop device with direct I/O on that file, and a daemon. The daemon
-//! decides when each read, write and flush is complete ([`model`]). It also has a volatile write cache, whose unflushed
-//! contents [`cut`] throws away. Requests fail where [`fail`] says so.
+//! A disk is a FUSE file system with one file, a loop device on that file, and a daemon. The loop device uses direct
+//! I/O. The daemon decides when each read, write and flush is complete ([`model`]). It also has a volatile write
+//! cache, whose unflushed contents [`cut`] throws away. Requests fail where [`fail`] says so.
 
 mod control;
 mod daemon;

@@ -1,8 +1,8 @@
 //! Creates, lists, fails, cuts, restores and removes disks.
 //!
-//! Creation makes, in this order: state directory, daemon with its FUSE mount, loop device, file system, mount. Removal
-//! takes them away in reverse order. It finds each in the kernel (mountinfo, sysfs, /proc) and not in notes, so it also
-//! clears leftovers of a crash between any two steps. A failed creation is removed the same way.
+//! Creation makes, in this order: state directory, daemon with its FUSE mount, loop device, file system, mount.
+//! Removal takes them away in reverse order. It finds each in the kernel (mountinfo, sysfs, /proc) and not in notes.
+//! So it also clears the leftovers of a crash between any two steps. A failed creation is removed the same way.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -188,8 +188,9 @@ impl Store {
 
     /// Copies a range of the image into the ring, and returns its place.
     ///
-    /// No live before-image is in the way: with this one they are at most `capacity` bytes, no write is longer than
-    /// that, and the ring has twice as many. So the rest at the ring's end, if one does not fit there, is never needed.
+    /// No live before-image is in the way. With this one they are at most `capacity` bytes, and no write is longer
+    /// than that. The ring has twice as many bytes. So the rest at the ring's end, if one does not fit there, is
+    /// never needed.
     fn save(&mut self, offset: usize, len: usize) -> usize {
         if self.head + len > self.arena.len() {
             self.head = 0;

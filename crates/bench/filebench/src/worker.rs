@@ -162,8 +162,8 @@ impl<'a> Worker<'a> {
     /// Runs a flowop with its repetitions.
     ///
     /// Each task has its own loop with the system call in it. Functions that returned after the call cost a third of
-    /// the rate of short calls, more than the flowop's own work. The likely cause is that kernels guard their returns
-    /// ("Safe RET"), which spoils the processor's predictions of the program's returns.
+    /// the rate of short calls. That is more than the flowop's own work. The likely cause is that kernels guard their
+    /// returns ("Safe RET"), which spoils the processor's predictions of the program's returns.
     fn flowop(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         match flowop.task {
             Task::Open => self.repeat(flowop, |worker| worker.open_flowop(flowop, false)),

@@ -53,7 +53,7 @@ impl Default for Options {
     }
 }
 
-/// How energy was measured in a sweep, or why it was not.
+/// Source and scope of a sweep's energy figures, or the reason why there are none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// Name of the source, as `powercap`; `None` if energy was not measured.

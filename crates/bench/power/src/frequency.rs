@@ -55,8 +55,8 @@ impl Options {
 /// Checks that the machine can do all of it, without changes.
 ///
 /// # Errors
-/// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch
-/// for turbo or SMT, or no permission.
+/// [`FrequencyError`]: no cpufreq, no switch for turbo or SMT, or no permission. A frequency that a processor does
+/// not have is an error that names the nearest one.
 pub fn check(sysfs: &Path, settings: &[Setting], options: &Options) -> Result<(), FrequencyError> {
     let cpu = cpu_dir(sysfs);
     let frequencies = settings.iter().filter_map(Setting::khz);

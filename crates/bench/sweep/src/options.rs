@@ -94,7 +94,7 @@ pub(super) struct Personality {
     pub(super) seconds: Option<f64>,
     /// Whether caches are dropped when its files are made.
     cold: bool,
-    /// Variables as `name=value`.
+    /// Variables of the workload file, as `name=value`.
     pub(super) set: Vec<String>,
     /// Whether one of them has the number of threads.
     pub(super) heeds_threads: bool,

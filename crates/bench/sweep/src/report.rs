@@ -25,7 +25,7 @@ use luc_units::figures::FourDigits;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub plan: Plan,
-    /// How energy was measured, or why it was not.
+    /// Source of the energy figures, or the reason why there are none.
     pub energy: About,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,

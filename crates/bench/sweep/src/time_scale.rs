@@ -10,7 +10,7 @@ pub(crate) struct TimeScale {
 impl TimeScale {
     pub(crate) const NONE: Self = Self { permille: 1000 };
 
-    /// Scales a time.
+    /// Stretches a time, in any unit.
     pub(crate) fn apply(self, time: u64) -> u64 {
         time.saturating_mul(self.permille) / 1000
     }

@@ -1,8 +1,8 @@
 //! State of a Filebench fileset: existing, busy and open files.
 //!
-//! A pick takes the first file of the wanted kind at or after a rotor that all clients share, skips busy ones, and
-//! moves the rotor past it. So picks are cyclic, not random (Filebench `fileset_pick`). Filebench keeps trees under a
-//! lock. Here each file is one atomic word, so a pick takes no lock and works across processes.
+//! A pick takes the first file of the wanted kind at or after a rotor that all clients share. It skips busy files,
+//! and moves the rotor past the picked one. So picks are cyclic, not random (Filebench `fileset_pick`). Filebench
+//! keeps trees under a lock. Here each file is one atomic word, so a pick takes no lock and works across processes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,8 @@
 //! Latencies of operations: recorded in shared memory, summed up as an HDR histogram.
 //!
-//! Each client records into its own counters in shared memory. So threads and forked processes are measured in the same
-//! way, and the figures of a killed client are not lost. The counters are logarithmic with 1024 steps per octave, which
-//! is a resolution of 0.1 %.
+//! Each client records into its own counters in shared memory. So threads and forked processes are measured alike,
+//! and the figures of a killed client are not lost. The counters are logarithmic with 1024 steps per octave, which is
+//! a resolution of 0.1 %.
 
 use std::borrow::Cow;
 use std::io;

@@ -25,7 +25,7 @@ pub struct Pid {
     previous_error: f64,
 }
 
-/// Bound of the error and its sum, in requests, so that an unreachable set point does not wind the controller up.
+/// Bound of the error and its sum, in requests. Without it, an unreachable set point would wind the controller up.
 const ERROR_BOUND: f64 = 1024.0;
 
 impl Pid {

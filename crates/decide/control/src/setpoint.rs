@@ -1,9 +1,9 @@
 //! Return times of callers after a commit, and the number of callers worth waiting for.
 //!
-//! Let `a_k` be the time from the end of a commit until the k-th caller has arrived for the next one. Callers that
-//! already wait have `a = 0`. A commit that waits for `k` callers serves `k` per `T_commit + a_k`. So the best set
-//! point is the `k` that maximizes `k / (T_commit + a_k)`. The paper leaves a gap here: its static set point is half
-//! the number of threads.
+//! Let `a_k` be the time from a commit's end to the k-th caller's arrival for the next one. Callers that already wait
+//! have `a = 0`. A commit that waits for `k` callers serves `k` per `T_commit + a_k`. So the best set point is the
+//! `k` that maximizes `k / (T_commit + a_k)`. The paper leaves a gap here: its static set point is half the number of
+//! threads.
 
 use crate::MAX_PARTICIPANTS;
 

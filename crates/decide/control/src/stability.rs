@@ -1,9 +1,15 @@
 //! Closed-loop stability of the PID batching loop (LUC paper, equation 3).
 //!
-//! With the plant `d(t+1) = d(t) + c u(t+1)` the loop's characteristic polynomial is `(c Kp + c Ki + c Kd + 1) z^2 - (c
-//! Kp + 2 c Kd + 2) z + (c Kd + 1)`. The loop is stable if both of its roots lie strictly inside the unit circle. A
-//! real controller sees the size of a commit only after it has ended, one step late. The polynomial of that loop is one
-//! degree higher and is judged by Jury's criterion.
+//! The plant, and the characteristic polynomial of the loop with it, are:
+//!
+//! ```text
+//! d(t+1) = d(t) + c u(t+1)
+//! (c Kp + c Ki + c Kd + 1) z^2 - (c Kp + 2 c Kd + 2) z + (c Kd + 1)
+//! ```
+//!
+//! The loop is stable if both roots of the polynomial lie strictly inside the unit circle. A real controller sees the
+//! size of a commit only after it has ended, one step late. The polynomial of that loop is one degree higher and is
+//! judged by Jury's criterion.
 
 use crate::pid::Gains;
 
@@ -45,8 +51,11 @@ pub fn is_stable(gains: &Gains, c: f64) -> bool {
     closed_loop_poles(gains, c).iter().all(|pole| pole.modulus() < 1.0)
 }
 
-/// Whether the loop with a measurement that is one step old is stable (Jury's criterion on
-/// `z^3 + (c(Kp+Ki+Kd) - 2) z^2 + (1 - c(Kp+2Kd)) z + c Kd`).
+/// Whether the loop with a measurement that is one step old is stable, by Jury's criterion on this polynomial:
+///
+/// ```text
+/// z^3 + (c(Kp+Ki+Kd) - 2) z^2 + (1 - c(Kp+2Kd)) z + c Kd
+/// ```
 pub fn is_stable_with_late_measurement(gains: &Gains, c: f64) -> bool {
     let a2 = c * (gains.kp + gains.ki + gains.kd) - 2.0;
     let a1 = 1.0 - c * (gains.kp + 2.0 * gains.kd);

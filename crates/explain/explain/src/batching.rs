@@ -1,8 +1,8 @@
 //! Predicts whether batching would help, by a closed-loop model of the gate that is fed from the trace.
 //!
 //! N callers go round: processor work, other waits (thinking), writing their data, joining the round, sharing one
-//! commit. The gate releases a round when the callers it waits for have come, or when they are half a commit later than
-//! usual. The model's inputs are measured:
+//! commit. The gate releases a round when the callers that it waits for have come. It does so, too, when they are
+//! half a commit later than usual. The model's inputs are measured:
 //!
 //! - the commit's duration as a function of the fsyncs that it serves,
 //! - each caller's thinking: waits between two fsyncs other than for the journal,

@@ -1,12 +1,12 @@
 //! Tasks that share a disk, and the cost of that.
 //!
-//! A disk's time is divided among its requests. A request has the device from its issue, or from the end of the request
-//! before it if that is later, until its own end. On a disk that serves several requests at once these intervals are
-//! short; on a disk with an arm they contain the arm's moves. The cost of a *switch* is the extra time of a request
-//! after another task's request, compared with one after its own task's ([`estimate`]).
+//! A disk's time is divided among its requests. A request has the device until its own end. It has it from its issue,
+//! or from the end of the request before it if that is later. On a disk that serves several requests at once these
+//! intervals are short; on a disk with an arm they contain the arm's moves. A *switch* is a request that follows
+//! another task's. Its cost is the extra time, compared with a request that follows its own task's ([`estimate`]).
 //!
-//! A task is a process. Kernel threads write for others, so they are no tasks, and neither are processes of which only
-//! the number is known. Their time counts as the disk's.
+//! A task is a process. Kernel threads write for others, so they are no tasks. Processes of which only the number is
+//! known are no tasks either. The time of both counts as the disk's.
 
 use crate::grow::Grow as _;
 

@@ -112,7 +112,6 @@ pub enum Unit {
 /// A figure that a finding rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Description in words.
     pub what: &'static str,
     pub value: f64,
     pub unit: Unit,
@@ -145,7 +144,6 @@ pub enum RemedyKind {
     /// Copy-out by the kernel module.
     CopyOut,
     FastCommit,
-    /// Mount option lazytime.
     Lazytime,
     /// A separate file system for the culprit or the victim.
     OwnFileSystem,

@@ -1,5 +1,3 @@
-//! Sums that saturate.
-
 /// Saturating addition in place.
 pub(crate) trait Grow {
     fn grow(&mut self, more: u64);

@@ -1,5 +1,5 @@
-//! Actors that held callers up: they asked for the commits that callers waited for, had the locks, or had the handle
-//! that kept a transaction locked. Also each caller's losses by part, held up by somebody or not.
+//! Actors that held callers up. They asked for the commits that callers waited for, had the locks, or kept a
+//! transaction locked by a handle. Also each caller's losses by part, held up by somebody or not.
 //!
 //! [`blame`](crate::blame) has the owners of the work in a commit; this has the callers that made the commit run at
 //! that time.
@@ -83,10 +83,10 @@ impl Holders {
     }
 }
 
-/// Returns the actor that causes a wait. For a locked transaction it is the owner of the handle that was open longest,
-/// for other waits for a commit the one that asked for it, and for a lock the one that released it. Everybody who
-/// filled the journal causes a wait for space in it, whoever asked for the commit that runs meanwhile. So nobody is
-/// named for that.
+/// Returns the actor that causes a wait. A locked transaction waits for the owner of the handle that was open
+/// longest. Other waits for a commit are caused by the one that asked for it. A wait for a lock is caused by the one
+/// that released it. Everybody who filled the journal causes a wait for space in it, whoever asked for the commit
+/// that runs meanwhile. So nobody is named for that.
 fn holder_of(part: Part, holder: Holder, names: &mut Names<'_>) -> Option<OwnerId> {
     let (thread, process) = match holder {
         Holder::Thread(thread) => (thread, Tgid(0)),

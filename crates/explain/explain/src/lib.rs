@@ -1,12 +1,12 @@
 //! Explains a trace: the parts of each fsync's and write's time, their causes, and remedies.
 //!
 //! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the same for
-//! events from elsewhere, and can report at any time. An [`Observer`] sees every call with its split as soon as it is
-//! fully known, for exports too large to keep.
+//! events from elsewhere, and can report at any time. An [`Observer`] gets every call with its split once that is
+//! final, for exports too large to keep.
 //!
-//! Memory grows with the number of threads, open transactions, commits of the last second (or 1,024) of each journal,
-//! and bytes written in a minute. It does not grow with the length of the trace. `docs/how/explain.md` explains how the
-//! figures are computed.
+//! Memory grows with the number of threads and open transactions, and with the bytes written in a minute. It also
+//! grows with the commits of each journal's last second (at least 1,024 commits). It does not grow with the length of
+//! the trace. `docs/how/explain.md` explains how the figures are computed.
 
 mod actor;
 mod analysis;

@@ -129,8 +129,8 @@ pub struct Lost {
     pub ns: u64,
 }
 
-/// Time that a process' calls lost to commits that another asked for, to its locks, or to a transaction that its handle
-/// kept locked.
+/// Time that a process' calls lost to another one: to commits that it asked for, to its locks, or to its handle,
+/// which kept a transaction locked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Held {
     /// Part of the victim's time: predecessor, fast commit, write delay, lock-up or a lock.

@@ -1,8 +1,8 @@
 //! Splits a call's time into parts that sum to it exactly.
 //!
 //! The call's waits, clipped to the call, show when its thread was blocked, runnable or running. A wait's cause gives
-//! its part. A wait for a commit is laid over the commits of the journal, and each piece goes to the commit that ran
-//! then. A commit before the own one is the predecessor; the own one gives its phases.
+//! its part. A wait for a commit is cut where the journal's commits begin and end. Each piece goes to the commit that
+//! ran then. A commit before the own one is the predecessor; the own one gives its phases.
 
 use std::collections::VecDeque;
 

@@ -31,8 +31,8 @@ pub struct Spread {
     pub late_by_ns: u64,
     /// Time that they waited for it in all.
     pub waited_ns: u64,
-    /// Maximum fall of the rate of all these calls on a faster processor, if only the first caller of each burst were
-    /// in time.
+    /// Maximum fall of the rate of all these calls on a faster processor, as a fraction. It assumes that only the
+    /// first caller of each burst is in time.
     pub fall_at_most: f64,
 }
 

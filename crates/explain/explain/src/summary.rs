@@ -1,9 +1,9 @@
 //! Reports from the sums of the recorder's summary mode.
 //!
-//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system. Single
-//! calls are unknown, so no call is split, nobody is blamed, and the models lack their inputs. But an fsync needs one
-//! commit. The time that fsyncs waited for commits, beyond one mean commit each, was spent on commits that did not
-//! serve them.
+//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system.
+//! Single calls are unknown, so no call is split, nobody is blamed, and the models lack their inputs. But each fsync
+//! needs one commit only. So an fsync's wait for commits beyond one mean commit was spent on commits that did not
+//! serve it.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Bytes that file systems wrote over time, by owner.
 //!
 //! Any thread may write data: the caller of fsync, the journal's thread, a flusher. The data belongs to the process
-//! that dirtied it. So dirtied bytes are remembered per file, and written bytes are charged to the file's dirtiers in
+//! that dirtied it. So dirtied bytes are remembered per file. Written bytes are charged to the file's dirtiers in
 //! proportion, or to the writer if there are none.
 
 use std::collections::VecDeque;

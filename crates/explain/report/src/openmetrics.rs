@@ -1,7 +1,7 @@
 //! A report as metrics for Prometheus and others: OpenMetrics text, or Prometheus' older text format.
 //!
-//! node_exporter, pushgateways and promtool read the older one alone. OpenMetrics text is written so that they take it as
-//! well, but then they do not know counters by their type.
+//! node_exporter, pushgateways and promtool read the older one alone. They take this OpenMetrics text as well, but
+//! then do not see which series are counters.
 //!
 //! The number of series is bounded: 100 file systems, disks, cgroups and findings at most; what is beyond is
 //! summed as `other` or left out, and all other labels have few values. Times are seconds.

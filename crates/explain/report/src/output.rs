@@ -18,7 +18,6 @@ pub enum OutputError {
     /// Something else than a file has this name.
     #[error("{path}: this is not a regular file; name another one, or - for standard output", path = .0.display())]
     NoFile(PathBuf),
-    /// The system refuses.
     #[error("{path}: cannot be written: {error}; check the path, its permissions and the space left", path = .path.display())]
     Refused { path: PathBuf, error: io::Error },
 }

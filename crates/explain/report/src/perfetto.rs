@@ -3,7 +3,8 @@
 //! - Each process has its threads, and each thread its calls as slices. Inside a call are its parts, named as in
 //!   reports. A track below has all times off the processor, by cause.
 //! - Each journal has its commits with their phases, and two counters: fsyncs served and bytes of data per commit.
-//! - The work in a commit is on a track of the process that did it, for the time in which the transaction collected it.
+//! - The work in a commit is on a track of the process that did it. Its slice lasts as long as the transaction
+//!   collected work.
 //! - Flows tie a call to the commits that it waited for, and a commit to the work in it.
 //!
 //! Slices of a track are in order and do not overlap, for any trace: overlaps are cut. Memory is bounded by threads,

@@ -10,7 +10,7 @@ use super::row::{ActorRow, FileSystemRow};
 pub(super) enum Value {
     /// Largest first, `None` last.
     Number(Option<f64>),
-    /// In alphabetical order.
+    /// Sorted in alphabetical order.
     Text(String),
 }
 

@@ -20,14 +20,14 @@ pub enum TopError {
     /// The terminal, or the output, does not work.
     #[error("{what}: {reason}")]
     Io {
-        /// What cannot be done.
+        /// Message about the failed operation, as "the terminal cannot be read".
         what: &'static str,
         #[source]
         reason: io::Error,
     },
 }
 
-/// Makes an error of a system error and of what could not be done.
+/// Returns a function that makes an error of a system error, for `map_err`. `what` says what could not be done.
 pub(crate) fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TopError {
     move |reason| TopError::Io { what, reason }
 }

@@ -1,5 +1,3 @@
-//! The help's text.
-
 use super::columns::{ACTORS, Column, FILE_SYSTEMS};
 use super::group::Group;
 use super::sharing::SHARED;

@@ -20,7 +20,6 @@ pub enum Key {
     Tab,
     Enter,
     Escape,
-    /// Removes a character.
     Backspace,
 }
 

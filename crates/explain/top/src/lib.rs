@@ -1,9 +1,10 @@
 //! A live view: file systems, their commits, who waits, and for whose work.
 //!
 //! It is made of the recorder's *events*, not of its summary mode. Sums in the kernel could give rates of fsyncs and
-//! commits, but not the two figures that this view is for. The number of fsyncs that a commit served needs each call's
-//! transaction. Whose work a caller waited for needs the content of that very commit. Recording events costs at most
-//! two in a hundred of the throughput, and only while somebody looks; `luc record --summary` is what can be left on.
+//! commits. They cannot give the two figures that this view is for. The number of fsyncs that a commit served needs
+//! each call's transaction. Whose work a caller waited for needs the content of that very commit. Recording events
+//! costs at most two in a hundred of the throughput, and only while somebody looks; `luc record --summary` is what
+//! can be left on.
 //!
 //! - [`Window`] puts events in order, feeds an [`Analysis`](luc_explain::Analysis) and forgets what is old;
 //! - [`Interval`] is what happened between two of its reports: rates, parts, victims, culprits;

@@ -1,5 +1,3 @@
-//! The view's state.
-
 use super::columns::{ACTORS, Column, FILE_SYSTEMS};
 use super::interval::Interval;
 use super::list::{Id, List};

@@ -11,7 +11,7 @@ use crate::batch;
 use crate::error::{TopError, failed};
 use crate::live::{Live, POLL_INTERVAL};
 
-/// Prints an interval every `delay`, as text or as a line of JSON each, until there are `count` of them or `ended` is
+/// Prints an interval every `delay`, as text or as one line of JSON. Ends after `count` intervals, or when `ended` is
 /// set. Returns whether it printed all that were asked for.
 ///
 /// # Errors

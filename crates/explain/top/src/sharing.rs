@@ -43,7 +43,8 @@ pub struct SharedDisk {
     pub predicted_gain: Option<f64>,
     /// Number of requests per second that followed another task's while tasks contended.
     pub switches_per_s: f64,
-    /// Mean extra time of such a request in the last 10 to 20 seconds, in nanoseconds. `None` as for `efficiency`.
+    /// Mean extra time of a request that followed another task's, in the last 10 to 20 seconds, in nanoseconds.
+    /// `None` as for `efficiency`.
     pub switch_ns: Option<u64>,
     /// Mean time of a request from being queued to its end, in nanoseconds; `None` without one.
     pub await_ns: Option<u64>,

@@ -7,8 +7,8 @@ use luc_events::tables::{FileSystem, Task, Trace};
 use luc_events::{Dev, Event, Pid};
 use luc_explain::{Analysis, Report};
 
-/// Age at which an event is analysed. The recorder takes the sums of handles and data out of the kernel once a second,
-/// and they belong to commits that were reported before.
+/// Age at which an event is analysed. The recorder takes the sums of handles and data out of the kernel only once a
+/// second. They belong to commits that were reported before.
 const SETTLING_TIME_NS: u64 = 1_300_000_000;
 /// Time between the beginnings of an analysis and its successor. What an analysis found is thus never older than twice
 /// this, and its memory does not grow.

@@ -1,5 +1,3 @@
-//! The command line.
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -42,13 +40,13 @@ pub(crate) enum Command {
     Freeze(Freeze),
     Watch(Watch),
     Window(Send),
-    /// Put what a ring has into an object store (luc-fleet-store)
+    /// Copy a ring's segments to an object store (luc-fleet-store)
     ///
-    /// luc-fleet-store is a program of its own, which reaches object stores. This command runs the one beside luc-fleet,
-    /// else the one on the PATH, with the same words. `luc fleet push --help` is its help.
+    /// luc-fleet-store is a separate program, which reaches object stores. This command runs the one beside
+    /// luc-fleet, else the one on the PATH, with the same arguments. `luc fleet push --help` is its help.
     #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
     Push(Words),
-    /// List which hosts an object store has segments of (luc-fleet-store)
+    /// List the hosts whose segments are in an object store (luc-fleet-store)
     ///
     /// This command runs luc-fleet-store, as `luc fleet push` does. `luc fleet stored --help` is its help.
     #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
@@ -67,19 +65,20 @@ Examples:
 
 Exit status: that of luc-fleet-store; 2 if it is not installed.";
 
-/// Words for another program.
+/// Arguments for another program.
 #[derive(Debug, Args)]
 pub(crate) struct Words {
-    /// The words of that program
+    /// Arguments of that program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<OsString>,
 }
 
-/// Which traces, and how to print.
+/// Traces to read, and the form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Directories of traces, as made by luc record --fleet, one of each host. NAME=DIR gives the host a name; else it
-    /// has the one in the trace
+    /// Trace of each host, made by luc record --fleet; NAME=DIR gives the host a name
+    ///
+    /// Without a name the host has the one in its trace. DIR may also be a ring, made by luc record --ring.
     #[arg(value_name = "DIR", required = true)]
     pub(crate) sources: Vec<Source>,
 
@@ -91,44 +90,47 @@ pub(crate) struct Common {
     pub(crate) json: bool,
 }
 
-/// Of which time a ring is wanted.
+/// Window of time to read from rings.
 #[derive(Debug, Args)]
 pub(crate) struct Span {
-    /// Of rings (luc record --ring): only what is from this time on, like 2026-01-31T23:59:59.5Z, or seconds since 1970;
-    /// whole segments
+    /// Begin of the window to read from rings, like 2026-01-31T23:59:59.5Z or seconds since 1970
+    ///
+    /// Rings are made by luc record --ring. Segments that overlap the window are read whole.
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
     from: Option<Moment>,
 
-    /// Of rings: only what is up to this time
+    /// End of the window to read from rings
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
     to: Option<Moment>,
 
-    /// Of rings: only what is around this time
+    /// Middle of the window to read from rings
     #[arg(long, value_name = "TIME")]
     around: Option<Moment>,
 
-    /// With --around: how long the window is
+    /// Length of the window, with --around
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "20s", requires = "around")]
     span: u64,
 }
 
 impl Span {
-    /// `None`: none was asked for.
+    /// Returns `None` if no option of the window was given.
     pub(crate) fn window(&self) -> Option<Window> {
         Window::asked(self.from, self.to, self.around, self.span)
     }
 
-    /// All, if none was asked for.
+    /// Returns all time if no option of the window was given.
     pub(crate) fn window_or_all(&self) -> Window {
         self.window().unwrap_or(Window::ALL)
     }
 }
 
-/// What programs call their requests.
+/// Files with the programs' own names of requests.
 #[derive(Debug, Args)]
 pub(crate) struct Spans {
-    /// Spans that instrumented programs wrote of their requests, to name these: OTLP in JSON, as the file exporter of an
-    /// OpenTelemetry collector writes it, or answers of Tempo or Jaeger; may be given several times
+    /// Spans of instrumented programs, which name their requests; may be given several times
+    ///
+    /// FILE is OTLP in JSON, as the file exporter of an OpenTelemetry collector writes it. It may also be an answer
+    /// of Tempo or Jaeger.
     #[arg(long = "spans", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -147,12 +149,12 @@ impl Spans {
     }
 }
 
-/// Write what was found as Parquet files for DuckDB, Spark and other engines
+/// Write the results as Parquet files for DuckDB, Spark and other engines
 ///
-/// The directory has the tables host, clock, edge, request, call, path and finding, schema.md with what their columns mean,
-/// and the scripts duckdb.sql and spark.sql. These give names to all files, also to those of the traces (trace_wait,
-/// trace_message, ...), which stay where they are, and define views: subtree, blame, and trace_wait_global and the like with
-/// times on the first host's clock. views.sql has the views alone.
+/// The directory has the tables host, clock, edge, request, call, path and finding. schema.md says what their columns
+/// mean. The scripts duckdb.sql and spark.sql give names to these files. They also name the files of the traces
+/// (trace_wait, trace_message, ...), which stay where they are. The scripts define the views subtree and blame. Views
+/// like trace_wait_global have times on the first host's clock. views.sql has the views alone.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -169,15 +171,15 @@ pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) common: Common,
 
-    /// The directory to make
+    /// Directory to make
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
 
-/// A ring, and of which time.
+/// A ring, and the window to take from it.
 #[derive(Debug, Args)]
 pub(crate) struct Part {
-    /// The directory of luc record --ring
+    /// Directory of the ring, made by luc record --ring
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
@@ -185,12 +187,13 @@ pub(crate) struct Part {
     pub(crate) span: Span,
 }
 
-/// Collect what the rings of several hosts have of one time, into one directory with a directory for each host
+/// Collect a window of time from the rings of several hosts into one directory
 ///
-/// Each host finds the window by its own clock, as logs show it (CLOCK_REALTIME); a second more on either side is taken,
-/// since clocks differ. Segments of a ring are taken whole. From HOST:DIR they come by ssh, where luc-fleet must be on the
-/// PATH. From a directory of the same file system they come as hard links. From the folder of a host in an object store
-/// luc-fleet-store gets them. The rings go on meanwhile.
+/// The directory has one for each host. Each host finds the window by its own clock, as logs show it
+/// (CLOCK_REALTIME). A second more on either side is taken, since clocks differ. Segments of a ring are taken whole.
+/// From HOST:DIR they come by ssh; luc-fleet must be on the PATH there. From a directory of the same file system they
+/// come as hard links. From a host's folder in an object store, luc-fleet-store gets them. The rings are recorded
+/// further meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -201,23 +204,25 @@ Examples:
 
 Exit status: 0; 2 if a source cannot be read or has nothing of the window; 130 after Ctrl-C. Then nothing is left.")]
 pub(crate) struct Pull {
-    /// DIR, HOST:DIR or USER@HOST:DIR: the directory of luc record --ring. s3://BUCKET/FOLDER/HOST: where luc fleet push put
-    /// it. NAME= before it names its directory
+    /// Ring to collect from: DIR, HOST:DIR, USER@HOST:DIR or s3://BUCKET/FOLDER/HOST
+    ///
+    /// DIR is the directory of luc record --ring. An s3:// address is the host's folder that luc fleet push made.
+    /// NAME= before SOURCE names its directory in the output.
     #[arg(value_name = "SOURCE", required = true)]
     pub(crate) sources: Vec<PullFrom>,
 
     #[command(flatten)]
     pub(crate) span: Span,
 
-    /// The directory to make
+    /// Directory to make
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
 
-/// Keep what a ring has of a time, however long it goes on
+/// Keep a window of a ring when the recorder removes its old segments
 ///
-/// The segments get a second name (a hard link) below the ring's directory kept, in a directory that is named by their
-/// begin. Remove that when it is not needed any more. A segment is there some 3 s after its end.
+/// The segments get a second name (a hard link) in a directory below DIR/kept. It is named by their begin. Remove it
+/// when it is not needed any more. A segment exists some 3 s after its end.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -230,21 +235,26 @@ pub(crate) struct Freeze {
     #[command(flatten)]
     pub(crate) part: Part,
 
-    /// Also print the addresses on other hosts that the processes which answer at this port sent requests to, one on a
-    /// line. What is kept already is then no error
+    /// Also print the addresses on other hosts that the service at this port sent requests to
+    ///
+    /// Prints one address a line. If the window is kept already, that is then no error. May be given several times.
     #[arg(long, value_name = "PORT")]
     pub(crate) called_by: Vec<u16>,
 }
 
-/// Keep what a ring has of the time in which requests became slow, by itself
+/// Keep a ring's last minute whenever a service becomes slow
 ///
-/// Of each segment that the recorder completes, the 99th percentile of the requests of each service is compared with the
-/// median of those of up to 60 segments before. When it is FACTOR times that, the segments up to there are kept, as by
-/// freeze. Services with fewer than 50 answered requests in a segment are left out, and so is each until 6 segments are
-/// known. It ends with Ctrl-C.
+/// A ring consists of segments of some seconds. For each finished segment, the 99th percentile of each service's
+/// request times is compared with earlier ones. If it is more than FACTOR times their median over the last 60
+/// segments, the service is slow. The last minute (--span) up to the end of the segment is then kept, as by luc-fleet
+/// freeze.
 ///
-/// With --host, other hosts keep the same time of their rings, if the slow service asked them, or others that it asked:
-/// from host to host, and nobody else. This host's luc-fleet runs luc-fleet there by ssh, which must ask for no password.
+/// A segment counts for a service only if at least 50 requests were answered in it. A service is not judged before 6
+/// of its segments are known. The command runs until Ctrl-C.
+///
+/// With --host, other hosts keep the same time of their rings. They are the hosts to which the slow service sent
+/// requests, those to which these sent requests, and so on. luc-fleet is run there by ssh, which must ask for no
+/// password.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -254,29 +264,31 @@ Examples:
 
 Exit status: 0; 2 if the ring cannot be listed, or a host has no address.")]
 pub(crate) struct Watch {
-    /// The directory of luc record --ring
+    /// Directory of the ring, made by luc record --ring
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// By how much requests must be slower
+    /// Ratio of a service's 99th percentile to its usual one above which it is slow
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0)]
     pub(crate) factor: f64,
 
-    /// How much is kept, up to the end of the segment in which they are
+    /// Length of the window to keep, up to the end of the segment
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "1m")]
     pub(crate) span: u64,
 
-    /// How often at most in 24 hours
+    /// Maximum number of windows to keep in 24 hours
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
 
-    /// The ring of another host, which keeps the same time if it was asked: HOST:DIR or USER@HOST:DIR. HOST is what
-    /// others ask it as: its address, or a name for it
+    /// Ring of another host, HOST:DIR or USER@HOST:DIR; may be given several times
+    ///
+    /// The host keeps the same time if the slow service sent it requests. HOST is the address to which other hosts
+    /// send them, or a name for it.
     #[arg(long = "host", value_name = "SOURCE")]
     pub(crate) hosts: Vec<PullFrom>,
 }
 
-/// Write what a ring has of a time to standard output, as a tar stream: the other end of pull
+/// Write a window of a ring to standard output, as a tar stream; pull runs this on other hosts
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -290,8 +302,8 @@ pub(crate) struct Send {
 
 /// Say how the hosts' clocks relate, with guaranteed bounds
 ///
-/// Packets that two hosts exchange bound the offset of their clocks from both sides. The bounds hold if a clock's rate
-/// changes by at most 5 us/s each second, which is ample for a crystal. Needs no privileges.
+/// Packets that two hosts exchange bound the offset of their clocks from both sides. The bounds hold if a clock's
+/// rate changes by at most 5 us/s each second. That is ample for a crystal. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -307,12 +319,12 @@ pub(crate) struct Fit {
 
 /// Say why the slowest requests are slow, and what connects the hosts: connections, messages, requests
 ///
-/// What the slowest requests' time went into is compared with that of usual ones: who computed, what held whom up, on
-/// whatever host.
+/// Compares the time of the slowest requests with that of usual ones: who computed, and what held whom up, on any
+/// host.
 ///
-/// Requests are found by direction and order, without instrumentation. What a host sends is put to the request that it
-/// was made for, with the evidence; what is not known is said. Times between hosts have bounds. One trace is enough
-/// for what happens on one host. Needs no privileges.
+/// Requests are found by direction and order, without instrumentation. Each call is assigned to the request that it
+/// was made for, with the evidence, or counted as not known. Times between hosts have bounds. One trace is enough for
+/// what happens on one host. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -332,7 +344,7 @@ pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) spans: Spans,
 
-    /// Show the request of this number: 1 is the slowest
+    /// Number of the request to show; 1 is the slowest
     #[arg(long, value_name = "N")]
     pub(crate) request: Option<usize>,
 
@@ -341,12 +353,12 @@ pub(crate) struct Explain {
     pub(crate) rows: bool,
 }
 
-/// Say why a thread does not run at a time, and whom that depends on, from thread to thread and host to host
+/// Say why a thread does not run at a time, and on which threads and hosts that depends
 ///
 /// A wait that ends in the trace depends on whoever ended it: on the sender of what the thread then read, or on the
-/// thread that woke it. One that does not end depends on who has the lock, also where it was taken before the trace, or on
-/// who used the other end of the connection last. Threads that sleep for the whole trace are known as well. Needs no
-/// privileges.
+/// thread that woke it. A wait that does not end depends on the thread that has the lock, even if taken before the
+/// trace. On a connection, it depends on the thread that used the other end last. Threads that sleep for the whole
+/// trace are known as well. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -356,24 +368,24 @@ Examples:
 
 Exit status: 0; 2 if a trace cannot be read, or has no such thread.")]
 pub(crate) struct Why {
-    /// The thread's number or name, and its host, which may be left out where there is one trace
+    /// Number or name of the thread, and its host; with one trace, the host may be left out
     #[arg(value_name = "THREAD@HOST")]
     pub(crate) who: Who,
 
     #[command(flatten)]
     pub(crate) common: Common,
 
-    /// The time after the trace of that host began, like 2.5s or 300ms [default: its end]
+    /// Time since the trace of that host began, like 2.5s or 300ms [default: its end]
     #[arg(long, value_name = "T", value_parser = luc_units::parse_duration_ns)]
     pub(crate) at: Option<u64>,
 }
 
-/// Say where a processor's cycles go, and how far its counters are off, by a trace or a file of perf stat
+/// Say where a processor's cycles go, and how far its counters may be off
 ///
-/// Where more events are counted than a processor has counters, they take turns, and what is printed is scaled. This
-/// command says how far it may be off. Where all events of a known processor were counted, it splits the cycles by what
-/// they were lost to, in user space and in the kernel. Of a trace (luc record --counters) it lists processes, too. Needs
-/// no privileges.
+/// Reads a trace of luc record --counters, or a file of perf stat. If more events are counted than a processor has
+/// counters, they take turns, and their counts are scaled. This command says how far these may be off. If all events
+/// of a known processor were counted, it splits the cycles by what they were lost to. The split is for user space and
+/// for the kernel. Of a trace it lists processes, too. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -386,16 +398,17 @@ Examples:
 
 Exit status: 0; 2 if the trace or file cannot be read.")]
 pub(crate) struct Counters {
-    /// A trace of `luc record --counters`, or what `perf stat -x,` or `perf stat -j` wrote; with -I, so that there are
-    /// intervals
+    /// Trace of `luc record --counters`, or output of `perf stat -I` with `-x,` or `-j`
+    ///
+    /// Without -I, perf writes one reading, and figures have no intervals.
     #[arg(value_name = "TRACE|FILE", required_unless_present = "events")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Of a trace, only what this process counted: its name or id
+    /// Name or id of the process of a trace whose counts to show
     #[arg(long, value_name = "NAME|PID")]
     pub(crate) process: Option<String>,
 
-    /// The processor whose formulas to use: intel-icelake, amd-zen4 or arm-neoverse-v1 [default: by the events]
+    /// Processor whose formulas to use: intel-icelake, amd-zen4 or arm-neoverse-v1 [default: by the events]
     #[arg(long, value_name = "NAME")]
     pub(crate) processor: Option<String>,
 
@@ -403,7 +416,7 @@ pub(crate) struct Counters {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "process", "processor", "every", "json"])]
     pub(crate) events: Option<String>,
 
-    /// Also split the cycles of each part of the time, like 1s
+    /// Also split the cycles of each stretch of this length, like 1s
     #[arg(long, value_name = "T", value_parser = luc_units::parse_duration_ns)]
     pub(crate) every: Option<u64>,
 
@@ -412,7 +425,7 @@ pub(crate) struct Counters {
     pub(crate) json: bool,
 }
 
-/// Write what was found as a page for a browser, a Perfetto trace, or spans for OpenTelemetry
+/// Write the results as a page for a browser, a Perfetto trace, or spans for OpenTelemetry
 ///
 /// Each FILE appears only when it is complete; `-` is standard output. Needs no privileges.
 #[derive(Debug, Args)]
@@ -431,8 +444,9 @@ Examples:
 Exit status: 0; 2 if a trace cannot be read or a file not written; 130 after Ctrl-C, with nothing written."
 )]
 pub(crate) struct Report {
-    /// Directories of traces, as made by luc record --fleet, one of each host. NAME=DIR gives the host a name; else it
-    /// has the one in the trace
+    /// Trace of each host, made by luc record --fleet; NAME=DIR gives the host a name
+    ///
+    /// Without a name the host has the one in its trace. DIR may also be a ring, made by luc record --ring.
     #[arg(value_name = "DIR", required = true)]
     pub(crate) sources: Vec<Source>,
 
@@ -447,18 +461,18 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
 
-    /// Write the slowest requests, all that was made for them and their critical paths as spans, in the JSON of OTLP
+    /// Write the slowest requests with their calls and critical paths as spans, in the JSON of OTLP
     #[arg(long, value_name = "FILE")]
     pub(crate) otlp: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) spans: Spans,
 
-    /// Show the request of this number, and write spans of it alone: 1 is the slowest
+    /// Number of the request to show, and to write spans of alone; 1 is the slowest
     #[arg(long, value_name = "N")]
     pub(crate) request: Option<usize>,
 
-    /// How many of the slowest requests have spans
+    /// Number of the slowest requests that have spans
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) slowest: usize,
 }

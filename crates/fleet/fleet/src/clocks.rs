@@ -120,7 +120,7 @@ impl Clocks {
         self.host(host).to_monotonic.raw_ns(raw_ns)
     }
 
-    /// Places all clocks on that of one host. If pairs contradict each other, all offsets are unknown, as it is unknown
+    /// Places all clocks on that of one host. If pairs contradict each other, all offsets are unknown: nobody knows
     /// which pair is wrong.
     pub(crate) fn at_home(&self, home: HostId) -> Home<'_> {
         Home { clocks: self, home, fleet: self.fleet(home).ok().flatten() }

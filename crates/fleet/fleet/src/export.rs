@@ -1,4 +1,4 @@
-//! What was found in the traces of many hosts, as Parquet files that any engine reads.
+//! Writes the results of the traces of many hosts as Parquet files that any engine reads.
 //!
 //! The directory has a file for each derived table, `schema.md` with what columns mean, and SQL scripts. `duckdb.sql` and
 //! `spark.sql` give names to all files, also those of the traces, and define the views of `views.sql`.

@@ -24,8 +24,8 @@
 //!    what disks did for whom.
 //! 4. `clocks` relates the hosts, and puts events of one on the clock of another.
 //! 5. `explain` says why the slowest requests are slow, with a file for each part. `explain/found` is what all
-//!    reports rest on. `explain/charge` says to whom a part of a path is charged, `explain/findings` makes findings
-//!    of that, `explain/idle` counts threads without work.
+//!    reports rest on. `explain/charge` says to whom a part of a path is charged. `explain/findings` makes findings
+//!    of that. `explain/idle` counts threads without work.
 //! 6. `text` shows it; `report` writes files: a page by `luc-graphs`, a Perfetto trace by `luc-report`'s packets,
 //!    spans.
 //!

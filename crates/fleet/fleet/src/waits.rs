@@ -22,8 +22,8 @@ pub(crate) fn are_all_there(recorded: &Recorded) -> bool {
     !recorded.brief_waits.iter().any(is_ended) && !has_lost("wait") && !has_lost("brief_wait")
 }
 
-/// Causes of sleeps at the begin of the trace, by the thread and the time of the row of the sleep's rest. That row has
-/// no cause: only the system call has it.
+/// Returns causes of sleeps at the begin of the trace. The key is the thread and the time of the row that has the
+/// sleep's rest. That row has no cause: only the system call has it.
 pub(crate) fn causes_at_begin(recorded: &Recorded) -> impl Iterator<Item = ((u32, u64), Cause)> {
     recorded.asleep.iter().map(|row| ((row.thread.0, row.at_ns), row.cause))
 }

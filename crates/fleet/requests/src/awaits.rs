@@ -19,7 +19,7 @@ pub enum Awaits {
     NotKnown,
 }
 
-/// Maximum share of a thread's requests that may be in doubt, so that the others still tell when it has work.
+/// Maximum share of a thread's requests that may be in doubt. Up to it, the others still tell when it has work.
 const MAX_DOUBTFUL_SHARE: f64 = 0.02;
 
 /// Times at which threads had something to do.

@@ -142,7 +142,7 @@ impl Messages {
     }
 }
 
-/// Returns the number to add to offsets of one side so that both sides have one scale and no offset is negative.
+/// Returns the number to add to offsets of one side. Both sides then have one scale, and no offset is negative.
 fn scale_move(way: Way, shift: i64) -> u64 {
     match way {
         Way::Sent => shift.min(0).unsigned_abs(),

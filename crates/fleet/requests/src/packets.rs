@@ -18,8 +18,8 @@ use crate::rows::{Packet, Way};
 /// retransmission. Pure acknowledgements count if their number was sent once and received once.
 ///
 /// Messages are not used: a call's time is not that of its packets. Leave out a host's packets while its recorder has
-/// lost rows. A lost row of a first transmission makes a wrong bound, if its bytes were the last ones and were sent
-/// again after they arrived.
+/// lost rows. A lost row of a first transmission may make a wrong bound: if its bytes were the last ones, and were
+/// sent again after they arrived.
 ///
 /// # Errors
 /// [`ClockError::TimeOutOfRange`].

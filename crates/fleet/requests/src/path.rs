@@ -16,7 +16,8 @@ pub use effects::Effects;
 pub(crate) use intervals::{Interval, Intervals};
 pub use running::{Ran, Running};
 
-/// Between two turns of one wait a thread runs for at most one part of the first turn in this many.
+/// Divisor of the length of a turn of a wait. Before the next turn of that wait the thread runs for at most this
+/// part.
 const LOOK_DIVISOR: u64 = 10;
 
 /// Kind of a part of a path.
@@ -172,10 +173,10 @@ impl<'w> Paths<'w> {
     /// are none if there is no time between.
     ///
     /// While a thread runs, the path stays with it. The time of a wait is that of the thread that ended it: the one
-    /// that woke the waiter, or that sent the message that the waiter then read. Before the wait the path is back with
-    /// the waiter. If the thread that ended it waited itself meanwhile, that is the time of another thread, and so on.
-    /// A thread that waits for a time, looks and waits on, has waited all along for the event that ended the last of
-    /// these turns.
+    /// that woke the waiter, or that sent the message that the waiter then read. Before the wait the path is back
+    /// with the waiter. If the thread that ended it waited itself meanwhile, that is the time of another thread, and
+    /// so on. A thread may wait for a time, look and wait on. It has then waited all along for the event that ended
+    /// the last of these turns.
     ///
     /// `place` maps an event on another host to the clock of this one
     /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference). Where it returns
@@ -269,8 +270,8 @@ impl<'w> Paths<'w> {
 
     /// Returns the event that ended a wait; `None`: not known.
     ///
-    /// If the thread reads a message next, the message ended its wait, whatever the row's waker is. But that is not
-    /// true if it did not wait for one, or if a thread of the same host sent it later.
+    /// If the thread reads a message next, the message ended its wait, whatever the row's waker is. But a message
+    /// does not end a wait that was not for input. Nor does one that a thread of the same host sent later.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
         let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
         let received = first.and_then(|call| Some((call.at_ns, call.received_on(wait.host)?)));
@@ -285,7 +286,8 @@ impl<'w> Paths<'w> {
         Some(EndedBy::Waker(ThreadId { host, thread }))
     }
 
-    /// Returns the last message that a thread read after a wait and up to a time, unless it ended that wait.
+    /// Returns the last message that a thread read after a wait and up to a time. A message that ended the wait does
+    /// not count.
     fn read_since(&self, wait: Option<&Wait>, thread: ThreadId, at_ns: u64) -> Option<Read> {
         let calls = self.calls.of_thread(thread);
         let calls = &calls[..calls.partition_point(|call| call.at_ns <= at_ns)];

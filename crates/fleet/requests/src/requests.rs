@@ -43,10 +43,10 @@ pub enum HandOver {
     Backward,
     /// The thread that sent the call was idle before, and was woken by a thread that worked for the request.
     Forward,
-    /// Order of a queue. The calls sent just before and just after it belong to the request, or nearly all orders in
-    /// which tasks can have been put and taken agree. Or the process makes its calls in the order of its requests.
+    /// Order of a queue. The calls sent just before and just after it belong to the request. Or nearly all orders
+    /// agree in which tasks can have been put and taken. Or the process makes its calls in the order of its requests.
     Queue,
-    /// Each request makes the same number of calls. No other request that was open meanwhile lacks one, or no other
+    /// Each request makes the same number of calls. No other request that was open meanwhile lacks one. Or no other
     /// call may be the one that the request lacks.
     Exclusion,
 }
@@ -161,8 +161,8 @@ fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connection
 impl Requests {
     /// Finds requests by direction and order, and the request that each call was made for.
     ///
-    /// A request opens when a thread reads the first bytes of a message after having answered, and ends with the answer
-    /// on that connection. What is not known is not guessed.
+    /// A request opens when a thread reads the first bytes of a message after having answered. It ends with the
+    /// answer on that connection. What is not known is not guessed.
     ///
     /// `has_all_waits` says whether all waits of a host are there, or at least all with a waker. A recorder that sums
     /// brief waits hides results: work of a thread for one request then seems to be for the next one. On these hosts

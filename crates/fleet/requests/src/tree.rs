@@ -21,9 +21,9 @@ pub enum TreeError {
 
 /// A forest whose nodes have numbers in pre-order and in post-order.
 ///
-/// A subtree is the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any engine can ask for. A
-/// node is above another if its pre-order number is smaller and its post-order number larger (Dietz, *Maintaining Order
-/// in a Linked List*, 1982).
+/// A subtree is the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any engine can ask for.
+/// A node is above another if its pre-order number is smaller and its post-order number larger. That is from Dietz,
+/// *Maintaining Order in a Linked List*, 1982.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forest {
     pre: Vec<u32>,
@@ -100,7 +100,7 @@ impl Forest {
         self.post.get(node as usize).copied()
     }
 
-    /// Returns the pre-order numbers of a node and of all below it; none if there is no such node.
+    /// Returns the pre-order numbers of a node and of all below it; none if the node is unknown.
     #[must_use]
     pub fn subtree(&self, node: u32) -> Range<u32> {
         match self.pre(node) {

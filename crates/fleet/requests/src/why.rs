@@ -131,9 +131,9 @@ impl<'p> Why<'p> {
 
     /// Returns the threads that a thread depends on at a time.
     ///
-    /// A wait that ends in the trace depends on the sender of the message that the thread then read, or else on the
-    /// thread that woke it. A wait that does not end depends on the thread that has the lock, or that used the other
-    /// end of the connection last.
+    /// A wait that ends in the trace depends on the sender of the message that the thread then read. Without one, it
+    /// depends on the thread that woke it. A wait that does not end depends on the thread that has the lock. On a
+    /// connection, it depends on the thread that used the other end last.
     ///
     /// Threads of other hosts are looked up at the same moment. `away` returns a host's time at that moment; the chain
     /// ends where it is not known.
@@ -206,8 +206,8 @@ impl<'p> Why<'p> {
         }
     }
 
-    /// Returns the begin of a wait; `None`: before the trace, and not known. The row of a wait that was under way when
-    /// the trace began starts at the time at which the recorder looked at the thread.
+    /// Returns the begin of a wait; `None`: before the trace, and not known. A wait may have been under way when the
+    /// trace began. Its row starts when the recorder looked at the thread.
     fn began_ns(&self, wait: &Wait) -> Option<u64> {
         let mut rows = self.sleepers.get(&wait.thread_id()).into_iter().flatten();
         let seen = rows.find(|row| row.at_ns == wait.off_ns);

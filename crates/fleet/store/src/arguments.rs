@@ -1,5 +1,3 @@
-//! The command line.
-
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -32,14 +30,13 @@ pub(crate) enum Command {
     Window(Send),
 }
 
-/// Put what a ring has into an object store, as far as it is not there
+/// Copy the segments of a ring to an object store, except those that it has already
 ///
 /// URL is s3://BUCKET/FOLDER or file:///FOLDER. Each segment is one object, FOLDER/HOST/SEGMENT.BEGIN-END.tar, which
-/// appears when it is complete. How long objects stay is for the store to say, by a rule for the bucket.
+/// appears when it is complete. This command removes no objects. A rule of the store for the bucket can.
 ///
-/// Of S3 the key, the secret, the region and a server other than Amazon's are in the variables AWS_ACCESS_KEY_ID,
-/// AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL; AWS_ALLOW_HTTP=true allows http. On Amazon's own machines their
-/// role is taken.
+/// For S3, set the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION. AWS_ENDPOINT_URL names a server
+/// other than Amazon's. AWS_ALLOW_HTTP=true allows http. On Amazon's own machines their role is taken.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -49,27 +46,29 @@ Examples:
 
 Exit status: 0; 2 if the ring or the store cannot be used; 130 after Ctrl-C. What is there then stays.")]
 pub(crate) struct Push {
-    /// The directory of luc record --ring, or of luc fleet freeze
+    /// Directory of luc record --ring, or of luc fleet freeze
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// Where it goes
+    /// Folder in the store: s3://BUCKET/FOLDER or file:///FOLDER
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
     #[command(flatten)]
     pub(crate) span: Span,
 
-    /// The folder's name [default: that of the host in the ring]
+    /// Name of the host's folder [default: that of the host in the ring]
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
 
-    /// Look again so often what is new, and go on when the store cannot be reached for a while
+    /// Time between two copies of what is new, like 5m [default: copy once]
+    ///
+    /// A store that cannot be reached is tried again at the next time.
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns)]
     pub(crate) every: Option<u64>,
 }
 
-/// List which hosts an object store has segments of, and of which time
+/// List the hosts whose segments are in an object store, and their times
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -78,16 +77,16 @@ Examples:
 
 Exit status: 0; 2 if the store cannot be used.")]
 pub(crate) struct Stored {
-    /// Where luc fleet push put them
+    /// Folder in the store, as given to luc fleet push
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
-    /// Print an array of objects
+    /// Print a JSON array of objects
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Write what an object store has of a host and a time to standard output, as a tar stream: the other end of pull
+/// Write a window of a host's segments to standard output, as a tar stream; luc-fleet pull runs this
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -95,7 +94,7 @@ Examples:
 
 Exit status: 0; 2 if the store cannot be used or has nothing of the window.")]
 pub(crate) struct Send {
-    /// The folder of a host
+    /// Folder of a host in the store
     #[arg(value_name = "URL/HOST")]
     pub(crate) url: String,
 
@@ -103,28 +102,30 @@ pub(crate) struct Send {
     pub(crate) span: Span,
 }
 
-/// Of which time segments are wanted.
+/// Window of time whose segments to take.
 #[derive(Debug, Args)]
 pub(crate) struct Span {
-    /// Only what is from this time on, like 2026-01-31T23:59:59.5Z, or seconds since 1970; whole segments
+    /// Begin of the window, like 2026-01-31T23:59:59.5Z or seconds since 1970
+    ///
+    /// Segments that overlap the window are taken whole.
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
     from: Option<Moment>,
 
-    /// Only what is up to this time
+    /// End of the window
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
     to: Option<Moment>,
 
-    /// Only what is around this time
+    /// Middle of the window
     #[arg(long, value_name = "TIME")]
     around: Option<Moment>,
 
-    /// With --around: how long the window is
+    /// Length of the window, with --around
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "20s", requires = "around")]
     span: u64,
 }
 
 impl Span {
-    /// All, if none was asked for.
+    /// Returns all time if no option of the window was given.
     pub(crate) fn window(&self) -> Window {
         Window::asked(self.from, self.to, self.around, self.span).unwrap_or(Window::ALL)
     }

@@ -1,4 +1,4 @@
-//! `luc advise`.
+//! `luc advise`: measures a workload on file systems with their options, and names the best.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,11 +15,13 @@ use super::{INTERRUPTED, own_path, progress_bar};
 
 /// Find the best file system and options for a workload, with the gain and its certainty
 ///
-/// luc measures the workload on every file system that this kernel and the installed mkfs tools allow, with mkfs's
-/// defaults and with sensible options. It uses an emulated disk made anew for each run (root), a block device of
-/// yours (--device), or existing directories (--on). Each round has every candidate once, in random order. After 3,
-/// 6, 12, ... rounds, candidates shown to be worse than the best are given up. Measuring ends when the rest is within
-/// --goal of the best, after --rounds, or after --time.
+/// luc measures the workload on every file system that this kernel has and for which a mkfs is installed. Each is
+/// tried with mkfs's defaults and with sensible options. Runs are on an emulated disk, made anew for each run (root).
+/// With --device they are on a block device of yours, with --on in existing directories.
+///
+/// Each round has every candidate once, in random order. After 3, 6, 12, ... rounds, candidates shown to be worse
+/// than the best are dropped. Measuring ends when the rest is within --goal of the best, after --rounds, or after
+/// --time.
 ///
 /// The advice is the best candidate, or the default where nothing is shown to be better. The intervals of the ratios
 /// hold jointly with 95 %. Candidates that lose data in a power cut are tried only with --unsafe and never advised.
@@ -27,8 +29,8 @@ use super::{INTERRUPTED, own_path, progress_bar};
 /// With --virtual, every run is in a QEMU guest in virtual time. Its figures are the same for the same seed, however
 /// busy this machine is. It needs no root and no file system of this machine's kernel.
 ///
-/// A device is formatted only if it is named twice (--device and --erase), nothing uses it, and it is empty or
-/// --overwrite is given. Nobody else gets it meanwhile, and it is empty at the end.
+/// A device is formatted only if --device and --erase name it, nothing uses it, and it is empty. With --overwrite it
+/// need not be empty. No other sweep, mkfs or mount gets it meanwhile, and it is empty at the end.
 ///
 /// Every finished run is kept in the --out folder; the same command resumes.
 ///
@@ -45,9 +47,10 @@ use super::{INTERRUPTED, own_path, progress_bar};
 
 docs/reference/advise.md says what is measured and how sure the answer is.")]
 pub(crate) struct Args {
-    /// Workload: metarates, varmail, oltp, initial-write, a personality of Filebench's such as webserver
-    /// (filebench/varmail where the names are the same), a workload file (.f), or the directory of a trace from luc
-    /// record
+    /// Workload: metarates, varmail, oltp, initial-write, a personality such as webserver, a .f file, or a trace
+    ///
+    /// Personalities are those of Filebench. Where a built-in workload has the same name, filebench/varmail is the
+    /// personality. A .f file is in Filebench's language. A trace is the directory that luc record wrote.
     #[arg(long, value_name = "WORKLOAD")]
     workload: String,
     /// Set an option of a built-in workload or a variable of a personality; may be repeated
@@ -80,7 +83,7 @@ pub(crate) struct Args {
     /// Distribution kernel of the guests; before 6.13 it has ReiserFS [default: 6.1]
     #[arg(long, value_name = "VERSION", requires = "virtual_time")]
     kernel: Option<String>,
-    /// Processors of each guest, run by the QEMU that docs/reference/vm.md says [default: 1, by the system's QEMU]
+    /// Processors of each guest, run by the QEMU of docs/reference/vm.md [default: 1, by the system's QEMU]
     #[arg(long, value_name = "N", requires = "virtual_time")]
     processors: Option<u32>,
     /// Measure in this directory, on its file system; may be repeated
@@ -110,7 +113,7 @@ pub(crate) struct Args {
     /// Seed of the order and of the workload
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How long to measure the idle machine's power, where energy is measured; 0 for not at all
+    /// Time to measure the idle machine's power, where energy is measured; 0: not at all
     #[arg(long, value_name = "TIME", default_value = "10s")]
     idle: String,
     /// Folder for the results [default: ./NAME.advice for a workload NAME]
@@ -133,7 +136,7 @@ pub(crate) struct Args {
 /// A policy on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Gate {
-    /// The program as it is
+    /// The program without luc
     Off,
     /// Under luc run --level gate --policy auto
     Auto,

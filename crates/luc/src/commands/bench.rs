@@ -22,8 +22,8 @@ use super::INTERRUPTED;
 
 /// Measure workloads that wait for fsync, or for a shared disk
 ///
-/// Each run works in a fresh subdirectory of --dir and removes it at the end; ranking uses files that are there. After
-/// Ctrl-C it prints the figures so far, with status 130.
+/// Each run works in a fresh subdirectory of --dir and removes it at the end; ranking uses files that are there.
+/// After Ctrl-C it prints the figures so far, with status 130.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -47,10 +47,10 @@ enum Workload {
     FaultClient(fault_client::Args),
 }
 
-/// Where clients have their files.
+/// Directories of the clients' files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Directories {
-    /// All in one
+    /// All in one directory
     One,
     /// Each in a directory of its own
     Own,

@@ -11,12 +11,12 @@ use super::{INTERRUPTED, own_path};
 
 /// Show what luc does, in about a minute
 ///
-/// As root: makes an emulated disk whose flush takes 6 ms, creates files on it by 16 clients without the gate and with
-/// it, and then cuts the power under load three times and checks every file that was reported durable. Needs 512 MiB of
-/// memory, FUSE, loop devices and e2fsprogs, and no disk of yours.
+/// As root it makes an emulated disk whose flush takes 6 ms. 16 clients create files on it, without the gate and with
+/// it. Then it cuts the power under load three times, and checks every file that was reported durable. This needs 512
+/// MiB of memory, FUSE, loop devices and e2fsprogs, and no disk of yours.
 ///
-/// Without root, or with --dir: creates the files on your own disk, and removes them. That must be ext4: elsewhere luc
-/// run does nothing, and the demo says so.
+/// Without root, or with --dir, it creates the files on your own disk, and removes them. The file system must be
+/// ext4: on others luc run does nothing, and the demo says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -105,11 +105,12 @@ struct Create {
     /// Size, such as 512M or 1G; only touched pages take memory
     #[arg(long, default_value = "1G")]
     size: String,
-    /// Keep the disk in huge pages of 2 MiB (/proc/sys/vm/nr_hugepages), out of the page cache; takes its size and
-    /// twice its write cache
+    /// Keep the disk in huge pages of 2 MiB, out of the page cache
+    ///
+    /// Pages for its size and for twice its write cache are reserved at once (/proc/sys/vm/nr_hugepages).
     #[arg(long)]
     huge_pages: bool,
-    /// How far the kernel reads ahead, as /sys/block/.../queue/read_ahead_kb; real disks have 128K
+    /// Distance that the kernel reads ahead, as /sys/block/.../queue/read_ahead_kb; real disks have 128K
     #[arg(long, value_name = "SIZE", default_value = "128K")]
     read_ahead: String,
     /// Time of a flush, model fixed only [default: 6ms]

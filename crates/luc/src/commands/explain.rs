@@ -32,13 +32,15 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print one line of JSON per commit: its time and length, who asked for it, how many fsyncs it served, and whose
-    /// handles, blocks and data it had
+    /// Print one line of JSON per commit
+    ///
+    /// It has the commit's time and length, who asked for it and how many fsyncs it served. It also says whose
+    /// handles, blocks and data the commit had.
     #[arg(long, conflicts_with = "json")]
     commits: bool,
 }
 
-/// Prints each commit as soon as it is settled.
+/// Prints each commit after the calls that waited for it, when it is fully known.
 struct Commits<W> {
     out: W,
     /// The first error; nothing is written after it.

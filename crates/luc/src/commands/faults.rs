@@ -1,4 +1,4 @@
-//! `luc faults`.
+//! `luc faults`: checks that failed writes reach the program under the gate as without it.
 
 mod text;
 
@@ -28,10 +28,11 @@ const PROGRESS_DELAY: Duration = Duration::from_secs(2);
 /// Check that failed writes of an emulated disk are reported to the program, with luc as without
 ///
 /// A program writes to a file with a bad block and synchronizes it, while other threads synchronize other files. luc
-/// compares, with the gate or the kernel module and without, what this call, its repetition and close report. It tries
-/// every errno of the block layer; fsync, fdatasync, msync, O_SYNC and O_DSYNC; each policy; the first, a middle and the
-/// last block; overwritten and preallocated files; files closed and opened again before the call; and failing flushes.
-/// Needs root and FUSE.
+/// compares what this call, its repetition and close report, with the gate or the kernel module and without.
+///
+/// It tries every errno of the block layer and each policy, with fsync, fdatasync, msync, O_SYNC and O_DSYNC. The
+/// first, a middle or the last block is bad, of an overwritten or a preallocated file. In some trials the file is
+/// closed and opened again before the call, in others flushes fail. This needs root and FUSE.
 ///
 /// With a COMMAND, luc runs it on a failing disk, with luc and without, and compares the exit status.
 ///
@@ -84,7 +85,7 @@ pub(crate) struct Args {
     /// Size of the disk, such as 256M
     #[arg(long, default_value = "256M")]
     size: String,
-    /// What brings calls together
+    /// Component that brings calls together
     #[arg(long, value_enum, default_value_t = Level::Gate)]
     level: Level,
     /// Kernel module only: when journal blocks are copied, as in luc run [default: on]
@@ -93,7 +94,7 @@ pub(crate) struct Args {
     /// Use the gate of this luc binary instead, through its `luc run`
     #[arg(long, value_name = "LUC")]
     runner: Option<PathBuf>,
-    /// How the gate gets to the program's calls, as in luc run
+    /// Way in which the gate reaches the program's calls, as in luc run
     #[arg(long, value_enum)]
     reach: Option<Reach>,
     /// Print the report as JSON
@@ -104,7 +105,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// What brings calls together.
+/// Component that brings calls together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Level {
     /// The gate, in the program

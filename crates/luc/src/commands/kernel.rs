@@ -47,10 +47,10 @@ Examples:
   luc kernel load                                # only for luc run, and to look
   luc kernel load --policy auto --copy-out auto  # for everybody, from now on")]
     Load {
-        /// How commits are held: off, delay, pid or auto
+        /// Policy that holds commits: off, delay, pid or auto
         #[arg(long)]
         policy: Option<String>,
-        /// When journal blocks are copied: off, on, heuristic or auto
+        /// Copying of journal blocks: off, on, heuristic or auto
         #[arg(long, value_name = "MODE")]
         copy_out: Option<String>,
     },
@@ -78,7 +78,7 @@ ki_milli, kd_milli, copy_out_threshold_permille, copy_out_clean_runs, copy_out_l
     /// Unload the module; wait until nobody uses it (root)
     #[command(after_help = "Example:\n  luc kernel unload --timeout 1m")]
     Unload {
-        /// How long to wait for users of the module, such as 30s or 1m
+        /// Longest time to wait for users of the module, such as 30s or 1m
         #[arg(long, value_name = "TIME", default_value = "10s")]
         timeout: String,
     },

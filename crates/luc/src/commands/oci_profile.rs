@@ -8,12 +8,12 @@ use luc_service::containers::file::{self, MadeProfile};
 
 /// Make a seccomp profile that brings the fsyncs of containers into common journal commits
 ///
-/// The profile is the runtime's default one, or FILE, with the same rules, but with fsync and fdatasync notified: the
-/// container's runtime hands the filter to lucd at /run/luc/oci.sock, which lets each call continue, on an ext4 journal
-/// together with those of other containers and services. What luc does not know in FILE stays as it is.
+/// The profile has the rules of the runtime's default one, or of FILE, but fsync and fdatasync are notified. The
+/// container's runtime hands the filter to lucd at /run/luc/oci.sock. lucd lets each call continue, on an ext4
+/// journal together with those of other containers and services. Parts of FILE that luc does not know are kept.
 ///
-/// It is checked first that FILE allows the calls and notifies of none yet, and that the runtime knows the flag without
-/// which signals make held calls anew (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).
+/// That profile has to allow the calls, and must notify of none yet. The runtime has to know the flag
+/// SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV. Without the flag, a signal restarts a held call. luc checks both first.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -31,8 +31,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     profile: Option<PathBuf>,
 
-    /// Container runtime that has to know what the profile asks for: podman, crun, runc, or a path [default: those that
-    /// are installed]
+    /// Container runtime to check: podman, crun, runc, or a path [default: those that are installed]
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
 
@@ -40,7 +39,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Say as JSON what was made of what
+    /// Print as JSON which profile was made, and of which one
     #[arg(long, requires = "output")]
     json: bool,
 }

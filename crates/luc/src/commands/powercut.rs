@@ -1,4 +1,4 @@
-//! `luc powercut`.
+//! `luc powercut`: cuts the power under load, and checks the files that were acknowledged.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, stderr};

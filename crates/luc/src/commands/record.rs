@@ -47,31 +47,38 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Count in the kernel and write the counts once a second; waits are counted only if uninterruptible. With --fleet,
-    /// also how long requests on TCP connections took, by service and peer, each 10 s; system calls are not traced then, as
-    /// with --no-calls, so that it is cheap enough to run always
+    /// Count in the kernel and write the counts once a second; waits are counted only if uninterruptible
+    ///
+    /// With --fleet it also counts how long requests on TCP connections took, by service and peer, each 10 s. System
+    /// calls are not traced then, as with --no-calls. So it is cheap enough to run always.
     #[arg(long)]
     summary: bool,
 
-    /// Record what the network carries, too: sends and receives on connections of TCP and of unix sockets, packets and the
-    /// clocks, by which the traces of several hosts are put together. Connections and packets are recorded of all processes, and brief waits
-    /// are not summed if a thread ended them
+    /// Record messages on TCP connections and unix sockets, packets and the clocks, too
+    ///
+    /// luc fleet needs these to put the traces of several hosts together. Connections and packets are recorded of all
+    /// processes. A brief wait that a thread ended has a row of its own and is in no sum.
     #[arg(long)]
     fleet: bool,
 
-    /// With --fleet: look for names of requests in the bytes of HTTP/1 messages, a traceparent's trace id or an
-    /// X-Request-Id, and record a hash of each: they tell best which request another one was made for. Not in TLS
+    /// With --fleet, record a hash of each request's name: its traceparent's trace id, or its X-Request-Id
+    ///
+    /// luc looks for names in the bytes of HTTP/1 messages, not in TLS. They tell best which request a call was made
+    /// for.
     #[arg(long, requires = "fleet", conflicts_with = "summary")]
     tokens: bool,
 
-    /// With --fleet, record what goes through pipes and FIFOs, too. Each system call of the machine is traced for that,
-    /// which makes all of them slower
+    /// With --fleet, record what goes through pipes and FIFOs, too
+    ///
+    /// Each system call of the machine is traced for that, which makes all of them slower.
     #[arg(long, requires = "fleet", conflicts_with = "summary")]
     pipes: bool,
 
-    /// Count events of the processors while recorded threads run: names of `perf list`, with :u or :k for user space or the
-    /// kernel, separated by commas, in braces what is to be counted at the same time [default:
+    /// Count events of the processors in recorded threads [default:
     /// {cycles:u,instructions:u},{cycles:k,instructions:k}]
+    ///
+    /// Events have names of `perf list`, separated by commas. Add :u or :k for user space or the kernel. Events in
+    /// braces are counted at the same time.
     #[arg(
         long,
         value_name = "EVENTS",

@@ -109,7 +109,8 @@ fn say_failures(outcome: &RunOutcome) {
     }
 }
 
-/// Writes the report of a command that ended with `status`. A failure to write it changes the status only if that is 0.
+/// Writes the report of a command that ended with `status`. A failure to write it changes the status only if that is
+/// 0.
 fn write_json(json: Option<JsonFile>, report: &impl serde::Serialize, status: u8) -> ExitCode {
     match json.map_or(Ok(()), |json| json.write(report)) {
         Err(error) if !output::is_reader_gone(&error) => {

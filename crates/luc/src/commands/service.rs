@@ -1,4 +1,4 @@
-//! `luc enable`, `luc disable`, `luc status` and `luc attach`: the gate for services that systemd starts, and for what runs.
+//! `luc enable`, `disable`, `status` and `attach`: the gate for systemd's services and for running processes.
 
 mod text;
 
@@ -9,14 +9,14 @@ use luc_service::enable::{self, Enabled};
 use luc_service::plan::Reach;
 use luc_service::{status as services, systemctl};
 
-/// `--reach`.
+/// Way in which the gate reaches a service's calls, by --reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ReachWord {
     /// The library where it gets into the service's programs, else notifications
     Auto,
     /// A library that is loaded into dynamically linked programs
     Library,
-    /// Notifications of system calls (Linux 5.19): every program of the service, and together with those of other users
+    /// Notifications of system calls (Linux 5.19), for every program of the service, and across users
     Notify,
 }
 
@@ -32,12 +32,14 @@ impl From<ReachWord> for Reach {
 
 /// Bring the fsyncs of services into common journal commits (root)
 ///
-/// One file is written for each service, /etc/systemd/system/UNIT.d/50-luc.conf, by which systemd starts its programs
-/// with luc's library, or under a filter that notifies lucd of their calls (--reach). The service's own unit stays as its
-/// package has it. Callers are held only while that makes them faster, as by `luc run`. With the library, services of one
-/// user meet, and `luc run`s of that user; with notifications, services of all users.
+/// One file is written for each service, /etc/systemd/system/UNIT.d/50-luc.conf. Through it systemd starts the
+/// service with luc's library, or under a filter of system calls that notifies lucd (--reach). The package's own unit
+/// is not changed.
 ///
-/// Nothing is changed unless all services can be enabled. The change is due at a service's next start.
+/// Callers are held only while that makes them faster, as by `luc run`. With the library, commits are shared by
+/// services of one user and `luc run`s of that user. With notifications, they are shared by services of all users.
+///
+/// Nothing is changed unless all services can be enabled. The change takes effect at a service's next start.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -52,11 +54,11 @@ pub(crate) struct EnableArgs {
     #[arg(value_name = "UNIT", required = true)]
     units: Vec<String>,
 
-    /// How the gate gets to the services' calls
+    /// Way in which the gate reaches the services' calls
     #[arg(long, value_enum, default_value_t = ReachWord::Auto)]
     reach: ReachWord,
 
-    /// Restart those that run, so that it takes effect at once; if one does not start, all is as it was
+    /// Restart services that run, so that it takes effect at once; if one does not start, all is as it was
     #[arg(long)]
     now: bool,
 
@@ -64,14 +66,15 @@ pub(crate) struct EnableArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Take services out of the gate again (root)
 ///
-/// Removes what `luc enable` has written; one that is not enabled stays so. A service that runs keeps the gate until its next start.
+/// Removes what `luc enable` has written; a service that is not enabled stays so. A service that runs keeps the gate
+/// until its next start.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -82,20 +85,19 @@ pub(crate) struct DisableArgs {
     #[arg(value_name = "UNIT", required_unless_present = "all")]
     units: Vec<String>,
 
-    /// All that are enabled
+    /// All services that are enabled
     #[arg(long, conflicts_with = "units")]
     all: bool,
 
-    /// Restart those that run, so that it takes effect at once
+    /// Restart services that run, so that it takes effect at once
     #[arg(long)]
     now: bool,
 }
 
-/// Which processes of services and containers the gate reaches, and what it gained
+/// Show which processes of services and containers the gate reaches, and what it gained
 ///
-/// This looks at the processes themselves: whether the library is in them and takes part, or whether lucd serves a filter
-/// that they are under. Those that nothing reaches are named. Of other users' processes and of containers only root sees
-/// all.
+/// luc looks at the processes themselves: whether the library is in them and takes part, or whether lucd serves their
+/// filter. Processes that nothing reaches are named. Only root sees containers and all processes of other users.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -109,19 +111,21 @@ pub(crate) struct StatusArgs {
     #[arg(value_name = "NAME")]
     units: Vec<String>,
 
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Bring the fsyncs of a process that runs into common journal commits, for as long as it lives (root, x86-64)
+/// Bring the fsyncs of a running process into common journal commits, for as long as it lives (root, x86-64)
 ///
-/// One thread of the process is stopped for a moment and installs a filter of system calls for all of its
-/// threads, as `luc run --reach notify` does before a program begins. lucd serves it from then on. There is no way back:
-/// the filter stays until the process has ended, and all that it starts are under it as well. Children that it has
-/// already are not.
+/// luc stops one thread of the process for a moment. That thread installs a filter of system calls for all threads,
+/// as `luc run --reach notify` does at start. lucd serves the filter from then on.
 ///
-/// A call that the stopped thread is in is made again; epoll_wait, and others that no debugger restarts, return EINTR.
+/// The filter stays until the process has ended. Processes that it starts later are under it, too; its present
+/// children are not.
+///
+/// A call that the stopped thread is in is made again. epoll_wait, and other calls that no debugger restarts, return
+/// EINTR.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -134,16 +138,19 @@ one without CAP_SYS_ADMIN that may gain privileges, unless --no-new-privs.
 
 Exit status: 0, or 2 if the process cannot be attached.")]
 pub(crate) struct AttachArgs {
-    /// The process, by its number
+    /// Number of the process
     #[arg(value_name = "PID")]
     process: u32,
 
-    /// Say that you know that it is for ever
+    /// Confirm that the filter stays until the process ends; without it nothing is done
     #[arg(long)]
     permanently: bool,
 
-    /// Where the kernel demands it, take from the process and all below it the chance to gain privileges: sudo, ping and
-    /// postdrop fail there
+    /// Take from the process and all below it the chance to gain privileges, if the kernel demands that
+    ///
+    /// Programs such as sudo, ping and postdrop then fail there.
+    ///
+    /// Programs such as sudo, ping and postdrop then fail there.
     #[arg(long)]
     no_new_privs: bool,
 }

@@ -1,4 +1,4 @@
-//! `luc sweep`.
+//! `luc sweep`: measures every point of a plan until its figure is sure.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,25 +15,29 @@ const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Repeat workloads over the points of a plan until the figures are sure
 ///
 /// A plan (TOML) names workloads, numbers of threads, targets and policies of the gate; every combination is a point.
-/// A target is a file system with options on an emulated disk made anew for each repeat, or an existing directory.
-/// Points are repeated in rounds of random order until the 95 % interval of each median is narrow enough, or until
-/// stop.max; such a point is marked NOT CONVERGED.
+/// A target is a file system with options, or an existing directory. A file system is made anew for each repeat, on
+/// an emulated disk or a device of yours.
 ///
-/// The axis `frequency` sets the processors' frequency (cpufreq), and turns turbo and SMT off where asked. Everything
-/// is restored on any exit. If the sweep is killed, its cleanup process restores; if that is killed as well, the next
-/// luc command of root does (`luc sweep restore`). Without cpufreq, a throttle limits processor time instead, and the
-/// report says so. Each repeat has its energy (RAPL, perf events or a meter's command), or the reason why there is
-/// none.
+/// Points are repeated in rounds of random order until the 95 % interval of each median is narrow enough. A point
+/// whose interval is still too wide after stop.max repeats is marked NOT CONVERGED.
 ///
-/// With a section `virtual`, points run in guests in virtual time: QEMU with a given number of instructions per
-/// second, and luc.ko's policies. This needs no root and is exact on a busy machine.
+/// The axis `frequency` sets the processors' frequency (cpufreq), and turns turbo and SMT off if asked. Without
+/// cpufreq, a throttle limits processor time instead, and the report says so. Each repeat has its energy (RAPL, perf
+/// events or a meter's command), or the reason why there is none.
+///
+/// Everything is restored on any exit. If the sweep is killed, its cleanup process restores. If that is killed as
+/// well, the next luc command of root does (`luc sweep restore`).
+///
+/// With a section `virtual`, points run in guests in virtual time. QEMU gives them a set number of instructions per
+/// second, and luc.ko has the policies. This needs no root and is exact on a busy machine.
 ///
 /// Every finished repeat is kept in the --out folder. To resume an interrupted or killed sweep, give the same
 /// command. Emulated disks need root.
 ///
-/// A device of yours is formatted only if its target names it twice (device and erase), nothing uses it, and it is
-/// empty. No other sweep, mkfs or mount gets it meanwhile, and it is empty again at the end. The sweep removes only
-/// file systems that it made, which it knows by their UUID. The axis `scheduler` sets the disk's I/O scheduler.
+/// A device of yours is formatted only if its target names it twice (device and erase). Nothing may use it, and it
+/// must be empty unless the target has `overwrite`. No other sweep, mkfs or mount gets it meanwhile, and it is empty
+/// again at the end. The sweep removes only file systems that it made, which it knows by their UUID. The axis
+/// `scheduler` sets the disk's I/O scheduler.
 ///
 /// The results are report.html (one page for any browser), report.json, results.csv, results.parquet and
 /// counters.parquet. `luc sweep report DIR` makes them again, also from an unfinished sweep.

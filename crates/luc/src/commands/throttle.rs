@@ -11,9 +11,9 @@ use std::process::ExitCode;
 
 /// Let tasks that ruin each other's disk take turns (root)
 ///
-/// Several tasks that read or write one disk at once can take many times as long as one after the other, since the disk
-/// moves its arm between them. luc freezes some of them (cgroup.freeze) while others run at speed. Nobody is frozen who
-/// is not named, nobody is frozen for longer than --max-frozen, and whatever ends luc, everything is thawed.
+/// Tasks that read or write one disk at once can take many times as long as one after the other. The disk moves its
+/// arm between them. luc freezes some of them (cgroup.freeze) while others run at speed. It freezes only tasks that
+/// are named, and none for longer than --max-frozen. Whatever ends luc, everything is thawed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -38,11 +38,11 @@ enum Command {
 
 /// Thaw whatever a throttle that was killed has left frozen (root)
 ///
-/// The guardian of each throttle does this at once, and so does every other command of luc that root runs. What a living
-/// throttle has frozen, or somebody else, is left alone.
+/// The guardian of each throttle does this at once, and so does every other command of luc that root runs. Tasks
+/// frozen by a living throttle, or by somebody else, are left alone.
 #[derive(Debug, clap::Args)]
 struct ThawArgs {
-    /// All throttles that are gone, which is the default
+    /// Thaw what any throttle that is gone has left, which is the default
     #[arg(long)]
     all: bool,
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 /// A module's path below the crate: none for the root.
 type Module = Vec<String>;
-/// What a `use` of a module leads to: a module, and the name in it.
+/// Target of a `use`: a module, and the name in it.
 type Target = (Module, Option<String>);
 
-/// How often a name may be re-exported on its way.
+/// Maximum number of re-exports that are followed for a name.
 const MAX_REEXPORTS: usize = 6;
 
 /// The crate whose sources are in a folder.
@@ -80,7 +80,7 @@ impl Crate {
         self.modules.contains_key(&child)
     }
 
-    /// Where a name is made that may be re-exported.
+    /// Returns the module that defines a name, through its re-exports.
     fn origin(&self, module: Module, name: Option<String>, steps: usize) -> Module {
         let Some(name) = name.filter(|_| steps < MAX_REEXPORTS) else {
             return module;

@@ -86,7 +86,7 @@ fn top(folder: &Path) -> PathBuf {
     folder.components().take(depth).collect()
 }
 
-/// How tables and the picture call a package's folder: `act`, `luc`, `vm`, `prove`.
+/// Name of a package's folder in tables and in the picture: `act`, `luc`, `vm`, `prove`.
 fn short_top(folder: &Path) -> String {
     let top = top(folder);
     top.file_name().expect("a name").to_string_lossy().into_owned()
@@ -119,13 +119,13 @@ fn name(cell: &str) -> &str {
     cell.split('`').nth(1).unwrap_or_else(|| panic!("no name in backticks: {cell}"))
 }
 
-/// What a cell enumerates; nothing for `-`.
+/// Names that a cell enumerates; none for `-`.
 fn names(cell: &str) -> BTreeSet<String> {
     let names = cell.split(',').map(str::trim);
     names.filter(|name| *name != "-").map(str::to_owned).collect()
 }
 
-/// Which folders may use which.
+/// The folders that each folder may use.
 struct Law {
     folders: BTreeMap<PathBuf, BTreeSet<String>>,
     /// A crate, and a folder that it uses all the same.
@@ -220,7 +220,7 @@ fn a_crate_is_one_thing() {
     }
 }
 
-/// Where a folder's README says to start reading: a file and, where it names one, a function.
+/// Files under "Start reading" in a folder's README, each with its function if one is named.
 fn starts(text: &str) -> Vec<(String, Option<String>)> {
     let (_, paragraph) = text.split_once("- Start reading:").expect("where to start reading");
     let paragraph = paragraph.split("\n\n").next().unwrap_or_default();

@@ -279,7 +279,7 @@ fn directories_are_compared_without_root() {
     place.assert_clear();
 }
 
-/// How often each of creations, syncs and removals is there.
+/// Shares of creations, syncs and removals among all three.
 fn shares(counts: [f64; 3]) -> [f64; 3] {
     let all: f64 = counts.iter().sum();
     counts.map(|count| count / all)

@@ -1,5 +1,5 @@
-//! `luc advise --device` from end to end, on a loop device that stands for the real one: what is refused and left as it
-//! is, and advice. That needs root, and what lacks it says `skipped`.
+//! `luc advise --device` from end to end, on a loop device that stands for the real one. Refused requests leave the
+//! device unchanged; granted ones give advice. That needs root, and what lacks it says `skipped`.
 
 use crate::common::loop_device;
 

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: running `luc`, an emulated disk, and reading traces.
+//! Parts that the end-to-end tests share: running `luc`, an emulated disk, and reading traces.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -23,14 +23,15 @@ use luc_events::tables::{FileSystem, Row};
 
 pub(crate) const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
-/// Copies `luc`, for users who cannot reach it where it was built. By a process of its own: what this one has open for
-/// writing, another test's child may have open as well for a moment, and then it cannot be run.
+/// Copies `luc`, for users who cannot reach it where it was built. A process of its own copies it. If this process
+/// had the copy open for writing, a child of another test might inherit that. Then the copy could not be run for a
+/// moment (ETXTBSY).
 pub(crate) fn copy_luc(to: &Path) {
     let copied = Command::new("cp").arg(LUC).arg(to).status();
     assert!(copied.expect("cp runs").success());
 }
 
-/// How long to wait for something on a busy machine.
+/// Time to wait for something on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn stdout(output: &Output) -> String {
@@ -41,8 +42,8 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What is said where something is refused: one line, and status 2. What a test beside this one left, and was restored
-/// first, is said as well.
+/// Returns a refusal: one line, with status 2. Lines on what a test beside this one left, and was restored first, are
+/// dropped.
 pub(crate) fn refusal(output: &Output) -> String {
     let text = stderr(output);
     let is_of_this = |line: &&str| !line.ends_with(": restored");
@@ -73,8 +74,8 @@ pub(crate) fn without_mkfs() -> Command {
     command
 }
 
-/// `luc` as another user, who may write to `folder`: its arguments follow. Needs root; capabilities alone could be taken
-/// away without it, but then the user would still be root.
+/// `luc` as another user, who may write to `folder`: its arguments follow. Needs root. Without root only capabilities
+/// could be taken away, and the user would still be root.
 pub(crate) fn as_nobody(folder: &Path) -> Command {
     let luc = folder.join("luc");
     copy_luc(&luc);
@@ -136,12 +137,13 @@ pub(crate) fn can_make_disks() -> bool {
     true
 }
 
-/// An emulated disk with a file system, whose flush takes [`FLUSH_NS`], and a folder beside it; all gone when dropped.
+/// An emulated disk with a file system, whose flush takes [`FLUSH_NS`], and a folder beside it. All is gone when it
+/// is dropped.
 pub(crate) struct Disk {
     root: PathBuf,
 }
 
-/// What a flush of the emulated disk takes.
+/// Time of a flush of the emulated disk.
 pub(crate) const FLUSH_NS: u64 = 6_000_000;
 
 impl Disk {
@@ -184,7 +186,7 @@ impl Disk {
         self.root.join(name).display().to_string()
     }
 
-    /// Where the file system is.
+    /// Path at which the file system is mounted.
     pub(crate) fn mount(&self) -> String {
         self.path("mnt")
     }
@@ -196,7 +198,7 @@ impl Disk {
         command
     }
 
-    /// What a `luc` that is not started by [`Disk::command`] needs to find the disk.
+    /// Sets the variables by which a `luc` finds the disk, if [`Disk::command`] does not start it.
     pub(crate) fn set_environment(&self, command: &mut Command) {
         command.env("LUC_RUN_DIR", &self.root);
     }

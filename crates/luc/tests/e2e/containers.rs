@@ -1,5 +1,5 @@
-//! `luc oci-profile`, containers that crun hands over to `lucd`, and `luc attach`. Needs root, systemd, crun and a static busybox, and says
-//! so if they are missing.
+//! `luc oci-profile`, containers that crun hands over to `lucd`, and `luc attach`. Needs root, systemd, crun and a
+//! static busybox, and says so if they are missing.
 
 mod attach;
 mod bundle;

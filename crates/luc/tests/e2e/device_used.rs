@@ -1,4 +1,4 @@
-//! A device that is in use, really: `luc sweep` refuses it and leaves it as it is. What this kernel lacks (RAID,
+//! A device that is really in use: `luc sweep` refuses it and does not change it. What this kernel lacks (RAID,
 //! device-mapper) is in `device_used_vm`. Needs root and loop devices; what lacks them says `skipped`.
 
 use crate::common::loop_device;
@@ -10,8 +10,8 @@ use crate::common::{LUC, refusal};
 use loop_device::{LoopDevice, run};
 use luc_testkit::Meanwhile;
 
-/// `luc sweep` on `device` says one line with these words, and leaves no results; `overwrite` is given, so that nothing
-/// but its use protects it.
+/// Checks that `luc sweep` on `device` says one line with these words, and leaves no results. The plan has
+/// `overwrite`, so that nothing but its use protects the device.
 fn refuses(beside: &LoopDevice, device: &str, words: &[&str]) {
     let plan = format!(
         "[[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\

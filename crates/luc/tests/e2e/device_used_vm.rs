@@ -1,5 +1,5 @@
-//! A device that is part of a RAID or below a device-mapper device: `luc sweep` refuses it. In a guest, whose kernel has
-//! both as modules. Skipped, with the reason, where QEMU, a kernel or dmsetup is missing.
+//! A device that is part of a RAID or below a device-mapper device: `luc sweep` refuses it. In a guest, whose kernel
+//! has both as modules. Skipped, with the reason, where QEMU, a kernel or dmsetup is missing.
 
 use std::path::Path;
 use std::time::Duration;

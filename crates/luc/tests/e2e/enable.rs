@@ -58,7 +58,7 @@ fn calls(status: &Value) -> u64 {
     calls.sum()
 }
 
-/// What reaches the processes of a unit.
+/// Way in which each process of a unit is reached, as `luc status` says.
 fn reached(status: &Value) -> Vec<&str> {
     let processes = status["processes"].as_array().expect("a list");
     processes.iter().map(|one| one["reached"].as_str().expect("a word")).collect()

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Size of the file of a reader; on this disk half a second.
 const FILE: &str = "32M";
 
-/// What `luc explain` says of the readers of these files, which are cold.
+/// Records readers of these files, which are cold, and returns what `luc explain` says of them.
 fn explained(disk: &Disk, trace: &str, files: &[&str]) -> Value {
     let trace = disk.path(trace);
     let reads = files.iter().map(|file| {

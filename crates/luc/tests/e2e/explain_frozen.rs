@@ -1,5 +1,5 @@
-//! Tasks that are frozen by their cgroup, stopped by a signal or kept within a quota while they are recorded. Needs root,
-//! cgroups and BTF.
+//! Tasks that are frozen by their cgroup, stopped by a signal or kept within a quota while they are recorded. Needs
+//! root, cgroups and BTF.
 
 use crate::common::throttle;
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throttle::cgroups;
 
-/// How often the tasks are frozen, and for how long at least.
+/// Number of times that the tasks are frozen; below, the shortest time of each, in seconds.
 const FREEZES: u64 = 3;
 const FROZEN_S: f64 = 0.4;
-/// How long one has a quota.
+/// Time for which one task has a quota, in seconds.
 const THROTTLED_S: f64 = 1.2;
 
 /// One that computes and one that sleeps, in a cgroup that is frozen and thawed. It puts all back when it is ended.
@@ -125,7 +125,7 @@ fn who_has_used_up_a_quota_is_said_to_be_throttled() {
     assert!(sentence.expect("a sentence").contains("dd ("), "{sentence:?}");
 }
 
-/// Where cgroups can have a quota of processor time, and how one gets a tenth of a processor.
+/// Folder for cgroups with a quota of processor time, and a command that gives one a tenth of a processor.
 fn quotas() -> Option<(PathBuf, &'static str)> {
     let old = Path::new("/sys/fs/cgroup/cpu");
     if old.join("cpu.cfs_quota_us").exists() || old.join("cpu.shares").exists() {
@@ -153,7 +153,7 @@ fn explained(script: &str) -> Value {
     serde_json::from_str(&run(&["explain", "--json", &trace])).expect("JSON")
 }
 
-/// For how long the process was blocked for a cause that was so longest, s.
+/// Time that a process was blocked for `cause`, of the process with the longest one, s.
 fn longest_s(report: &Value, cause: &str) -> f64 {
     let processes = report["accounts"]["processes"].as_array();
     let blocked_ns = |account: &Value| account["blocked"][cause].as_f64().unwrap_or(0.0);

@@ -47,8 +47,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}: no number"))
 }
 
-/// What was planted is in an explanation, of however many hosts: messages, requests, what was made for what. Returns how
-/// many requests have a path that goes from host to host.
+/// Checks that an explanation has what was planted: messages, requests, and which call was made for which. It may be
+/// of any number of hosts. Returns how many requests have a path that goes from host to host.
 fn check_planted(all: &Value, paths: &[&str]) -> usize {
     let planted = (KINDS.len() * REQUESTS) as u64;
     let services = all["services"].as_array().expect("services");

@@ -1,5 +1,5 @@
-//! What LUC does on kernels of other distributions, one guest each: the module, power cuts, the recorder, the notifier,
-//! the throttle. Skipped, with the reason, where QEMU, a kernel or its headers are missing (`scripts/setup-kernels.sh`).
+//! LUC on kernels of other distributions, one guest each: the module, power cuts, the recorder, the notifier, the
+//! throttle. Skipped, with the reason, where QEMU, a kernel or its headers are missing (`scripts/setup-kernels.sh`).
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const LUC: &str = env!("CARGO_BIN_EXE_luc");
 const CUTS: u64 = 2;
 const WRITES: u64 = 200;
 const BYTES: u64 = 3000;
-/// What the kernel says at a power cut, and is right to say.
+/// Messages that the kernel is right to print at a power cut.
 const EXPECTED_AT_A_CUT: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 
 fn json(outcome: &Outcome, name: &str) -> Value {

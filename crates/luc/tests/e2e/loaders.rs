@@ -1,5 +1,6 @@
-//! The preload library in programs of other C libraries, and beside other libraries that interpose: each runs as without
-//! it and takes part. Needs root, FUSE and a loop device for the emulated disk, and says so if they are missing.
+//! The preload library in programs of other C libraries, and beside other libraries that interpose: each runs as
+//! without it and takes part. Needs root, FUSE and a loop device for the emulated disk, and says so if they are
+//! missing.
 
 use crate::common;
 

@@ -157,7 +157,7 @@ fn packages_have_what_users_look_for() {
     assert_eq!(debug.matches(".debug\n").count(), 5, "{debug}");
 }
 
-/// What a tool prints about a file.
+/// Returns what a tool prints about a file.
 fn said_by(tool: &str, option: &str, file: &Path) -> String {
     let said = Command::new(tool).arg(option).arg(file).output();
     stdout(&said.expect("it runs"))
@@ -221,8 +221,8 @@ fn nothing_is_left_of_a_package() {
     assert!(!place.path().join("usr").exists());
 }
 
-/// Runs scripts of the Debian package as dpkg does at a removal and a purge, in a mount namespace whose /etc, /run, /dev/shm
-/// and /var are the folder's, with stubs that write down how they were called.
+/// Runs scripts of the Debian package as dpkg does at a removal and a purge. They run in a mount namespace whose
+/// /etc, /run, /dev/shm and /var are the folder's. Stubs write down how they were called.
 fn removal(place: &Path) -> Output {
     let script = r#"
         set -eu

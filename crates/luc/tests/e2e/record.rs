@@ -1,6 +1,6 @@
-//! `luc record` end to end: what is recorded of known work on an emulated disk is compared with what was done
-//! and with what the kernel's own tracing says. Needs root, FUSE, loop devices and BTF; skipped, with the
-//! reason, where they are missing.
+//! `luc record` end to end, on known work on an emulated disk. Its rows are compared with what was done, and with
+//! what the kernel's own tracing says. Needs root, FUSE, loop devices and BTF; skipped, with the reason, where they
+//! are missing.
 
 use crate::common;
 
@@ -97,7 +97,7 @@ fn every_fsync_is_recorded_with_its_commit() {
     }
 }
 
-/// When a sleep ended and the thread had to wait for its processor is told by the scheduler's own counts.
+/// The scheduler's own counts tell the end of a sleep from the wait for a processor after it.
 #[test]
 fn a_sleep_is_told_from_waiting_for_the_processor_after_it() {
     // The scheduler's clock and the timer's may run apart by less than one in a hundred of 2 ms.
@@ -270,7 +270,7 @@ fn commits_are_those_that_the_kernel_traces_itself() {
     }
 }
 
-/// Callers that come while a fast commit is under way and are served by it neither shorten it nor hide it.
+/// Callers that come during a fast commit, and are served by it, neither shorten it nor hide it.
 #[test]
 fn fast_commits_are_recorded_whole() {
     let Some(bench) = Bench::with("fast", "-O fast_commit") else {

@@ -1,5 +1,5 @@
-//! `luc record --counters` end to end: what is counted for each thread, beside what the kernel counts for it. Needs root
-//! and BTF; skipped, with the reason, where they are missing.
+//! `luc record --counters` end to end: counts of each thread, beside what the kernel counts for it. Needs root and
+//! BTF; skipped, with the reason, where they are missing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use luc_events::codes::CounterMode;
 use luc_events::store::Reader;
 use luc_events::tables::{Counter, Lost};
 
-/// What a thread does after it has said how many faults it had: it ends.
+/// Maximum number of faults of a thread after it has printed its own count: it ends.
 const LATER_FAULTS: u64 = 32;
 
 fn is_possible() -> bool {
@@ -51,7 +51,7 @@ fn record(folder: &Path, counters: &str, command: &[&str]) -> (Output, Reader) {
     (output, reader)
 }
 
-/// What each thread counted of an event: rows in the order of time.
+/// Rows of an event by thread, in the order of time.
 fn by_thread(reader: &Reader, event: &str, mode: CounterMode) -> BTreeMap<u32, Vec<Counter>> {
     let mut all: BTreeMap<u32, Vec<Counter>> = BTreeMap::new();
     for row in rows::<Counter>(reader) {

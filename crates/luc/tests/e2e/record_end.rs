@@ -1,4 +1,4 @@
-//! How a recording by `luc record` ends: by itself, interrupted, killed, refused. Needs root, FUSE, loop devices and
+//! Ends of a recording by `luc record`: by itself, interrupted, killed, refused. Needs root, FUSE, loop devices and
 //! BTF; skipped, with the reason, where they are missing.
 
 use crate::common;

@@ -1,6 +1,6 @@
-//! `luc record` on distributions' kernels, which have ext4 and its journal as modules: since Linux 6.12.5 and 6.13 the
-//! verifier takes what a module's tracepoint gives as possibly NULL. Skipped, with the reason, where QEMU or a kernel is
-//! missing.
+//! `luc record` on distributions' kernels, which have ext4 and its journal as modules: since Linux 6.12.5 and 6.13
+//! the verifier takes what a module's tracepoint gives as possibly NULL. Skipped, with the reason, where QEMU or a
+//! kernel is missing.
 
 use std::time::Duration;
 

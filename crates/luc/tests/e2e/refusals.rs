@@ -1,5 +1,5 @@
-//! What is said where recording, or a part of it, is not possible: without BTF, on file systems without a jbd2
-//! journal. Needs root (and a disk for the latter), and says so where it is missing. Without root:
+//! Messages where recording, or a part of it, is not possible: without BTF, on file systems without a jbd2 journal.
+//! Needs root (and a disk for the latter), and says so where it is missing. Without root:
 //! `without_privileges_one_line_says_so` and the like beside the other tests of each command. And what becomes of
 //! output that nobody takes.
 

@@ -1,5 +1,6 @@
-//! `luc report` end to end: all formats of a trace with names that would do harm, the page in a real browser, what it
-//! refuses, and that it leaves nothing behind. The browser test is skipped, with the reason, where there is no Chromium.
+//! `luc report` end to end: all formats of a trace with names that would do harm, and the page in a real browser. It
+//! also has to refuse bad requests, and to leave nothing behind. The browser test is skipped, with the reason, where
+//! there is no Chromium.
 
 use std::collections::BTreeMap;
 use std::fs;

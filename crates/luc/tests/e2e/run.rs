@@ -278,7 +278,7 @@ fn a_static_program_runs_and_is_named() {
     assert!(stderr(&output).contains("linked statically"), "{}", stderr(&output));
 }
 
-/// Where the run is recorded at all.
+/// Needs root: without it no run is recorded.
 #[test]
 fn a_short_command_does_not_wait_for_its_recorder() {
     if !common::is_root() {

@@ -67,7 +67,7 @@ fn on_terminal(words: &[&str]) -> (Child, File) {
     (child, person.into())
 }
 
-/// What it wrote after it was ready, once nobody has its output any more, and its status.
+/// Returns what the command wrote after it was ready, once nobody has its output any more, and its status.
 fn ended(mut child: Child, mut output: BufReader<ChildStdout>) -> (String, Option<i32>) {
     let mut text = String::new();
     output.read_to_string(&mut text).expect("readable");
@@ -196,7 +196,7 @@ fn the_end_is_seen_without_pidfd_and_below_a_parent_that_ignores_sigchld() {
     }
 }
 
-/// Who is told by the kernel that luc's parent has ended is luc.
+/// The kernel's signal at the end of luc's parent comes to luc, not to the command.
 #[test]
 fn the_parent_s_death_ends_the_command() {
     let place = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Why a run under `luc run` was as fast as it was, on an emulated disk. Needs root, FUSE, loop devices and BTF; skipped,
-//! with the reason, where they are missing.
+//! Why a run under `luc run` was as fast as it was, on an emulated disk. Needs root, FUSE, loop devices and BTF;
+//! skipped, with the reason, where they are missing.
 
 use std::fs;
 use std::path::Path;

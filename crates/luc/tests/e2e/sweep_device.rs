@@ -1,5 +1,5 @@
-//! `luc sweep` on a device of the user's, from end to end: what is refused and left as it is, and how a device is given
-//! back. A loop device stands for the real one; that needs root, and what lacks it says `skipped`.
+//! `luc sweep` on a device of the user's, from end to end. A refused device is left unchanged, and a used one is
+//! given back. A loop device stands for the real one; that needs root, and what lacks it says `skipped`.
 
 use crate::common::loop_device;
 
@@ -34,7 +34,7 @@ erase = "$DEVICE"
 /// A device, and a folder for a sweep on it.
 struct Device {
     device: Rc<LoopDevice>,
-    /// What `$DEVICE` of a plan is: itself, or a partition.
+    /// Path that replaces `$DEVICE` in a plan: the device, or a partition of it.
     named: String,
     folder: PathBuf,
 }

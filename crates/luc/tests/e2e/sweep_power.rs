@@ -1,5 +1,5 @@
-//! `luc sweep` with frequencies, throttles and energy, from end to end: on a directory that stands for /sys, so that it
-//! needs neither the hardware nor privileges. A real cgroup needs root; what lacks it says `skipped`.
+//! `luc sweep` with frequencies, throttles and energy, from end to end: on a directory that stands for /sys, so that
+//! it needs neither the hardware nor privileges. A real cgroup needs root; what lacks it says `skipped`.
 
 mod place;
 mod restored;

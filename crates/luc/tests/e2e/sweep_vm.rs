@@ -1,5 +1,5 @@
-//! `luc sweep` in virtual time: a sweep in guests that is killed goes on and ends as one that was not. What lacks QEMU,
-//! the kernel or its headers says `skipped`.
+//! `luc sweep` in virtual time: a sweep in guests that is killed goes on and ends as one that was not. What lacks
+//! QEMU, the kernel or its headers says `skipped`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -35,7 +35,7 @@ fs = "ext4"
 mkfs = "-b 4096 -J size=4"
 "#;
 
-/// How long a guest may take on a busy machine.
+/// Time limit for a guest on a busy machine.
 const GUEST_TIMEOUT: Duration = Duration::from_secs(400);
 
 /// Whether there can be guests, after saying why not.

@@ -1,5 +1,5 @@
-//! `luc throttle` from end to end: tasks on an emulated disk are frozen, and never stay so. Needs root, cgroup v2, FUSE,
-//! loop devices and BTF.
+//! `luc throttle` from end to end: tasks on an emulated disk are frozen, and never stay so. Needs root, cgroup v2,
+//! FUSE, loop devices and BTF.
 
 use crate::common::throttle;
 

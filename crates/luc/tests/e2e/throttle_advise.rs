@@ -1,5 +1,5 @@
-//! `luc throttle advise` and `learn` from end to end, on an emulated disk. Needs root, cgroup v2, FUSE, loop devices and
-//! BTF.
+//! `luc throttle advise` and `learn` from end to end, on an emulated disk. Needs root, cgroup v2, FUSE, loop devices
+//! and BTF.
 
 use crate::common::throttle;
 
@@ -17,7 +17,7 @@ fn luc(words: &[&str]) -> Output {
     command.output().expect("luc runs")
 }
 
-/// A command that reads a new file of so many MiB past the page cache.
+/// Makes a file of `mib` MiB; returns a command that reads it past the page cache.
 fn reader(disk: &Disk, file: &str, mib: u32) -> String {
     let path = format!("{}/{file}", disk.mount());
     let made = Command::new("dd")

@@ -1,5 +1,5 @@
-//! Somebody waits for what a frozen task holds: `luc throttle` thaws it. Needs root, cgroup v2, FUSE, loop devices, BTF
-//! and a C compiler.
+//! Somebody waits for what a frozen task holds: `luc throttle` thaws it. Needs root, cgroup v2, FUSE, loop devices,
+//! BTF and a C compiler.
 
 use crate::common::throttle;
 
@@ -71,8 +71,8 @@ fn a_file_lock_that_is_tried_again_and_again() {
     is_given("sqlite");
 }
 
-/// A batch task writes to a database of SQLite in transactions; a protected one wants to write to it, too, and gives up
-/// after 20 s.
+/// A batch task writes to a database of SQLite in transactions; a protected one wants to write to it, too, and gives
+/// up after 20 s.
 #[test]
 fn a_database_of_sqlite() {
     if Command::new("sqlite3").arg("--version").output().is_err() {

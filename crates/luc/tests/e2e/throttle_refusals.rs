@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::common::{LUC, is_root, refusal, stdout};
 use throttle::cgroups;
 
-/// What a container gets from Docker, as far as files and processes are concerned.
+/// Capabilities that Docker gives a container, as far as files and processes are concerned.
 const OF_A_CONTAINER: &str =
     "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+sys_chroot,+mknod";
 
@@ -22,7 +22,7 @@ fn commands(config: &str) -> [String; 4] {
     ]
 }
 
-/// What each command says in namespaces of its own; `%` in `script` is the command.
+/// Refusal of each command in namespaces of its own; `%` in `script` is the command.
 fn said(unshare: &[&str], script: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("throttle.toml");

@@ -1,5 +1,5 @@
-//! `luc throttle top`: what it says of tasks on an emulated disk, with a daemon and without. Needs root, cgroup v2, FUSE,
-//! loop devices and BTF.
+//! `luc throttle top`: what it says of tasks on an emulated disk, with a daemon and without. Needs root, cgroup v2,
+//! FUSE, loop devices and BTF.
 
 use crate::common::throttle;
 

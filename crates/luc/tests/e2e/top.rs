@@ -1,6 +1,5 @@
-//! `luc top` end to end, in a terminal: what it shows of known work on an emulated disk, how it bears resizes and
-//! signals, and that it gives the terminal back. Needs root, FUSE, loop devices and BTF; skipped, with the reason, where
-//! they are missing.
+//! `luc top` end to end, in a terminal. It has to show known work on an emulated disk, bear resizes and signals, and
+//! give the terminal back. Needs root, FUSE, loop devices and BTF; skipped, with the reason, where they are missing.
 
 mod sharing;
 mod terminal;

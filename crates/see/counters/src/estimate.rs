@@ -6,20 +6,21 @@
 //! than half of the time between.
 //!
 //! **The variance** is estimated from neighbouring rotations: half the mean square of their differences, times the
-//! share of the time without a counter. That is the estimator v2 for systematic samples (Wolter, *An Investigation of
-//! Some Estimators of Variance for Systematic Sampling*, JASA 79, 1984). It is right for noise from turn to turn. Where
-//! the load itself changes between rotations it is too large, never too small. A step counts 1.3 to 5 times its true
-//! share, by the turn's place in the rotation, if readings are no longer than a rotation, and more if they are.
+//! share of the time without a counter. That is the estimator v2 for systematic samples. Wolter describes it in *An
+//! Investigation of Some Estimators of Variance for Systematic Sampling*, JASA 79, 1984. It is right for noise from
+//! turn to turn. Where the load itself changes between rotations it is too large, never too small. A step of the load
+//! counts 1.3 to 5 times its true share, by the turn's place in the rotation. It counts for more if readings are
+//! longer than a rotation.
 //!
-//! Events of a figure that have their turns at different times may vary together. Their errors then add up, even if
-//! they cancel out in the truth, as those of the sources of all cycles do. Two bounds of the variance hold for any
-//! common variation of the events; the smaller one is taken. The first is half the mean square without the factor: the
-//! counts vary by the truth and, independently of it, by the error. The second is the square of the sum of the events'
-//! standard errors; for a single event it is the variance above.
+//! Events of a figure that have their turns at different times may vary together. Their errors then add up, even
+//! where the true variations cancel out. The variations of the sources of all cycles do. Two bounds of the variance
+//! hold for any common variation of the events; the smaller one is taken. The first is half the mean square without
+//! the factor: the counts vary by the truth and, independently of it, by the error. The second is the square of the
+//! sum of the events' standard errors; for a single event it is the variance above.
 //!
-//! **Limits of the model.** A load whose period is a rotation, or a divisor of it, is met in the same state at each
-//! turn. The estimate is then wrong, and the interval does not show it. Few and brief moments are met by chance alone:
-//! then there is a value, but no interval.
+//! **Limits of the model.** Each turn may meet a periodic load in the same state. That is so if its period is a
+//! rotation or a divisor of it. The estimate is then wrong, and the interval does not show it. Few and brief moments
+//! are met by chance alone: then there is a value, but no interval.
 
 mod filled;
 mod rotation;

@@ -1,9 +1,10 @@
 //! Formulas of events, in the language of perf's metrics (`MetricExpr` in the kernel's tools/perf/pmu-events; its
 //! grammar is tools/perf/util/expr.y).
 //!
-//! The language has numbers, event names, `#literals`, `+ - * / %`, `< >`, `& ^ |`, `A if C else B`, and the functions
-//! `min`, `max`, `d_ratio` (a quotient that is 0 where its divisor is), `source_count` and `has_event`. In a name `@` is a
-//! `/`, and `\` comes before `-`, `,` and `=`, as in `cpu@inst_misc.any\,cmask\=1@`.
+//! The language has numbers, event names, `#literals` and `A if C else B`. Its operators are `+ - * / %`, `< >` and
+//! `& ^ |`. Its functions are `min`, `max`, `d_ratio`, `source_count` and `has_event`. `d_ratio` is a quotient that
+//! is 0 where its divisor is. In a name `@` is a `/`, and `\` comes before `-`, `,` and `=`, as in
+//! `cpu@inst_misc.any\,cmask\=1@`.
 
 mod dual;
 mod parse;

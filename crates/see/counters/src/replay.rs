@@ -1,10 +1,10 @@
 //! Counters from files that `perf stat` wrote: lines of `-x,` with or without `-I`, or of `-j`.
 //!
-//! perf prints scaled values. The scaling is undone here, so that a reading is the count while there was a counter. perf
-//! prints the time with a counter, in ns, and its share of the time in which the event was wanted. Rows of several
-//! processors, sockets or threads are added up. If a row only says that nothing was counted, its event was wanted for as
-//! long as the others of that reading. On processors with several kinds of cores an event is wanted while the task is on
-//! cores of its kind.
+//! perf prints scaled values. The scaling is undone here, so that a reading is the count while there was a counter.
+//! perf prints the time with a counter in ns. It also prints the share of that in the time in which the event was
+//! wanted. Rows of several processors, sockets or threads are added up. A row may only say that nothing was counted.
+//! Its event was then wanted for as long as the others of that reading. On processors with several kinds of cores an
+//! event is wanted while the task is on cores of its kind.
 
 mod csv;
 mod hybrid;

@@ -1,10 +1,11 @@
-//! Stacks of a processor's cycles: the cycles of an instruction (CPI), split into those in which instructions complete
-//! and those lost to each of nine sources (*Experiences Understanding Performance in a Commercial Scale-Out Environment*,
-//! figures 2a and 2b), in user space, in the kernel and in all.
+//! Stacks of a processor's cycles, in user space, in the kernel and in all. The cycles of an instruction (CPI) are
+//! split into those in which instructions complete and those lost to nine sources. The sources are those of
+//! *Experiences Understanding Performance in a Commercial Scale-Out Environment*, figures 2a and 2b.
 //!
-//! Processors differ in the sources that their counters separate. [`PROCESSORS`] has formulas for these, and names the
-//! source that contains the others. The shares are of the slots in which a processor could begin an operation, as in
-//! top-down analysis (Yasin, *A Top-Down Method for Performance Analysis and Counters Architecture*, ISPASS 2014).
+//! Processors differ in the sources that their counters separate. [`PROCESSORS`] has formulas for these, and names
+//! the source that contains the others. The shares are of the slots in which a processor could begin an operation, as
+//! in top-down analysis. Yasin describes that in *A Top-Down Method for Performance Analysis and Counters
+//! Architecture*, ISPASS 2014.
 //!
 //! Completion and the sources come from different counters. They must sum to all cycles; the missing part is a separate
 //! figure with an interval.

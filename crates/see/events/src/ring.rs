@@ -3,9 +3,9 @@
 //! # Layout
 //!
 //! `segment-<run>-<number>` is a separate trace ([`crate::store`]) of some seconds. A run is one recorder's. Its
-//! segments are numbered from 1, and each begins at the end of the one before. The first rows of a segment, such as
-//! those of the living threads, repeat the last state of the one before. Connections and stacks have one number in all
-//! segments of a run.
+//! segments are numbered from 1, and each begins at the end of the one before. The first rows of a segment repeat the
+//! last state of the one before, such as the living threads. Connections and stacks have one number in all segments
+//! of a run.
 //!
 //! A segment is written under a hidden name, and renamed when it is complete. The next recorder removes what a killed
 //! one left under a hidden name. A recorder locks the file `.lock` (flock). Nothing is synced to disk, as with traces.
@@ -136,8 +136,8 @@ pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment
     chosen
 }
 
-/// Opens segments of a run, in order, as one trace, from the begin of the first to the end of the last. The rows at a
-/// segment's begin and end repeat in the segments beside it. Returns `None` without a segment.
+/// Opens segments of a run, in order, as one trace. It lasts from the begin of the first to the end of the last. The
+/// rows at a segment's begin and end repeat in the segments beside it. Returns `None` without a segment.
 #[must_use]
 pub fn as_one(segments: &[Segment]) -> Option<Reader> {
     let (first, last) = (segments.first()?, segments.last()?);

@@ -6,20 +6,21 @@
 //! segment is a row group of at most [`SEGMENT_ROWS`] rows, sorted by the row's time. Any Parquet tool reads
 //! `<directory>/<table>-*.parquet` as one table.
 //!
-//! A segment is written to a separate file under a hidden temporary name, at least every [`FLUSH_INTERVAL`], and
-//! renamed into place when complete. So after a `kill -9` all segments up to the last are there, and none is
-//! incomplete. From time to time, and at the end, small files of a table are merged into one, again by renaming; their
-//! row groups are copied unchanged. Both a merged file and its parts exist if the recorder was killed between the
-//! rename and the removal of the parts. Then the merged one counts. Nothing is synced to disk: a recorder that calls
-//! fsync would disturb what it measures.
+//! A segment is written to a separate file under a hidden temporary name, at least every [`FLUSH_INTERVAL`]. When
+//! complete, it is renamed into place. So after a `kill -9` all segments up to the last are there, and none is
+//! incomplete. From time to time, and at the end, small files of a table are merged into one, again by renaming;
+//! their row groups are copied unchanged. A recorder that is killed between the rename and the removal of the parts
+//! leaves both. Then the merged file counts. Nothing is synced to disk: a recorder that calls fsync would disturb
+//! what it measures.
 //!
 //! # Integrity
 //!
 //! Behind Parquet's magic number each file has 20 bytes that Parquet tools skip. They are `LUC1`, the footer's offset
-//! (u64), a CRC-32 of all bytes from there to the end of the file, and a CRC-32 of these 16 bytes, all little-endian.
-//! The footer's key-value metadata has `luc.schema` (the version of the vocabulary), `luc.table` and `luc.segments`:
-//! for each row group its offset, length, CRC-32, rows and first and last time. So the reader checks everything before
-//! it decodes it. Damage is an error that names the file and the offset, never a wrong figure.
+//! (u64) and two CRC-32, all little-endian. The first is of all bytes from the footer to the end of the file. The
+//! second is of the 16 bytes before it. The footer's key-value metadata has `luc.schema` (the version of the
+//! vocabulary), `luc.table` and `luc.segments`: for each row group its offset, length, CRC-32, rows and first and
+//! last time. So the reader checks everything before it decodes it. Damage is an error that names the file and the
+//! offset, never a wrong figure.
 
 mod cell;
 mod dictionary;

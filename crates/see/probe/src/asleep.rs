@@ -24,8 +24,8 @@ const OWNER_MASK: u32 = 0x3fff_ffff;
 /// Word of a glibc lock that has an owner and a waiter.
 const CONTENDED: u32 = 2;
 
-/// Threads of processes by their own numbers, which differ in containers. It is valid for one visit of all threads, in
-/// which each process is read once, although many of its threads may wait for one lock.
+/// Numbers of threads by process, and by the number that the thread has for itself: it differs in containers. Valid
+/// for one visit of all threads. Each process is read once in it, although many of its threads may wait for one lock.
 pub(crate) type Numbers = HashMap<u32, HashMap<u32, u32>>;
 
 /// Makes the row of a sleeping thread.
@@ -87,8 +87,8 @@ fn is_initial_namespace() -> bool {
 /// Returns the owner of a lock, by its own number. The operation waits for the first of these four words.
 ///
 /// A lock with priority inheritance has its owner in that word, as the kernel demands. A mutex of glibc (`struct
-/// __pthread_mutex_s`) has it in the third word, after the lock word and the owner's lock count; the fourth word is the
-/// number of users. Other locks have none of this, and the words behind them mean nothing.
+/// __pthread_mutex_s`) has it in the third word. The words before it are the lock word and the owner's lock count.
+/// The fourth word is the number of users. Other locks have none of this, and the words behind them mean nothing.
 fn owner([word, _, owner, users]: [u32; 4], operation: i32) -> Option<u32> {
     let own = match operation & OPERATION_MASK {
         libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => word & OWNER_MASK,

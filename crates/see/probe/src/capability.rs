@@ -1,7 +1,7 @@
 //! Finds what this kernel and this process can record, by testing for features, not versions.
 //!
-//! A tracepoint exists if the kernel's type information (its own or that of the modules `jbd2` and `ext4`) has the type
-//! `btf_trace_<name>`. That type also gives the number of its arguments.
+//! A tracepoint exists if the kernel's type information has the type `btf_trace_<name>`. That of the modules `jbd2`
+//! and `ext4` is searched, too. The type also gives the number of the tracepoint's arguments.
 
 use std::ffi::{CStr, CString};
 use std::fs;

@@ -89,7 +89,8 @@ fn adjustment() -> Adjustment {
     Adjustment { rate_ppb: rate_ppb(state.freq, state.tick), slew_ns }
 }
 
-/// Computes the rate of a `freq`, in 2^-16 parts per million, and a `tick`, in microseconds per hundredth of a second.
+/// Computes the clock's rate, in parts per billion. `freq` is in 2^-16 parts per million, `tick` in microseconds per
+/// hundredth of a second.
 fn rate_ppb(freq: i64, tick: i64) -> i64 {
     const NOMINAL_TICK_US: i64 = 10_000;
     (freq.saturating_mul(1000) >> 16) + (tick - NOMINAL_TICK_US) * 100_000

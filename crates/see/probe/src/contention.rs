@@ -3,11 +3,11 @@
 //! A *task* is a cgroup of version 2 with all below it, or one thread. [`Contention`] loads separate BPF programs, which
 //! follow each request on a watched disk from its submission to its completion:
 //!
-//! - *Owner*: the thread that submits a request, if it is watched, else the innermost watched one of its cgroup and
-//!   those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in have their owner by
+//! - *Owner*: the thread that submits a request, if it is watched. Else it is the innermost watched one of its cgroup
+//!   and those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in have their owner by
 //!   themselves. Writeback by a kernel flusher counts for the task that dirtied the file last. Nobody owns the writes
-//!   of a journal's thread, the flushes that the kernel merges for several callers, and the work of other kernel
-//!   threads for a task (dm-crypt, the thread of a loop device on the disk below).
+//!   of a journal's thread, nor the flushes that the kernel merges for several callers. Nor does anybody own other
+//!   kernel threads' work for a task (dm-crypt, a loop device's thread on the disk below).
 //! - *Merges*: requests that are merged into another task's request count with that request.
 //! - *Passthrough requests*, which are commands to the device and not I/O, are not counted.
 //! - *Disk*: a partition is part of its disk; a loop device is a separate disk. Requests of devices above disks (LVM,
@@ -174,7 +174,7 @@ impl Contention {
     /// Watches a whole disk from now on. A disk keeps its slot.
     ///
     /// # Errors
-    /// There is no such disk, it is a partition, or [`MAX_DISKS`] are watched.
+    /// The disk does not exist or is a partition, or [`MAX_DISKS`] are watched.
     pub fn watch_disk(&mut self, dev: Dev) -> Result<DiskSlot, ProbeError> {
         if let Some(known) = self.disks.iter().position(|&disk| disk == dev) {
             return Ok(DiskSlot(known as u32));
@@ -220,8 +220,8 @@ impl Contention {
         Ok(())
     }
 
-    /// Watches a cgroup of version 2, by the inode number of its directory, with everything below it that is not in
-    /// another watched one. A cgroup keeps its slot.
+    /// Watches a cgroup of version 2, by the inode number of its directory. Everything below it belongs to it, but
+    /// for other watched cgroups. A cgroup keeps its slot.
     ///
     /// # Errors
     /// [`MAX_TASKS`] are watched, or the kernel has no memory.

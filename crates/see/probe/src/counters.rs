@@ -38,7 +38,7 @@ impl Counters {
     /// Opens the events. They count from now on.
     ///
     /// # Errors
-    /// When an event has no meaning here, or the kernel has no room for so many.
+    /// When an event has no meaning here, or the kernel has no room for all events.
     pub(crate) fn open(list: &CounterList) -> Result<Self, ProbeError> {
         let processors = online()?;
         // Each event is a file on each processor. The limit is for this moment: commands inherit it.

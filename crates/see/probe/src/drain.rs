@@ -26,8 +26,8 @@ use output::Output;
 
 /// Time that records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of the cost.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Time between two looks at losses and mounts, and maximum time until sums are taken and processors hand over their
-/// batches.
+/// Time between two looks at losses and mounts. Also the maximum time until sums are taken and processors hand over
+/// their batches.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of entries in the maps at which sums are taken out: a part of the smallest of these maps. Reading a larger
 /// map costs more, so it is not done more often than needed.
@@ -182,7 +182,7 @@ fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeE
 }
 
 /// Attachment to system calls, which lasts only while recorded threads use files. It makes every system call of the
-/// machine slower, and a program that does 100,000 a second would be slowed down for nothing.
+/// machine slower. A program that does 100,000 a second would be slowed down for nothing.
 struct Calls {
     attached: bool,
     activity: u32,

@@ -8,7 +8,7 @@ use std::process::Command;
 /// A structure as Rust has it.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Name in C.
+    /// Name of the structure in the BPF programs.
     pub(crate) name: &'static str,
     /// Size of the structure, and of all its members, bytes.
     pub(crate) size: usize,

@@ -258,8 +258,8 @@ impl Programs {
         Ok(links)
     }
 
-    /// Runs [`BEGIN_PROGRAM`] until each thread has its state. The kernel has at times no memory for some of them at once, since
-    /// tracing programs may not wait for memory. And `tree`, the processes that are recorded, may have grown meanwhile by
+    /// Runs [`BEGIN_PROGRAM`] until each thread has its state. At times the kernel has no memory for some of them at
+    /// once: tracing programs may not wait for memory. Meanwhile `tree`, the processes that are recorded, may grow by
     /// children of one that had no state yet.
     fn give_threads_state(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<(), ProbeError> {
         let mut known = HashSet::new();

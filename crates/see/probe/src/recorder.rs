@@ -49,9 +49,9 @@ impl Mode {
 pub struct Options {
     pub mode: Mode,
     pub filter: Filter,
-    /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`, and
-    /// a sync on ext4 begins and ends with the file system's own part. But every system call of the machine is some 0.1
-    /// us faster. With `network` in the summary mode they are never traced.
+    /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`. A
+    /// sync on ext4 then begins and ends with the file system's own part. But every system call of the machine is
+    /// some 0.1 us faster. With `network` in the summary mode they are never traced.
     pub calls: bool,
     /// Whether the network is recorded as well: connections and packets of everybody, messages of recorded threads, and
     /// samples of the clocks. In the summary mode: times of requests.

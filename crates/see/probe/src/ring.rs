@@ -1,7 +1,7 @@
 //! Writes rows into a ring of consecutive traces of some seconds, of which the oldest are removed.
 //!
-//! A segment has all rows up to its end. Rows of that time arrive for a while longer, because processors gather rows
-//! and sums are taken out once a second. So a segment is closed a little later than it ends. Every segment repeats the
+//! A segment has all rows up to its end. Rows of that time arrive for a while longer: processors gather rows, and
+//! sums are taken out once a second. So a segment is closed a little later than it ends. Every segment repeats the
 //! rows that define threads, connections, stacks and the like, so that it can be read alone.
 
 mod standing;
@@ -18,7 +18,7 @@ use crate::{ProbeError, Sink};
 use standing::Standing;
 
 /// Time after the end of a segment in which its rows still arrive. Sums are turned once a second and taken out at the
-/// look after that, and processors hand over rows once a second.
+/// look after that. Processors hand over rows once a second.
 const MAX_ROW_DELAY: Duration = Duration::from_millis(2500);
 /// Number of looks after that time: a recorder that had no processor for a while still has rows to take.
 const MIN_LATE_LOOKS: u32 = 3;

@@ -31,7 +31,8 @@ impl Stacks {
         Self { symbols, known: HashMap::new(), asleep: HashMap::new() }
     }
 
-    /// Returns the id and cause of the stack at `index` - 1 of `map`, and its row if it is new. 0 is no stack.
+    /// Returns the id and cause of the stack at `index` - 1 of `map`. Its row comes with them if it is new. An
+    /// `index` of 0 is no stack.
     pub(crate) fn resolve(
         &mut self,
         map: &impl MapCore,

@@ -173,7 +173,7 @@ fn routine_offset(library: &File) -> Option<u64> {
 /// A part of a file that a process can execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mapping {
-    /// Name below `/proc/PID/map_files`.
+    /// Name of its link below `/proc/PID/map_files`.
     name: String,
     begin: u64,
     end: u64,

@@ -1,7 +1,8 @@
 //! Protection of the recorder from preemption while it reads the programs' maps.
 //!
-//! While a thread changes or reads a map by a system call, the kernel runs no program of a perf event on that
-//! processor. If the watched threads preempted the recorder there, it would miss all of their calls until it continues.
+//! A thread changes or reads a map by a system call. Meanwhile the kernel runs no program of a perf event on that
+//! processor. If the watched threads preempted the recorder there, it would miss all of their calls until it
+//! continues.
 
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;

@@ -182,8 +182,8 @@ impl Answer {
         self.hosts.iter().flat_map(|host| host.lost.values()).sum()
     }
 
-    /// Whether the parts of the slowest request's path sum to its time, and the findings of each address to the time of
-    /// its slowest requests. Each path of these is a part of that sum.
+    /// Whether the parts of the slowest request's path sum to its time. The findings of each address must also sum to
+    /// the time of its slowest requests. Each path of these is a part of that sum.
     pub(crate) fn sums(&self) -> bool {
         let of_request = self.request.as_ref().is_none_or(|one| {
             let sum_ns: u64 = one.path.iter().map(|part| part.time_ns).sum();

@@ -27,8 +27,8 @@ use crate::solr::clients::Asked;
 use recorded::Rows;
 use servers::{LIST, SEARCH_CLIENTS, Server, Servers};
 
-/// Time between the recorder's first file and the first request, in which the programs are attached and look at system
-/// calls.
+/// Time between the recorder's first file and the first request, s. In it the BPF programs are attached and begin to
+/// see system calls.
 const WARMUP_S: f64 = 2.0;
 /// Duration of the run that calibrates the length of the others, s.
 const CALIBRATION_S: f64 = 1.0;

@@ -1,5 +1,5 @@
-//! Part `fleet-known`: whether the recorder knows each thread's function and each lock's holder, and whether the times
-//! of threads and of the whole machine close.
+//! Part `fleet-known`: whether the recorder knows each thread's function and each lock's holder. It also checks
+//! whether the times of threads and of the whole machine close.
 
 mod accounts;
 pub(crate) mod names;

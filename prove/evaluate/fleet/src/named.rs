@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// A request, or a call that was made for it, with the place of its name in the bytes of a connection.
+/// A request, or a call made for it, with the place of its name in the bytes of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Named {
     /// The name; a call has that of its request.
@@ -15,7 +15,7 @@ pub(crate) struct Named {
     pub(crate) first_byte: u64,
 }
 
-/// Returns the name of a request as it is in its bytes.
+/// Returns the text of a request's name in its bytes: at least eight digits.
 pub(crate) fn text(name: u64) -> String {
     format!("{name:08}")
 }

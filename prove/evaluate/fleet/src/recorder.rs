@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Maximum time for the recorder to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time between the recorder's first file and the first request, in which the programs are attached and look at system
-/// calls.
+/// Time between the recorder's first file and the first request. In it the BPF programs are attached and begin to see
+/// system calls.
 pub(crate) const WARMUP: Duration = Duration::from_secs(2);
 
 /// A running recorder, which is ended when dropped.

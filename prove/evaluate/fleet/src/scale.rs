@@ -1,5 +1,5 @@
-//! Part `fleet-scale`: time and memory of `luc fleet explain` for the traces of many hosts, and time to number and sum
-//! trees of many nodes.
+//! Part `fleet-scale`: time and memory of `luc fleet explain` for the traces of many hosts. It also measures the time
+//! to number and sum trees of many nodes.
 
 mod page;
 mod trees;

@@ -1,5 +1,5 @@
-//! Part `fleet-truth`: records the search twin with a planted trouble, and judges `luc fleet explain` by the twin's own
-//! record of the truth.
+//! Part `fleet-truth`: records the search twin with a planted trouble. It judges `luc fleet explain` by the twin's
+//! own record of the truth.
 
 mod cause;
 mod edges;
@@ -51,7 +51,7 @@ struct TwinRun {
     unable: Option<String>,
     queries: usize,
     lost_rows: u64,
-    /// Judgement of the trace as it is, of one host.
+    /// Judgement of the recorded trace, which is of one host.
     one_host: Judged,
     /// Judgement of the trace as those of four hosts with clocks of their own.
     hosts: Judged,

@@ -53,9 +53,11 @@ struct UnixRun {
     setting: &'static str,
     seed: u64,
     commands: Vec<String>,
-    /// Numbers of requests that the front end has read, of those that the answer has, and of others at its process.
+    /// Number of requests that the front end has read.
     requests: u64,
+    /// Number of these that the answer has.
     found: u64,
+    /// Number of other requests that the answer has at the front end's process.
     others: u64,
     calls: Calls,
     lost_rows: u64,

@@ -107,10 +107,10 @@ impl Look<'_> {
         left
     }
 
-    /// Counts settings whose file is empty, and writes them again. A killed write had emptied such a file and not
-    /// filled it.
+    /// Counts settings whose file is empty, and writes them again. A killed write had emptied the file and not filled
+    /// it.
     ///
-    /// Only files of a tree can be empty, since a setting of the kernel has its old value or its new one.
+    /// Only files of a tree can be empty. A setting of the kernel has its old value or its new one.
     pub(super) fn cut(&self, before: &Before) -> usize {
         let is_cut = |path: &Path| sysfs::read(path).is_ok_and(|text| text.is_empty());
         let cut = before.0.iter().filter(|(path, _)| is_cut(path));

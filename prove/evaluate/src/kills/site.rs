@@ -1,5 +1,6 @@
-//! A place where a sweep and a run change all that they can, apart from other users. Trees stand for the processors and
-//! the kernel module, a loop device for a user's disk, and it has directories for disks and results.
+//! A place where a sweep and a run change all that they can, apart from other users. Trees of files stand for the
+//! processors and the kernel module, and a loop device for a user's disk. The site has directories for disks and
+//! results.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, symlink};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::EvaluateError;
 
-/// The folder of a sweep that may go on later, and a file beside it that names the build of `luc` that measures.
+/// The folder of a sweep that may go on later. A file beside it names the build of `luc` that measures.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,

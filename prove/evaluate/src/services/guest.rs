@@ -1,8 +1,8 @@
 //! Parts `services-kernel` and `services-guest`: the services in a guest, with `luc.ko` or under `luc run`, and
 //! without.
 //!
-//! Time in the guest is virtual, so a repeated run on the same system is the same to the byte, on however busy a
-//! machine. Repeats differ in when the run begins, and in the numbers of the programs' file system.
+//! Time in the guest is virtual. So a repeated run on the same system is the same to the byte, however busy the
+//! machine is. Repeats differ in when the run begins, and in the numbers of the programs' file system.
 
 mod inside;
 mod measure;

@@ -64,7 +64,7 @@ impl Counted {
 pub(super) struct Crowd<'a> {
     disk: &'a Disk<'a>,
     luc: Child,
-    /// Command line of `luc run`, as it is shown.
+    /// Command line of `luc run`, as text for the results.
     pub(super) command: String,
     /// File whose existence ends all crowds.
     over: PathBuf,

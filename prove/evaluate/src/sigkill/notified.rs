@@ -23,7 +23,8 @@ use crate::progress::Progress;
 const KILLS: u64 = 1000;
 /// Number of callers in a crowd.
 const CALLERS: u64 = 8;
-/// Range of the time of a kill of a serving process, µs after the program is executed or after the last kill.
+/// Range of the time until a serving process is killed, µs. It counts from the execution of the program or from the
+/// last kill.
 const SERVING_KILL_US: std::ops::Range<u64> = 40_000..130_000;
 /// Range of the time of a kill of a starting process, µs after it exists.
 const STARTING_KILL_US: std::ops::Range<u64> = 0..4_000;

@@ -1,7 +1,6 @@
 //! Planted troubles, and the findings that they must cause.
 //!
-//! The troubles are several times larger than what the machine itself adds, so that a busy machine does not decide the
-//! outcome.
+//! The troubles are several times larger than what the machine adds, so a busy machine does not decide the outcome.
 
 use std::fmt;
 use std::path::Path;

@@ -13,7 +13,8 @@ use super::settings::Setting;
 
 /// Policy that targets are about, the default of `luc throttle`.
 const OURS: &str = "luc throttle, auto";
-/// Minimum part of the best rival's throughput or weighted speedup of a rival that may be the best at other places.
+/// Minimum part of the best rival's throughput or weighted speedup that a rival must reach. A slower one is not run
+/// at other places of the files.
 pub(super) const MIN_PART_OF_BEST: f64 = 0.8;
 /// Setting of a system that was not tuned.
 const UNTUNED: &str = "none";

@@ -6,8 +6,8 @@ pub(super) const PEAK_BYTES_PER_SECOND: u64 = 105_000_000;
 pub(super) const READ_AHEAD_KIB: u64 = 128;
 /// Larger read-ahead that is tried, KiB.
 const LARGER_READ_AHEAD_KIB: [u64; 3] = [512, 2048, 4096];
-/// Coefficients of the emulated hard disk for iocost, as resctl-bench would measure them. They are rates from probes of
-/// one task with large and with small blocks, in order and at random, without loosening or tightening by latency.
+/// Coefficients of the emulated hard disk for iocost, as resctl-bench would measure them. They are rates of one
+/// probing task, with large and with small blocks, in order and at random. Latency neither loosens nor tightens them.
 pub(super) const COST_MEASURED: &str = "ctrl=user rpct=0 rlat=0 wpct=0 wlat=0 min=100 max=100;ctrl=user model=linear \
     rbps=105000000 rseqiops=7000 rrandiops=75 wbps=105000000 wseqiops=7000 wrandiops=120";
 /// iocost as the kernel configures itself.

@@ -1,4 +1,4 @@
-//! A process' file.
+//! The file of JSON lines with one process' truth.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};

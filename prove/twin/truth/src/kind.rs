@@ -31,8 +31,8 @@ pub enum Kind {
     Stop,
     /// A back end's messages leave its host slowly. Strength: kbit/s.
     Rate,
-    /// A process on a back end's host has the kernel write its data to the disk that the back end reads. `holder` is that
-    /// process. Strength: bytes that it writes at a time.
+    /// A process on a back end's host makes the kernel write data to the disk that the back end reads. `holder` is
+    /// that process. Strength: bytes that it writes at a time.
     Writer,
 }
 

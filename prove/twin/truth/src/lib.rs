@@ -1,4 +1,4 @@
-//! What really happened in a run of the search twin: one file of JSON lines for each process.
+//! Record of what really happened in a run of the search twin: one file of JSON lines for each process.
 //!
 //! The first line is a [`Header`]; each other one is a [`Row`]. [`Folder`] reads what a run left. [`trees()`] puts the
 //! requests together, and [`streams()`] says whether the messages are all that went over the connections.

@@ -22,8 +22,8 @@ type Stream = (SocketAddrV4, SocketAddrV4);
 
 /// Checks all streams, and returns their number: each direction of each connection counts once.
 ///
-/// In each stream the messages follow each other without gap or overlap, both ends have the same ones, and the kernel
-/// has counted as many bytes at both.
+/// In each stream the messages follow each other without gap or overlap, and both ends have the same ones. The kernel
+/// has counted as many bytes at both ends.
 ///
 /// # Errors
 /// The first stream of which this is not true.

@@ -1,7 +1,7 @@
 //! `libluc_gate_preload.so`: interposes `fsync`, `fdatasync` and `msync` of a dynamically linked program.
 //!
-//! It also watches `prctl` and `syscall` for the moment at which the program puts itself under a filter of system calls
-//! (seccomp): a filter may kill for any call that the gate makes, so the gate leaves.
+//! It also watches `prctl` and `syscall` for a program that puts itself under a filter of system calls (seccomp). A
+//! filter may kill the process for any call that the gate makes, so the gate leaves.
 //!
 //! `luc run` loads it through LD_PRELOAD. Without `luc run`'s environment, or if anything is not as expected, each call goes
 //! straight to the C library's.

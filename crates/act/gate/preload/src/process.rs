@@ -1,7 +1,7 @@
 //! The process' part in the gate: prepared when the library is loaded, checked when the process first synchronizes.
 //!
-//! Most programs never synchronize. So the shared memory is mapped at the first synchronization, and only then the library
-//! looks for filters of system calls and compares the clock. Until then it makes no call at all.
+//! Most programs never synchronize. So the shared memory is mapped at the first synchronization. Only then does the
+//! library look for filters of system calls and compare the clock. Until then it makes no call at all.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -35,8 +35,8 @@ pub(crate) struct Prepared {
 pub(crate) enum Memory {
     /// Mapped at the start: a service may change its user and its root before it synchronizes.
     Mapped(Mapped),
-    /// Named by these files, or else by a descriptor that root's `luc run` leaves to its descendants of other users and
-    /// roots. Mapped when the process first synchronizes.
+    /// Named by these files. Descendants of root's `luc run` with another user or another root inherit a descriptor
+    /// instead. Mapped when the process first synchronizes.
     Named { rounds: SharedPath, figures: Option<SharedPath>, guests: Option<c_int>, owner: u32 },
 }
 
@@ -212,8 +212,9 @@ pub(crate) fn get() -> Option<&'static Process> {
 /// Number of calls that went straight through while another thread joined.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Joins the gate with the process' first synchronization. If it is unknown whether it may, or a handler's stack may be too small,
-/// the call goes straight through, and the next one asks again. A child that is forked meanwhile stays outside.
+/// Joins the gate with the process' first synchronization. The call goes straight through if it is unknown whether
+/// the process may join. So does a call on a handler's stack, which may be too small. The next call asks again. A
+/// child that is forked meanwhile stays outside.
 #[cold]
 #[inline(never)]
 fn join() -> Option<&'static Process> {

@@ -26,8 +26,8 @@ impl Function {
         self.found.store(weak::next(self.name), Relaxed);
     }
 
-    /// Calls it. Makes the system call itself if there is no such function, or another library's constructor calls before
-    /// ours has run.
+    /// Calls the function. Makes the system call itself if no library has the function, or another library's
+    /// constructor calls before ours has run.
     fn call(&self, number: c_long, arguments: [usize; 6]) -> isize {
         let found = self.found.load(Relaxed);
         if !found.is_null() {

@@ -26,7 +26,7 @@ pub(crate) struct Variables {
 
 impl Variables {
     /// # Safety
-    /// `environment` is null or a list of C strings that ends in null, and stays as it is meanwhile.
+    /// `environment` is null or a list of C strings that ends in null, and nobody changes it meanwhile.
     pub(crate) unsafe fn read(environment: *const *const c_char) -> Self {
         let mut variables = Self::default();
         if environment.is_null() {

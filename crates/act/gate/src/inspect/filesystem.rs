@@ -16,8 +16,8 @@ use super::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
 pub struct FileSystem {
     /// Major and minor number of the device; major 0 if it is on no block device.
     pub device: (u32, u32),
-    /// The device's name in /sys, such as `loop0` or `nvme0n1p2`, or the last part of what was
-    /// mounted, such as `tmpfs`.
+    /// The device's name in /sys, such as `nvme0n1p2`. Without a device, the last part of the mount's source, such as
+    /// `tmpfs`.
     pub name: String,
     /// The type it is mounted as, such as `ext4`.
     pub kind: String,
@@ -89,8 +89,8 @@ pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
     Ok(describe(mount.unwrap_or(first), journal_of_device_raw(major, minor)))
 }
 
-/// The mount of `path`: by its number (Linux >= 5.8), or else the deepest one of its device above it, the latest if several
-/// are on the same place.
+/// Finds the mount of `path` by its mount id (Linux >= 5.8). On older kernels it is the deepest mount of the device
+/// above `path`. Of several mounts on one place it is the latest.
 fn mount_of<'m>(path: &Path, device: (u32, u32), mounts: &'m [Mount]) -> Option<&'m Mount> {
     if let Ok(status) = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
         && StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::MNT_ID)

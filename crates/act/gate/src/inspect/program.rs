@@ -1,7 +1,7 @@
 //! Decides whether a preloaded library can reach a program's fsync.
 //!
-//! `LD_PRELOAD` is an offer of glibc's and musl's loaders: one of them must load the program, for the
-//! same machine, without added privileges, and the program must call libc for its fsync.
+//! `LD_PRELOAD` is a feature of glibc's and musl's loaders. One of them must load the program, for LUC's own
+//! architecture and without added privileges. The program must also call libc for its fsync.
 
 use std::ffi::OsStr;
 use std::fmt;

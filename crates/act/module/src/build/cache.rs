@@ -11,7 +11,7 @@ use luc_units::OnPath as _;
 
 use crate::{Error, Machine};
 
-/// Mode bits of a folder that group or others may write to, and of one in which only owners may remove files.
+/// Mode bits that let group or others write. With the sticky bit, only a file's owner may remove it from the folder.
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 

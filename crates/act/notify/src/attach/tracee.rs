@@ -1,7 +1,7 @@
 //! A thread that is stopped and makes system calls for us (ptrace(2)), on x86-64.
 //!
-//! Nothing of the program is changed: the thread goes to an instruction in the vDSO that makes a system call, with registers
-//! of ours, and gets its own back at the end. All signals but SIGKILL and SIGSTOP wait meanwhile. The kernel restarts an
+//! Nothing of the program is changed. The thread executes a system-call instruction in the vDSO with our registers,
+//! and gets its own back at the end. All signals but SIGKILL and SIGSTOP wait meanwhile. The kernel restarts an
 //! interrupted call as after a stop by a debugger; `epoll_wait` and its like return EINTR.
 
 use std::fs::File;

@@ -144,8 +144,8 @@ fn a_log_and_a_database_of_one_program_are_two_callers_when_they_meet() {
     assert_eq!(etcd.seen.len(), 2);
 }
 
-/// The first calls of an etcd server, as they were notified: thread and descriptor (12 is its log, 11 its database), and
-/// those that came while another thread's call of the same descriptor went on.
+/// The first calls of an etcd server, as they were notified, by thread and descriptor. Descriptor 12 is its log, 11
+/// its database. The calls of `at_once` came while another thread's call of the same descriptor went on.
 #[test]
 fn a_recorded_etcd_server_is_two_callers() {
     #[rustfmt::skip]

@@ -1,5 +1,5 @@
-//! Asks a container runtime whether it can do what a profile demands. A runtime that cannot either starts no container with
-//! it or, worse, leaves the calls of its containers without an answer.
+//! Asks a container runtime whether it can do what a profile demands. A runtime that cannot do so may start no
+//! container with the profile. Worse, it may leave the calls of its containers without an answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -44,7 +44,7 @@ pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
 }
 
 impl Lucd {
-    /// Serves a container, or a process that was started in it later, until the last one under its filter has ended.
+    /// Serves a container, or a process that was started in it later. Ends with the last process under its filter.
     fn serve_container(&self, handed_over: HandedOver) {
         let read = handed_over.state().and_then(Container::read);
         let kept = read.and_then(|container| Ok((container.keep()?, container)));

@@ -1,4 +1,4 @@
-//! The daemon's log.
+//! The daemon's log: standard error, which systemd collects.
 
 pub(super) fn say(text: std::fmt::Arguments<'_>) {
     eprintln!("lucd: {text}");

@@ -313,7 +313,7 @@ impl WatchedTask {
     }
 }
 
-/// Attributes the time for which a task waited while others were served to these, by their parts of the disk's time.
+/// Attributes a task's waits to the other tasks that the disk served meanwhile, in proportion to their disk time.
 fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<Blame, f64>) {
     let all_ns: u64 = steps.iter().map(|step| step.device_ns).sum();
     for (slow, step) in steps.iter().enumerate() {

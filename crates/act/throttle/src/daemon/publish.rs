@@ -1,5 +1,5 @@
-//! Writes the status and the metrics in a thread of its own. Their files may be on the throttled disk, and a thread
-//! that waits for that disk cannot thaw any task meanwhile.
+//! Writes the status and the metrics in a thread of its own. Their files may be on the throttled disk. A thread that
+//! waits for that disk cannot thaw any task meanwhile.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -1,7 +1,7 @@
 //! Finds tasks that read the same files.
 //!
-//! If such tasks run at the same time, one finds in memory what another has read. Turns would prevent that: each task
-//! would read all of a file that is larger than the memory.
+//! If they run at the same time, one finds in memory what another has read. Turns would prevent that: each task would
+//! read all of a file that is larger than the memory.
 
 use std::collections::BTreeMap;
 

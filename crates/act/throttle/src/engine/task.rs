@@ -16,7 +16,8 @@ use crate::inversion::Candidate;
 use crate::record::{Entry, Record};
 use crate::sizes::{FileId, OpenFiles};
 
-/// Bytes that a task must move, and time that must pass, before the sizes of its open files are read again.
+/// Bytes that a task must move before the sizes of its open files are read again. The time below must have passed,
+/// too.
 const FILES_INTERVAL_BYTES: u64 = 8 << 20;
 const FILES_INTERVAL_NS: u64 = 500_000_000;
 /// Bytes up to which they are read after each request.
@@ -222,7 +223,8 @@ impl Task {
         totals
     }
 
-    /// Bytes that it has yet to move after `bytes`, by its given size or by the files that it reads, if known.
+    /// Bytes that the task has yet to move after it has moved `bytes`. They follow from its given size or from the
+    /// files that it reads; `None` if unknown.
     pub(super) fn remaining_bytes(&self, bytes: u64) -> Option<u64> {
         let since = bytes.saturating_sub(self.sized_bytes);
         Some(self.remaining_bytes?.saturating_sub(since))

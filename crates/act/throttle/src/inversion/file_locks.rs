@@ -190,7 +190,8 @@ fn find_innermost<'a, 'b>(
         .max_by_key(|candidate| candidate.cgroup.path().components().count())
 }
 
-/// Finds the frozen task that has the open file with a lock, if the process that took it is gone or unknown.
+/// Finds the frozen task that still has the locked file open. Used if the process that took the lock is gone or
+/// unknown.
 fn find_heir(candidates: &[Candidate<'_>], wait: &LockWait) -> Option<TaskId> {
     let has = |candidate: &&Candidate<'_>| {
         let processes = candidate.cgroup.processes().unwrap_or_default();

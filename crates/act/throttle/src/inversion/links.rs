@@ -1,21 +1,21 @@
 //! Finds waits for a task with which the waiter shares a pipe, a socket or memory.
 //!
-//! A pipe (named or not) that both have open links two tasks, and so do the two ends of a Unix socket. They are also
-//! linked by memory that both have mapped shared and may write, such as that of a futex. Threads of one process that
-//! are tasks of their own are linked by all of its memory. Links are searched for every [`SCAN_INTERVAL_NS`].
+//! Two tasks are linked by a pipe (named or not) that both have open. The two ends of a Unix socket link tasks, too.
+//! Tasks are also linked by memory that both have mapped shared and may write, such as that of a futex. Threads of
+//! one process that are tasks of their own are linked by all of its memory. Links are searched for every
+//! [`SCAN_INTERVAL_NS`].
 //!
-//! A thread counts as waiting for a linked, frozen task if it sleeps at two successive looks and has not run in
-//! between. For memory it must sleep in futex. For the others it must sleep in a read or write of the object, or in
-//! poll and the like. A thread that has just fallen asleep gets a second look after [`RELOOK_DELAY_NS`]. It gets none
-//! if it had run again by then [`MAX_RESTLESS_LOOKS`] times in a row.
+//! A thread counts as waiting for a linked, frozen task if it sleeps at two successive looks without running between.
+//! For memory it must sleep in futex. For the others it must sleep in a read or write of the object, or in poll and
+//! the like. A thread that has just fallen asleep gets a second look after [`RELOOK_DELAY_NS`]. It gets none if it
+//! had run again by then [`MAX_RESTLESS_LOOKS`] times in a row.
 //!
 //! That is a guess if a thread polls much else. If thawing the holder did not wake the waiter, this pair is ignored,
 //! twice as long each time.
 //!
 //! Looking at a hundred tasks each time would be most of a throttle's cost, so a look takes about [`LOOK_BUDGET_NS`].
-//! Tasks that have used a disk lately or are protected are urgent, and so are those that had just fallen asleep. They
-//! come first, except for one of the others in each look. Within both groups the task that was looked at longest ago
-//! comes first.
+//! Urgent tasks are those that have used a disk lately, are protected, or had just fallen asleep. They come first,
+//! except for one of the others in each look. Within both groups the task that was looked at longest ago comes first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ const LOOK_BUDGET_NS: u64 = 40_000;
 const MIN_WAITERS_PER_LOOK: usize = 2;
 /// Delay before a second look at a thread that has fallen asleep, ns.
 const RELOOK_DELAY_NS: u64 = 10_000_000;
-/// Number of second looks in a row at which a task had run, after which it gets no more of them.
+/// Maximum number of second looks in a row at which a task had run. It then gets no more second looks.
 const MAX_RESTLESS_LOOKS: u32 = 8;
 
 /// A wait for a frozen task.

@@ -1,7 +1,8 @@
 //! Stores what was learned about a disk: a file for each disk in `/var/lib/luc/throttle`.
 //!
 //! A file is JSON with a version. It is ignored if it is damaged, or has another version. It is also ignored if it
-//! belongs to an earlier disk of the same name, or others than root could have written it. [`read`] reports why.
+//! belongs to an earlier disk of the same name. So is a file that others than root could have written. [`read`]
+//! reports why.
 
 use std::fs;
 use std::io;
@@ -71,7 +72,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// Those of the system: there is no such disk.
+    /// Those of the system: the disk is not there.
     pub fn of(dev: Dev) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", dev.major(), dev.minor()));
         let sectors = fs::read_to_string(folder.join("size"))?;

@@ -50,7 +50,8 @@ impl DeviceAbout {
     }
 }
 
-/// Returns vendor and model of SCSI and ATA disks, the model of NVMe, the name of cards, or the parts of virtual disks.
+/// Returns vendor and model of SCSI disks, the model of ATA and NVMe disks, or the name of cards. For a loop,
+/// device-mapper or RAID device it returns the kind with its file, name or level.
 fn model(disk: &Path) -> Option<String> {
     let text = |name: &str| {
         let text = sysfs::read(&disk.join(name)).ok()?;

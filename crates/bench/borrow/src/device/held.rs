@@ -2,13 +2,13 @@
 //! nothing is mounted on them.
 //!
 //! The lock follows systemd's "Locking Block Device Access": flock(2) on the device node. udev and some tools respect
-//! it, and mkfs and mount under the lock do not mind it. For a partition, the partition's node is locked exclusively
-//! and the disk's node shared, so sweeps on two partitions of a disk run side by side. A sweep that sets the I/O
+//! it, and mkfs and mount under the lock do not mind it. For a partition, its own node is locked exclusively, and the
+//! disk's node is locked shared. So sweeps on two partitions of a disk run side by side. A sweep that sets the I/O
 //! scheduler locks the disk exclusively, since a disk has only one scheduler. The cleanup process inherits the locks
 //! and keeps them until it has finished.
 //!
 //! A flock is advisory: a user's mkfs or mount would succeed between repeats. So the sweep keeps a device open with
-//! `O_EXCL` while it is not mounted, and the kernel gives it to nobody else. The sweep closes it only around its own
+//! `O_EXCL` while it is not mounted. The kernel then gives it to nobody else. The sweep closes it only around its own
 //! mkfs and mount.
 
 use std::cell::RefCell;

@@ -1,8 +1,8 @@
 //! A network volume: a latency, and caps on operations and bytes per second.
 //!
-//! Defaults are a baseline Amazon EBS gp3 volume by its documentation: 3,000 IOPS and 125 MiB/s for any size, one
-//! operation counted per 256 KiB or part of it, "single-digit millisecond" latency (here 1 ms). A completed write is on
-//! several machines, so there is no volatile cache, and a flush has nothing to do.
+//! Defaults are a baseline Amazon EBS gp3 volume by its documentation: 3,000 IOPS and 125 MiB/s for any size. Each
+//! 256 KiB of a request, or part of it, counts as one operation. The latency is "single-digit millisecond" there, and
+//! 1 ms here. A completed write is on several machines, so there is no volatile cache, and a flush has nothing to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ impl Model for Cloud {
     }
 }
 
-/// A token bucket, stored as the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371).
+/// A token bucket, stored as the time of being full again (generic cell rate algorithm, ITU-T I.371).
 #[derive(Debug, Default)]
 struct Bucket {
     full_at_ns: u64,

@@ -40,8 +40,8 @@ impl Dirty {
         before.is_some_and(|(at, have)| at + have >= offset + len)
     }
 
-    /// Takes up to `max_len` bytes of the next range at or after the head, or of the first range if there is none
-    /// (C-LOOK).
+    /// Takes up to `max_len` bytes of the next range at or after the head. Without one ahead, it takes the first
+    /// range (C-LOOK).
     pub(super) fn pop_next(&mut self, head: u64, max_len: u64) -> Option<(u64, u64)> {
         let ahead = self.ranges.range(head..).next();
         let (&offset, &len) = ahead.or_else(|| self.ranges.iter().next())?;

@@ -1,13 +1,14 @@
 //! A 7200 rpm hard disk: arm, rotation, zones, read-ahead, and a write-back cache that is destaged in elevator order.
 //!
-//! Defaults are a 250 GB Seagate Barracuda of the 7200.10 to 7200.12 generations by Seagate's product manuals: 7200
-//! rpm, average seek 8.5 ms for reads and 9.5 ms for writes, 1.0 ms track to track, 125 MB/s sustained at the outer
-//! diameter, 16 MB cache, 3 Gb/s link.
+//! Defaults are a 250 GB Seagate Barracuda of the 7200.10 to 7200.12 generations by Seagate's product manuals:
+//! - 7200 rpm, 16 MB cache, 3 Gb/s link
+//! - average seek: 8.5 ms for reads and 9.5 ms for writes; 1.0 ms from track to track
+//! - 125 MB/s sustained at the outer diameter
 //!
-//! The manuals do not give, and this model assumes: the full stroke (15.9 ms), the inner rate (about half the outer)
-//! and the idle time after which the cache is destaged.
+//! The manuals do not give the full stroke, the inner rate, and the idle time before the cache is destaged. The model
+//! assumes 15.9 ms, about half the outer rate, and 10 ms.
 //!
-//! Simplified: mechanical work is done in order of arrival (no reordering of queued reads), and tracks have no head
+//! Simplified: mechanical work is done in order of arrival, so queued reads are not reordered. Tracks have no head
 //! switches and no skew.
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! Time of an arm's movement, by the curve of Ruemmler and Wilkes ("An introduction to disk drive modeling", IEEE
-//! Computer 27(3), 1994): the square root of the distance while it accelerates, linear once it coasts.
+//! Time of an arm's movement, by the curve of Ruemmler and Wilkes. It grows with the square root of the distance
+//! while the arm accelerates, and linearly once it coasts. Source: "An introduction to disk drive modeling", IEEE
+//! Computer 27(3), 1994.
 
 /// A seek curve through three published figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,9 +13,9 @@ pub(super) struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// Fits the curve to the times for a track, on average over random pairs of positions, and for the full stroke.
-    /// Returns `None` if there is no such curve: the average must lie between 1/3 and 8/15 of the way from the shortest
-    /// to the longest.
+    /// Fits the curve to three times: for one track, on average over random pairs of positions, and for the full
+    /// stroke. Returns `None` if no curve fits: the average must lie between 1/3 and 8/15 of the way from the
+    /// shortest to the longest.
     pub(super) fn fit(shortest_ns: u64, average_ns: u64, longest_ns: u64) -> Option<Self> {
         let (shortest, longest) = (shortest_ns as f64, longest_ns as f64);
         let with_knee = |knee: f64| Self {

@@ -92,8 +92,8 @@ impl ModelSpec {
         checked.map_err(|reason| Error::ModelParameter { model: self.name(), reason })
     }
 
-    /// Returns the same disk with all times multiplied by `permille` / 1000, for a guest whose processor stands for a
-    /// faster one.
+    /// Returns the same disk with all times multiplied by `permille` / 1000. It is for a guest whose processor stands
+    /// for a faster one.
     #[must_use]
     pub fn slowed(&self, permille: u64) -> Self {
         let time = |ns: u64| ns.saturating_mul(permille) / 1000;

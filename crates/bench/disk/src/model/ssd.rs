@@ -1,9 +1,9 @@
 //! A SATA solid-state disk with a volatile cache.
 //!
-//! Each request has a latency. A part of it occupies a pipeline that all requests share, which caps the rates. Defaults
-//! are the Samsung 850 PRO 256 GB by its data sheet: 4 KiB random reads 10,000 per second at queue depth 1 and 100,000
-//! at 32, writes 36,000 and 90,000, sequential reads 550 MB/s and writes 520 MB/s. No data sheet gives the time of a
-//! flush: 1 ms plus the transfer of the cache is an assumption.
+//! Each request has a latency. A part of it occupies a pipeline that all requests share, which caps the rates.
+//! Defaults are the Samsung 850 PRO 256 GB by its data sheet: 4 KiB random reads 10,000 per second at queue depth 1
+//! and 100,000 at 32. Writes are 36,000 and 90,000 per second. Sequential reads are 550 MB/s, sequential writes 520
+//! MB/s. No data sheet gives the time of a flush: 1 ms plus the transfer of the cache is an assumption.
 
 use serde::{Deserialize, Serialize};
 

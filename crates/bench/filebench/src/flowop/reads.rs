@@ -1,4 +1,4 @@
-//! Flowops that read.
+//! Flowops that read a part of a file or all of it. Their sizes and offsets are drawn for writes, too.
 
 use std::io::Seek as _;
 

@@ -1,4 +1,4 @@
-//! Flowops that write.
+//! Flowops that write a part of a file, write it whole, append to it, or write asynchronously.
 
 use std::io::{Seek as _, SeekFrom};
 

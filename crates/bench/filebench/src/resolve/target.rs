@@ -1,7 +1,7 @@
 //! Resolution of the flowops that others name as their `target`, once all are known.
 //!
 //! A limit or an end of the run counts an operation of its own thread. Semaphores and meeting points may be in any
-//! thread: every instance of a `semblock` or `block` has its own, and a post or a wakeup goes to all of that name.
+//! thread. Every instance of a `semblock` or `block` has its own. A post or a wakeup goes to all of that name.
 
 use std::ops::Range;
 

@@ -33,8 +33,8 @@ impl Counter {
         self.total_uj
     }
 
-    /// Adds a reading. Errors: the range may have passed more than once since the last reading, or the counter moved
-    /// faster than any processor can. The growth since then is not counted.
+    /// Adds a reading. Fails if the counter may have wrapped more than once since the last reading. Also fails if it
+    /// moved faster than any processor can. The growth since then is not counted.
     pub(super) fn add(&mut self, now_uj: u64, now: Duration) -> Result<(), String> {
         let passed = now.saturating_sub(self.last);
         let last_uj = std::mem::replace(&mut self.last_uj, now_uj);

@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// The device is a fake whose events are the kernel's clock, so that the code runs as with a real one.
+    /// The device is a fake whose events are the kernel's clock. So the code runs as with a real device.
     #[test]
     fn events_are_opened_scaled_and_summed() {
         let sysfs = tempfile::tempdir().expect("a folder");

@@ -30,7 +30,7 @@ const MAX_BESIDE_BYTES: u64 = 256 << 10;
 pub struct FaultClient {
     /// Directory on the disk under trial.
     pub directory: PathBuf,
-    /// Number of threads that append to files of their own and synchronize all the time, so that the gate has calls to
+    /// Number of threads that append to files of their own and synchronize all the time. They give the gate calls to
     /// bring together.
     pub beside: usize,
 }

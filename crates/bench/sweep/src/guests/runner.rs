@@ -27,7 +27,7 @@ const SYSTEM_BYTES: u64 = 640 << 20;
 /// Upper bound of the files that built-in workloads make by default.
 const BUILT_IN_BYTES: f64 = 2e8;
 /// Kernel arguments of guests with a disk model. Clearing each allocated page would take most of a guest's time. With
-/// RCU's work on a thread of its own, idle processors skip their ticks, which are the cost of idle time.
+/// RCU's work on a thread of its own, idle processors skip their ticks. Ticks are the cost of idle time.
 const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
 
 /// The plan, the kernel, the modules and the program.
@@ -165,8 +165,8 @@ impl GuestRunner {
     }
 }
 
-/// Computes the memory of a guest. With a disk model it holds disk, system and the files of the largest workload,
-/// unless the plan names a size.
+/// Computes the memory of a guest. With a disk model it holds the disk, the system and the largest workload's files.
+/// A workload's `memory` in the plan replaces the size of its files.
 fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
     if !plan.disk.is_modelled() {
         return Ok(LAGDISK_MEMORY_BYTES);

@@ -17,8 +17,8 @@ const HUGE_PAGE_BYTES: u64 = 2 << 20;
 pub(super) const MODEL_FILE: &str = "/root/model.toml";
 /// Shell functions that run one point.
 const PREAMBLE: &str = include_str!("point.sh");
-/// Delay between rounds, in µs. Without it, a workload that draws no random numbers would meet the kernel's ticks at
-/// the same place in every round.
+/// Delay between rounds, in µs. Without it, a workload without random numbers would meet the kernel's ticks at the
+/// same place in every round.
 const SHIFT_US: usize = 1300;
 /// Maximum time that `delay` may hold a commit, in µs, large enough that its restarts are not cut short.
 const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", MAX_HOLD_US);

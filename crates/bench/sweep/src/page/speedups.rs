@@ -53,7 +53,7 @@ pub(super) fn is_drawn(axes: &Axes, axis: Axis) -> bool {
     values.filter(|value| number(value).is_some()).count() > 1
 }
 
-/// Draws one graph, or, if that had too many lines, one for each value of the axis with the most values.
+/// Draws one graph. If it had too many lines, draws one for each value of the axis with the most values.
 fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: &mut Vec<Lines>) {
     // 1. The lines, by the values of all other axes.
     let others = |point: &&PointReport| axes.name(point, &[Axis::Workload, axis]);

@@ -34,7 +34,7 @@ pub enum CopyOut {
     /// Heuristic of the paper.
     Heuristic,
     On,
-    /// LUC's own rule.
+    /// LUC's own rule in place of the paper's.
     Auto,
 }
 

@@ -20,7 +20,7 @@ pub struct PointEnergy {
     pub net_joules: Option<MedianInterval>,
     /// Unit of the figures per joule, as `files/J`; `None` if the figure is no rate.
     pub unit_per_joule: Option<String>,
-    /// Operations per joule.
+    /// Operations per joule, with the energy of the idle machine.
     pub per_gross_joule: Option<MedianInterval>,
     /// The same of joules above idle.
     pub per_net_joule: Option<MedianInterval>,

@@ -1,5 +1,5 @@
-//! Arrival times of the clients of a round. They are spread over a time that does not depend on the processor's speed,
-//! like processes started one after another, or requests from a network.
+//! Arrival times of the clients of a round. They are spread over a time that does not depend on the processor's
+//! speed. Processes that are started one after another arrive like that, and so do requests from a network.
 
 use std::fmt;
 use std::fs;

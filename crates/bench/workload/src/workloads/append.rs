@@ -47,8 +47,8 @@ pub struct Report {
 /// Runs the workload. `tick` is called about ten times a second.
 ///
 /// # Errors
-/// [`BenchError`]: a size is out of range, the directory cannot be used or is full, it cannot
-/// allocate in advance, or a client could not start.
+/// [`BenchError`]: a size is out of range, or a client could not start. Or the directory cannot be used, is full, or
+/// cannot allocate in advance.
 pub fn run(plan: &Append, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
     let room = plan.preallocate_bytes.unwrap_or(plan.record_size_bytes);
     checked_record(plan.record_size_bytes, "--preallocate", room)?;

@@ -168,7 +168,7 @@ fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<V
     (0..logs).map(|number| make(number).map_err(|error| ("making a log", error))).collect()
 }
 
-/// Creates and writes the files of a round, and unlinks those of an old round if the work asks for it.
+/// Creates and writes the files of a round. If the work asks for it, also unlinks those of an old round.
 fn new_files(
     directory: &Path,
     plan: &Commit,

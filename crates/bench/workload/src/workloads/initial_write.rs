@@ -1,14 +1,14 @@
 //! Initial write: every client writes its own new file, all at once (IOzone's test 0 with `-t`).
 //!
-//! As in IOzone's `thread_write_test`, a child creates its file, waits at the barrier, takes its start time, writes its
-//! records one after the other and takes its end time, before or after fsync and close (`-e`, `-c`). Untimed calls
-//! follow at once, so every child syncs its file while others still write.
+//! A child does the same as in IOzone's `thread_write_test`. It creates its file, waits at the barrier, takes its
+//! start time, and writes its records one after the other. It takes its end time before or after fsync and close
+//! (`-e`, `-c`). Untimed calls follow at once, so every child syncs its file while others still write.
 //!
-//! "Children" is the sum of the children's own rates, "parent" all bytes over the time from the first start to the last
-//! end.
+//! "Children" is the sum of the children's own rates. "Parent" is all bytes over the time from the first start to the
+//! last end.
 //!
-//! Different here: a finished child stops no other (IOzone's `-x`), all children are released at once instead of one
-//! after the other, files are not written a second time, and there are several rounds.
+//! Different here: a finished child stops no other (IOzone's `-x`). All children are released at once instead of one
+//! after the other. Files are not written a second time. There are several rounds.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -132,8 +132,8 @@ type Times = SharedSlice<AtomicU64>;
 /// Runs the rounds. `tick` gets the number of finished rounds.
 ///
 /// # Errors
-/// [`BenchError`]: a size or number is out of range, the directory cannot be used or is full, or a
-/// client could not start.
+/// [`BenchError`]: a size or number is out of range, or a client could not start. Or the directory cannot be used or
+/// is full.
 pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchError> {
     check(plan)?;
     let scratch = Scratch::create(&plan.directory)?;

@@ -1,8 +1,8 @@
 //! Ranking: a probe with a fixed demand for the disk, which uses nothing twice.
 //!
-//! It is `IO_RANKING(block_size, nops)` of the paper on I/O contention. It reads an existing file once, block by block,
-//! with a pause between blocks, so its demand follows from both. Several probes with their own files on one disk share
-//! nothing else, so they show the cost of sharing the disk.
+//! It is `IO_RANKING(block_size, nops)` of the paper on I/O contention. It reads an existing file once, block by
+//! block, with a pause between blocks, so its demand follows from both. Several probes with their own files share
+//! nothing but the disk, so they show the cost of sharing it.
 //!
 //! Each run logs its bytes in each interval. Alone, that is the log from which the paper's static module finds its scan
 //! phases. [`files`] makes the files.
@@ -102,8 +102,8 @@ pub struct Report {
 /// Runs the probe. `tick` gets the share of the file that is done, after each block.
 ///
 /// # Errors
-/// [`BenchError`]: an option is out of range, the file cannot be used or is none of ours to write over, or a read or
-/// write failed.
+/// [`BenchError`]: an option is out of range, or a read or write failed. Or the file cannot be used, or may not be
+/// overwritten because luc did not make it.
 pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchError> {
     // 1. The file, out of the page cache if that is asked.
     check(plan)?;
@@ -320,7 +320,7 @@ impl Log {
         self.done_ns - self.begun_ns
     }
 
-    /// Begins a block.
+    /// Notes the time at which a block begins.
     fn next_block(&mut self) {
         self.block_ns = now_ns();
     }

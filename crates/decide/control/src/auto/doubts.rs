@@ -117,9 +117,9 @@ impl Auto {
     /// Whether an obvious gain may only be work that has come since the ungated sample. Then another ungated sample
     /// must decide.
     ///
-    /// Callers that are not held make at most as many calls as they have time for, if each does nothing but call. A
-    /// rate that is obviously beyond that is a real gain. A call may have taken longer in the ungated sample than it
-    /// would now, but not longer than two commits.
+    /// Callers that are not held make at most the calls that fit into their time. A rate that is obviously beyond
+    /// that is a real gain. A call may have taken longer in the ungated sample than it would now, but not longer than
+    /// two commits.
     pub(super) fn is_doubtful(&self, epoch: &Epoch<'_>, measured: &Measured) -> bool {
         let longest_call_s = MAX_CALL_COMMITS * measured.interval_s;
         // Where commits are seen exactly, their time is known, and that of calls is not.

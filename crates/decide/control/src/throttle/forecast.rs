@@ -54,7 +54,7 @@ impl DiskModel {
 }
 
 /// Call that ends a task, such as an fsync. No freeze stops it once it has begun. The disk's cache collects and sorts
-/// its writes, so they do not move the arm away from a reader for each request.
+/// its writes. So they do not move the arm away from a reader for each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LastCall {
     /// Bytes of all its requests.

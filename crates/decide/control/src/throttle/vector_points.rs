@@ -1,8 +1,8 @@
 //! Vector Points: how many tasks of a given demand a disk can serve (WiseThrottling, section 3.4).
 //!
-//! A Vector Point `<A-BW, N-CO>` says that N-CO tasks that each want at least A-BW hurt each other more than is
-//! allowed. [`vector_points`] takes them from degradation curves that were measured before. [`LossCurve`] learns at run
-//! time which speed-up a number of running tasks has. It needs no threshold, and forgets.
+//! A Vector Point `<A-BW, N-CO>` is a limit. N-CO tasks that each want at least A-BW hurt each other more than is
+//! allowed. [`vector_points`] takes them from degradation curves that were measured before. [`LossCurve`] learns at
+//! run time which speed-up a number of running tasks has. It needs no threshold, and forgets.
 
 use std::collections::BTreeMap;
 

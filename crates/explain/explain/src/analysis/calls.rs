@@ -117,8 +117,8 @@ impl Analysis<'_> {
     }
 }
 
-/// Splits an fsync over its commits. A call of [`UNSEEN_NS`] without a single wait has lost its waits, and is taken as
-/// one wait for the commit. Returns whether that is so.
+/// Splits an fsync over its commits. A call of [`UNSEEN_NS`] or more must have waited: if the trace has no wait of
+/// it, its waits were lost. It then counts as one wait for the commit. Returns whether that is so.
 fn split_sync(
     split: &mut Split,
     row: &Sync,

@@ -1,17 +1,17 @@
 //! Estimates the time that tasks would take one after the other.
 //!
-//! A request that continues its task's last one is assumed to take, after that one, as long per byte as undisturbed
-//! requests did. These are requests of this task, or of all tasks on this disk if these were faster or the task has too
-//! few. Any other request is assumed to take the mean of its task's requests that came after its own. Where a trace has
-//! neither, no gain is assumed.
+//! Take a request that continues its task's last one. Right after that one, it is assumed to take as long per byte as
+//! undisturbed requests did. These are this task's, or all tasks' on this disk if these were faster or the task has
+//! too few. Any other request is assumed to take the mean of its task's requests that came after its own. Where a
+//! trace has neither, no gain is assumed.
 //!
 //! If tasks have one request out at a time, few requests come after one of their own task. Those that do are often no
 //! better off: the task was late and the disk has to turn once more, or the disk answered late. Their mean would make
 //! switches look cheap, so the [`prompt`](Disk::prompt) ones count apart. Where each request comes after another
 //! task's, times of several milliseconds show an [arm](Disk::has_arm), and its rate is assumed.
 //!
-//! The time one after the other is the busy time together, minus the cost of switches, plus the tasks' own pauses,
-//! which others use now.
+//! The time one after the other is the busy time together, minus the cost of switches, plus the tasks' pauses. While
+//! tasks run together, others use these pauses.
 
 use super::sum::{ByKind, Sum};
 use super::task::{ProcessKind, Task};
@@ -29,8 +29,8 @@ const LATE_PARTS: usize = 10;
 /// Minimum time, on a disk with an arm, of all but one in [`LATE_PARTS`] of the requests after another task's: a short
 /// seek and some of a turn.
 const MIN_ARM_NS: u64 = 2_000_000;
-/// Minimum ratio of a fifth of these requests to that time. On emulated hard disks it was 1.2 to 2.4, and 1.03 on an
-/// emulated disk that takes 6 ms for each request.
+/// Minimum ratio of a fifth of these requests to that time. On emulated hard disks it was 1.2 to 2.4. On an emulated
+/// disk that takes 6 ms for each request it was 1.03.
 const MIN_ARM_SPREAD: f64 = 1.1;
 const MIN_ARM_REQUESTS: usize = 20;
 /// Assumed sequential speed of a disk with an arm, 50 MB/s: the inner tracks of a slow one.
@@ -58,9 +58,9 @@ impl Disk {
 
     /// Returns whether requests after another task's take as long, and vary as much, as on a disk with an arm.
     ///
-    /// A disk without an arm may be as slow, such as a volume with a limited rate. It is assumed that it then serves
-    /// several requests at once, with short times from end to end, or that it takes nearly the same time for each.
-    /// Where that does not hold the figures are wrong. So they are used only for want of others, and marked as
+    /// A disk without an arm may be as slow, such as a volume with a limited rate. It is assumed to serve several
+    /// requests at once, or to take nearly the same time for each. If it serves several, times from end to end are
+    /// short. Where that does not hold the figures are wrong. So they are used only for want of others, and marked as
     /// [assumed](super::Basis::Assumed).
     fn has_arm(sharing: &Sharing) -> bool {
         let late = users(sharing).flat_map(|task| task.late.times_ns());
@@ -81,12 +81,12 @@ impl Disk {
         seen.into_iter().flatten().reduce(f64::min)
     }
 
-    /// Sums the prompt requests. They continue, were issued after their task's last one had been answered, and took
-    /// less than half as long as nine of ten of the task's requests after another's.
+    /// Sums the prompt requests. They continue their task's last one, and were issued after that one had been
+    /// answered. They took less than half the 10th percentile of the task's requests after another's.
     ///
-    /// On a disk where a switch costs nothing, requests are assumed to take as long after a switch as without one. Then
-    /// about a twentieth of the requests is below the limit if times are spread exponentially, or evenly from 0, and
-    /// fewer if there is a minimum. So a quarter, and at least four, is no chance: the probability is less than 1 %
+    /// Where a switch costs nothing, requests are assumed to take as long after a switch as without one. Then about a
+    /// twentieth of the requests is below the limit if times are spread exponentially, or evenly from 0. If times
+    /// have a minimum, fewer are. So a quarter, and at least four, is no chance: the probability is less than 1 %
     /// with 4 to 24 requests, and smaller with more. Requests that were issued before the last one was answered are
     /// left out. The disk answers several outstanding requests together, so the time between them means nothing.
     fn prompt(sharing: &Sharing) -> Option<Sum> {

@@ -11,8 +11,8 @@ pub enum Basis {
     /// Measured: the trace has undisturbed requests.
     #[default]
     Seen,
-    /// Assumed to be 50 MB/s: the trace has no undisturbed requests, and those after another task's took as long as on
-    /// a disk with an arm.
+    /// Assumed to be 50 MB/s: the trace has no undisturbed requests. Those after another task's took as long as on a
+    /// disk with an arm.
     Assumed,
     /// Unknown for most switches, for which nothing is predicted.
     Unknown,
@@ -29,7 +29,7 @@ pub struct Contention {
     pub bytes_together: u64,
     /// Time of the same requests without switches, each after one of its own task.
     pub apart_ns: u64,
-    /// Source of `apart_ns`.
+    /// Source of the undisturbed speed that `apart_ns` is computed with.
     pub basis: Basis,
     /// Predicted gain of one task after the other: `together_ns` over `apart_ns`, minus 1. 0 if nothing is gained or
     /// the trace does not show it.

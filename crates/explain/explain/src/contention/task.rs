@@ -83,7 +83,7 @@ pub(super) struct Task {
     pub(super) response_ns: u64,
     /// Requests that came after one of its own.
     pub(super) alone: ByKind,
-    /// Those of these that continue and were issued while the device had nothing else to answer.
+    /// Requests of `alone` that continue the last one, and were issued while the device had nothing else to answer.
     pub(super) prompt: Samples,
     /// Requests that continue and came after another task's.
     pub(super) late: Samples,

@@ -240,8 +240,8 @@ fn an_idle_disk_is_no_contention() {
     assert!(!finds(&model.report()));
 }
 
-/// Streams of one request at a time past the page cache: of `own` requests that come after one of their own task every
-/// third is prompt, the others have lost a turn.
+/// Streams of one request at a time past the page cache: of `own` requests that come after one of their own task
+/// every third is prompt. The others have lost a turn.
 fn direct_streams(own: u32) -> Model {
     let mut model = Model::new();
     for round in 0..400 {

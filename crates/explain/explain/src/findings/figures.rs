@@ -73,8 +73,8 @@ impl Figures<'_> {
         found
     }
 
-    /// Returns whether most of the wait for useless commits is of calls that came one after another after a rest of the
-    /// journal.
+    /// Returns whether bursts caused most of the wait for useless commits: calls one after another after a rest of
+    /// the journal.
     pub(super) fn come_spread(&self) -> bool {
         let spread = &self.file_system.spread;
         spread.late > 0 && spread.waited_ns >= self.syncs.get(Part::Predecessor) / 2

@@ -1,7 +1,8 @@
 //! Finds problems by the figures, most important first.
 //!
-//! Each finding has a cost: the time that threads lost to it. Curable findings rank by their cost. Limits (a slow
-//! device, or a program that hardly uses storage) come first only if no curable finding costs a tenth of the time.
+//! Each finding has a cost: the time that threads lost to it. Curable findings rank by their cost. Limits are a slow
+//! device, or a program that hardly uses storage. They come first only if no curable finding costs a tenth of the
+//! time.
 
 use luc_events::{Cause, Dev};
 

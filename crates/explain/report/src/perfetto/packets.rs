@@ -47,13 +47,13 @@ pub enum Kind<'a> {
     /// A thread of the machine.
     Thread { pid: u32, tid: u32, name: &'a str },
     Named {
-        /// Track above it.
+        /// Id of the track above it; `None` at the top.
         parent: Option<u64>,
         name: &'a str,
     },
     /// A number over time.
     Counter {
-        /// Track above it.
+        /// Id of the track above it.
         parent: u64,
         name: &'a str,
     },

@@ -31,7 +31,7 @@ fn task(process: u32, seconds: u64) -> DiskTask {
     }
 }
 
-/// After so many seconds in which two readers and a journal shared a disk.
+/// Returns the report after `seconds` in which two readers and a journal shared a disk.
 fn report(seconds: u64) -> Report {
     let journal = DiskTask { is_kernel: true, device_ns: 50 * MS * seconds, ..task(30, seconds) };
     let slowed = |victim, culprit, each_ns| Slowed {

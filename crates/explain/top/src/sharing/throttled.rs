@@ -1,4 +1,4 @@
-//! What the throttle's daemon does, in few words.
+//! State of the throttle's daemon and the tasks that it has frozen, in few words.
 
 use std::cmp::Reverse;
 use std::fmt;

@@ -30,8 +30,8 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// Prints an observation every `delay`, as text or as a line of JSON each, until there are `count` of them or `ended` is
-/// set. Returns whether it printed all that were asked for.
+/// Prints an observation every `delay`, as text or as one line of JSON. Ends after `count` observations, or when
+/// `ended` is set. Returns whether it printed all that were asked for.
 ///
 /// # Errors
 /// [`TopError`]: nothing can be seen any more, or the output cannot be written.

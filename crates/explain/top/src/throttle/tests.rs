@@ -1,5 +1,3 @@
-//! Drawing of observations.
-
 use luc_throttle::watch::{DiskSeen, Seen, State, TaskSeen};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -15,7 +15,7 @@ pub enum CountersError {
     #[error("{path}: {why}", path = .path.display())]
     NoCounters {
         path: PathBuf,
-        /// What is missing, and the next step.
+        /// The reason why there are no counts, and the next step.
         why: String,
     },
     #[error("{path}: perf stat does not tell processes apart; leave out --process, or give a trace", path = .path.display())]

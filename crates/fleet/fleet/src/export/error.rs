@@ -1,14 +1,12 @@
-//! Why nothing was exported.
-
 use std::io;
 use std::path::PathBuf;
 
 use crate::error::FleetError;
 
-/// Why nothing was exported.
+/// Reason why nothing was exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// What traces cannot be put together for.
+    /// Traces cannot be read or put together.
     #[error(transparent)]
     Fleet(#[from] FleetError),
     #[error("{path}: it is there already; name a directory that is not", path = .0.display())]
@@ -17,7 +15,7 @@ pub enum ExportError {
     Output { path: PathBuf, reason: io::Error },
     #[error("interrupted")]
     Interrupted,
-    /// SQL cannot name such a file.
+    /// SQL cannot name this file.
     #[error("{path:?}: the path is no UTF-8, which SQL scripts need; rename it")]
     Path { path: PathBuf },
 }

@@ -7,7 +7,7 @@ use super::error::ExportError;
 use super::table::AnyTable;
 use super::traces::{HOST, HostFile, TraceColumn, TraceFiles, TraceTable};
 
-/// How an engine names files and types.
+/// SQL engine, with its own names of files and types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     DuckDb,

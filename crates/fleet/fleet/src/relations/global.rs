@@ -34,7 +34,8 @@ pub(crate) struct HostClock {
 
 /// Straight line from a host's clock to that of the first host.
 ///
-/// A time `t` is `global_ns + (t - begin_ns) + growth_ns * (t - begin_ns) / (end_ns - begin_ns)`, rounded towards zero.
+/// Let `d` be `t - begin_ns`. The time `t` is `global_ns + d + growth_ns * d / (end_ns - begin_ns)` there, rounded
+/// towards zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockLine {
     pub(crate) host: u32,

@@ -25,7 +25,7 @@ const MAX_WARNINGS: usize = 50;
 /// Writes the page.
 ///
 /// # Errors
-/// [`ReportError::Fleet`] if there is no such request; [`ReportError::Output`].
+/// [`ReportError::Fleet`] if no request has the number; [`ReportError::Output`].
 pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let wanted = Wanted { request: report.chosen.request, rows: false };

@@ -25,7 +25,7 @@ const UNKNOWN_SERVICE: &str = "unknown_service";
 /// Writes the chosen requests.
 ///
 /// # Errors
-/// [`ReportError::Fleet`] if there is no such request; [`ReportError::Output`].
+/// [`ReportError::Fleet`] if no request has the number; [`ReportError::Output`].
 pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let mut spans = OwnedSpans::default();
     for request in report.requests()? {

@@ -4,7 +4,7 @@
 //!   each host's threads. Flows tie the two ends of a message, with the error of the clocks.
 //! - Each host is a machine with its processes and threads: their times on processors, and their waits.
 //!
-//! All flows are on machine 0, because the trace processor has a table of flows for each machine, and connects nothing
+//! All flows are on machine 0: the trace processor has a table of flows for each machine, and connects nothing
 //! between two. All times are on the clock of one host; what has no time on it is left out.
 
 mod machine;
@@ -28,7 +28,7 @@ const ALL_HOSTS: &str = "all hosts";
 /// Writes the trace.
 ///
 /// # Errors
-/// [`ReportError::Fleet`] if there is no such request; [`ReportError::Output`].
+/// [`ReportError::Fleet`] if no request has the number; [`ReportError::Output`].
 pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let number = report.chosen.request.or((found.tops() > 0).then_some(1));

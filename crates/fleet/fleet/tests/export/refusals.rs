@@ -1,4 +1,4 @@
-//! What cannot be exported is said in one line, and nothing is left.
+//! Checks that a refused export says why in one line, and leaves nothing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

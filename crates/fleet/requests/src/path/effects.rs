@@ -94,8 +94,8 @@ impl<'r> Effects<'r> {
         next.map(|effect| effect.at_ns)
     }
 
-    /// Returns the time of a thread's last effect on another request before it worked for the one that it has an effect
-    /// on at `at_ns`. `None`: it had none, or the request is not known.
+    /// Returns the time of a thread's last effect on another request. The effect was before its work for the request
+    /// that it has an effect on at `at_ns`. `None`: it had none, or the request is not known.
     ///
     /// A thread that has read the request itself works for it since then. One that has read another one, and not
     /// answered it, is no worker that takes requests from others: it may have held a lock.

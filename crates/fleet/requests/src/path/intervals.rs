@@ -41,8 +41,8 @@ impl<T: Ord> Intervals<T> {
         latest_ns
     }
 
-    /// Visits the intervals that have a time between two times, both included, in the order of their begins, until
-    /// `visit` breaks.
+    /// Visits the intervals that have a time between two times, both included. They come in the order of their
+    /// begins, until `visit` breaks.
     pub(crate) fn visit(
         &self,
         [first_ns, last_ns]: [u64; 2],

@@ -41,16 +41,16 @@ struct Runs<'w> {
 }
 
 impl<'w> Running<'w> {
-    /// Finds the runs of all threads. Unknown are those after a thread's last wait, and those before the first wait of
-    /// a thread that began before all waits of its host.
+    /// Finds the runs of all threads. The run after a thread's last wait is unknown. So is the run before its first
+    /// wait, if the thread began before all waits of its host.
     #[must_use]
     pub fn new(paths: &Paths<'w>) -> Self {
         let hosts = paths.waits().hosts();
         Self { of_host: hosts.map(|waits| (waits.host(), Runs::new(waits))).collect() }
     }
 
-    /// Returns the time that each thread of a host ran on each processor between two times of its clock, in the
-    /// threads' order. Threads that did not run are left out.
+    /// Returns the time that each thread of a host ran on each processor, in the threads' order. Only runs between
+    /// two times of the host's clock count. Threads that did not run are left out.
     #[must_use]
     pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<Ran> {
         let mut all_ns: BTreeMap<(Thread, Option<u32>), u64> = BTreeMap::new();

@@ -193,8 +193,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// Goes back to an answer that a thread read without a wait for it, to a call of another thread on the path.
-    /// Returns the frame of its sender.
+    /// Goes back to an answer that a thread read without a wait for it. The answer is to a call of another thread on
+    /// the path. Returns the frame of its sender.
     fn cross_answer(&mut self, frame: &mut Frame, since: Option<&Wait>) -> Option<Frame> {
         let Read { at_ns, to, sent } = self.paths.read_since(since, frame.thread, frame.at_ns)?;
         let until_ns = self.asked_by_another(frame, to, at_ns)?;
@@ -240,7 +240,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// Notes of threads that wait for this one, and are followed back to this time at most, that they were free.
+    /// Notes that threads which wait for this one were free. These are the threads that are followed back to this
+    /// time at most.
     fn mark_passing(&mut self, until_ns: u64) {
         let passing = self.frames.iter().filter(|one| one.until_ns >= until_ns);
         for link in passing.filter_map(|one| one.link) {
@@ -259,7 +260,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         wait
     }
 
-    /// Returns how far back a wait is followed that began at a time of the thread's host, on the home's clock.
+    /// Returns the time back to which a wait is followed, on the home's clock. `off_ns` is its begin on the clock of
+    /// its own host.
     fn limit_ns(&self, frame: &Frame, off_ns: u64) -> u64 {
         let home = self.home_time(frame.thread.host, off_ns);
         home.map_or(frame.until_ns, |home| home.at_ns.max(frame.until_ns))

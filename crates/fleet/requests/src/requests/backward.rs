@@ -20,11 +20,12 @@ pub(super) struct ByEffect {
 
 /// Infers the requests of calls that no thread has sent for a request of its own.
 ///
-/// Whoever ends the wait of a thread with an open request, or writes its answer, has worked for it since its effect
-/// before. A queue in memory shows no hand-over while its workers are busy, but each result does.
+/// Take a thread that ends the wait of one with an open request, or writes the answer. It has worked for that request
+/// since its last effect. A queue in memory shows no hand-over while its workers are busy, but each result does.
 ///
-/// A result for which nobody waits yet shows in no wake-up. The next task then seems to have begun earlier, and to have
-/// made more rounds of calls than this thread's tasks usually do. Of these rounds only the usual number is taken.
+/// A result for which nobody waits yet shows in no wake-up. The next task then seems to have begun earlier. It also
+/// seems to have made more rounds of calls than this thread's tasks usually do. Of these rounds only the usual number
+/// is taken.
 pub(super) fn follow_backward(
     timeline: &Timeline,
     spans: &[RequestSpan],

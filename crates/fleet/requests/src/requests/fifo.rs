@@ -1,13 +1,13 @@
-//! Causes of calls of a process that hands the tasks of its requests to one queue, inferred from the times at which
-//! tasks can have been put and taken.
+//! Causes of calls of a process that hands the tasks of its requests to one queue. They are inferred from the times
+//! at which tasks can have been put and taken.
 //!
-//! A queue in memory that keeps the order gives the first task that was put to the thread that takes first. The times of
-//! puts and takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and
+//! A queue in memory that keeps the order gives the first task put to the thread that takes first. The times of puts
+//! and takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and
 //! before it sleeps to wait for the results. It takes after it woke up, and before it sends the call.
 //!
-//! So orders of puts and takes are drawn that agree with these times and with what else is known, by the Metropolis
-//! rule. A call is for a request if that is so in nearly all draws. Some known calls are hidden from some of the draws:
-//! only if the draws predict these, other calls are assigned.
+//! So orders of puts and takes are drawn that agree with these times and with what else is known. They are drawn by
+//! the Metropolis rule. A call is for a request if that is so in nearly all draws. Some known calls are hidden from
+//! some of the draws: only if the draws predict these, other calls are assigned.
 
 mod chain;
 mod tasks;
@@ -49,8 +49,8 @@ const HIDDEN_INTERVAL: usize = 8;
 const MIN_KNOWN_CALLS: usize = 20;
 /// Share of hidden calls that must be predicted correctly.
 const MIN_ACCURACY: f64 = 0.99;
-/// If this share of the calls that woke nobody belongs to requests still waiting for an earlier result, assume that
-/// requests read results in order.
+/// Minimum share, in the calls that woke nobody, of those whose request still waited for an earlier result. From it
+/// on, requests are assumed to read results in order.
 const MIN_IN_ORDER_SHARE: f64 = 0.9;
 
 /// Assigns calls without a cause to requests. `calls` are in send order, `requests` in receive order.
@@ -129,7 +129,8 @@ struct Drawn {
     share: f64,
 }
 
-/// Calls and the tasks that they may be for, in the order in which these seem to have been taken and put.
+/// Calls, and the tasks that they may be for. Calls are in the order in which tasks seem to have been taken, tasks in
+/// that of puts.
 #[derive(Debug)]
 struct Stretch {
     calls: Vec<Position>,

@@ -33,7 +33,7 @@ pub(super) struct EventContext {
     /// Whether it has read several requests that are not answered.
     pub(super) owes_many: bool,
     /// Whether a wake-up may be the result of calls of the waker. It is not if the wait began after the last of them
-    /// had its answer, as a wait for a lock does.
+    /// had its answer. A wait for a lock does.
     pub(super) may_be_result: bool,
     pub(super) woken_for: Option<WokenFor>,
 }

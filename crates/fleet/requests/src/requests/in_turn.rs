@@ -1,5 +1,5 @@
-//! Causes of calls of processes that make their calls in the order in which they read the requests, as a loop does
-//! whose tasks and connections have queues. The order is believed if all calls then are within their requests.
+//! Causes of calls of processes that make their calls in the order in which they read the requests. A loop whose
+//! tasks and connections have queues does. The order is believed if all calls then are within their requests.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use super::regular::TimedCall;
 const STRETCH_CALLS: usize = 1_000;
 /// Maximum number of calls by which requests from before the trace, or calls that it lacks, shift the order.
 const MAX_SHIFT: i64 = 64;
-/// In the order that is believed no call is outside its request. With it shifted by up to one request, at least this
-/// many calls of a stretch must be outside, or few calls tell one order from another.
+/// In the order that is believed no call is outside its request. With the order shifted by up to one request, at
+/// least this many calls of a stretch must be outside. Fewer may be chance.
 const MIN_OUTSIDE_NEAR: usize = 10;
 /// Minimum number of calls outside their requests with the order shifted further.
 const MIN_OUTSIDE_FAR: usize = 3;
 
 /// Assigns calls to requests. `calls` are in send order, `spans` those of the requests in receive order.
 ///
-/// A request is open from when it is read until it is answered, and all its calls and their answers are in between.
+/// A request is open from when it is read until it is answered. All its calls and their answers are in between.
 /// Another order than the true one puts some calls to requests that were not open.
 pub(super) fn infer_causes(
     calls: &[TimedCall],

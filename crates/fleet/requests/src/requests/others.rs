@@ -7,17 +7,17 @@ use super::ids::{Assigned, CallId, Position, RequestId};
 use super::readers::Readers;
 use crate::rows::Address;
 
-/// Two calls to a server are sent at the same time if less than this part of the mean time between calls is between
-/// them. By chance that is true of one in fifty.
+/// Maximum distance of calls to a server that count as sent at the same time. It is a part of the mean time between
+/// calls. By chance one call in fifty has another this near.
 const SAME_TIME_PART: f64 = 0.01;
-/// Share of calls that overlap another one of the same request to the same server, up to which overlaps are mistakes.
+/// Maximum share of calls that overlap another one of their request to the same server, if overlaps are mistakes.
 const MAX_OVERLAP_SHARE: f64 = 0.02;
 /// Maximum number of a request's calls that are tried for one that overlaps a call.
 const MAX_OVERLAP_CANDIDATES: usize = 64;
 
 /// Calls that threads seem to have sent for requests of their own, as the readers of their answers see them.
 ///
-/// A thread that puts its call into a queue, and then sends what comes first in it, may send the call of another one.
+/// A thread may put its call into a queue, and then send the first one in it. That may be the call of another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Others {
     /// Calls that are for another request.
@@ -168,8 +168,8 @@ impl<'a> ServerCalls<'a> {
         self.overlapping(by_reader, call).any(|other| other.by_reader == Some(call.own))
     }
 
-    /// Finds the only call that a thread of the reader's request sent at the same time, if nobody was woken for its
-    /// answer.
+    /// Finds the only call that a thread of the reader's request sent at the same time. It does not count if somebody
+    /// was woken for its answer.
     fn sent_with(&self, call: &OwnedCall, by_reader: RequestId) -> Option<&'a OwnedCall> {
         let latest_ns = call.asked_ns.saturating_add(self.same_time_ns);
         let earliest_ns = call.asked_ns.saturating_sub(self.same_time_ns);

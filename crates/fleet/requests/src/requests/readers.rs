@@ -94,7 +94,8 @@ impl Readers {
         }
     }
 
-    /// Returns the request of the thread that the reader of a call's answer woke, if another thread had sent the call.
+    /// Returns the request of the thread that the reader of a call's answer woke. `None` if the reader had sent the
+    /// call itself.
     pub(super) fn cause_of(&self, call: CallId) -> Option<RequestId> {
         self.requests[call.0 - self.first]
     }

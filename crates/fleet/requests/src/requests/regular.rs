@@ -56,9 +56,9 @@ pub(super) struct Inference {
 /// those causes are believed that the order of the queue confirms. Otherwise no cause is believed that makes a request
 /// have too many.
 ///
-/// A call is for the only request that was open meanwhile and lacks one. A request has made the only calls that may be
-/// for it. Where the order of the queue predicts the known causes, calls in a row are for the requests around them that
-/// lack as many.
+/// A call is for the only request that was open meanwhile and lacks one. A request has made the only calls that may
+/// be for it. The order of the queue is used if it predicts the known causes. Calls in a row are then for the
+/// requests around them that lack as many.
 pub(super) fn infer_causes(
     calls: &[TimedCall],
     requests: &[RequestId],

@@ -18,9 +18,9 @@ pub(super) struct ExchangeBytes {
 }
 
 impl Exchanges {
-    /// Adds the exchanges of an end on which several threads ask at once, whose peer read and answered one after the
-    /// other. `of_peer` are the peer's exchanges in order. Bytes that it has not read are one more request. Returns the
-    /// exchange here for each of the peer's.
+    /// Adds the exchanges of an end on which several threads ask at once. Its peer read and answered one after the
+    /// other. `of_peer` are the peer's exchanges in order. Bytes that it has not read are one more request. Returns
+    /// the exchange here for each of the peer's.
     pub(super) fn add_within(
         &mut self,
         rows: &[&Message],
@@ -70,8 +70,8 @@ impl Exchanges {
     }
 
     /// Whether many of an end's exchanges are several ones that the server works for at once. It then reads the next
-    /// before it has answered the one before, and no order tells which answer is to which. `is_several` is called with
-    /// an exchange's shape and its index in `exchanges`.
+    /// before it has answered the one before. No order tells which answer is to which. `is_several` is called with an
+    /// exchange's shape and its index in `exchanges`.
     pub(super) fn are_mixed(
         &self,
         exchanges: Range<usize>,

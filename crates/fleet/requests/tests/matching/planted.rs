@@ -89,7 +89,8 @@ impl Planted {
         self.origin(0, sender).max(self.origin(1, sender))
     }
 
-    /// Returns the bytes of both directions, if one has this many and the other a third, after those before the trace.
+    /// Returns the bytes of both directions, with those before the trace. In the trace one direction has `bytes`, the
+    /// other a third of them.
     pub(crate) fn total(&self, bytes: u64) -> u64 {
         self.passed(0) + bytes + self.passed(1) + bytes / 3
     }

@@ -148,7 +148,7 @@ fn copy_error(error: io::Error) -> StreamError {
     }
 }
 
-/// Splits a path into segment and file name; `None`: no segment has such a file.
+/// Splits a path into segment and file name; `None`: no segment has a file of this name.
 fn parse_path(path: &str) -> Option<(Name, &str)> {
     let (folder, file) = path.split_once('/')?;
     let name = folder.parse().ok()?;

@@ -1,4 +1,4 @@
-//! `luc bench append`.
+//! `luc bench append`: logs that grow, as those of etcd and RocksDB.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `luc bench commit`.
+//! `luc bench commit`: the time of one commit that serves N files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,10 +10,12 @@ use super::{or_interrupted, show, status};
 
 /// Measure one journal commit, or one flush, that serves N files
 ///
-/// Each round creates and writes N files from one thread, starts writeback of all, waits for it, then syncs the last
-/// file; the sync's time is T_commit(N). Batching N fsyncs per commit can give N / T_commit. With --work the files
-/// are replaced (the one made 16 rounds before is unlinked), logs that grow, preallocated logs, or logs overwritten
-/// in place, whose fdatasync needs a flush and no commit.
+/// Each round creates and writes N files from one thread, starts writeback of all and waits for it. Then it syncs the
+/// last file. T_commit(N) is the time of the whole round. Batching N fsyncs per commit can give N / T_commit.
+///
+/// Other kinds of --work: replace also unlinks the file made 16 rounds before. append lets logs grow. preallocated
+/// writes into logs that were allocated in advance. overwrite writes logs in place, so that their fdatasync needs a
+/// flush and no commit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench commit --dir /mnt/x --files 16
@@ -26,7 +28,7 @@ pub(crate) struct Args {
     /// Number of files per round
     #[arg(long, value_name = "N", default_value_t = 16)]
     files: usize,
-    /// What to do to each file of a round
+    /// Work on each file of a round
     #[arg(long, value_enum, default_value_t = How::Create)]
     work: How,
     /// Number of measured rounds; a tenth as many come first and are left out

@@ -1,4 +1,4 @@
-//! `luc bench filebench`.
+//! `luc bench filebench`: runs workload files (.f) in Filebench's language.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

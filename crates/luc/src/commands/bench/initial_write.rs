@@ -1,4 +1,4 @@
-//! `luc bench initial-write`.
+//! `luc bench initial-write`: new files from many clients, as IOzone writes them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,13 +12,15 @@ use super::{Directories, or_interrupted, show, status};
 
 /// Write new files from many clients at once, as IOzone's initial write does
 ///
-/// Each child opens a file of its own, waits for the others, starts its clock, writes its records and stops its
-/// clock; then it syncs and closes the file. The figure "children" is the sum of the children's own rates. The figure
-/// "parent" is all bytes over the time from the first start to the last end. The latency "child" is the time on a
-/// child's clock. A child counts as blocked if it takes ten times as long as the fastest of its round, or longer.
+/// Each child opens a file of its own and waits for the others. It starts its clock, writes its records and stops its
+/// clock. Then it syncs and closes the file. A child counts as blocked if it takes ten times as long as the fastest
+/// of its round, or longer.
+///
+/// The figure "children" is the sum of the children's own rates. The figure "parent" is all bytes over the time from
+/// the first start to the last end. The latency "child" is the time on a child's clock.
 ///
 /// This is `iozone -i 0 -t N -x`, with --include fsync,close its -e -c: a finished child does not stop the others.
-/// Unlike in IOzone, all children are released at once, there is no rewrite, and each round has new files on a
+/// Unlike in IOzone, all children are released at once, and nothing is rewritten. Each round has new files on a
 /// journal at rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -41,18 +43,21 @@ pub(crate) struct Args {
     /// Bytes of each write
     #[arg(long, value_name = "SIZE", default_value = "32k")]
     record_size: String,
-    /// What to time besides the writes: fsync, close (after the fsync), or both
+    /// Operations timed besides the writes: fsync, close (after the fsync), or both
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     include: Vec<What>,
     /// Directories that children write in: one for all, or each its own
     #[arg(long, value_enum, value_name = "WHICH", default_value = "one")]
     directories: Directories,
-    /// Spread the starts of a round over this time, whatever the processor's speed: 16ms, exponential:16ms (its mean), or
-    /// file:PATH with a time on each line [default: all at once]
+    /// Spread the starts of a round over a time: 16ms, exponential:16ms (its mean), or file:PATH [default: all at
+    /// once]
+    ///
+    /// The time does not depend on the processor's speed. A file has a time on each line.
     #[arg(long, value_name = "SPREAD")]
     arrivals: Option<String>,
-    /// What copying a KiB takes besides the processor's own work, whatever its speed, as where memory limits it: 1us is
-    /// about a GB/s
+    /// Time added for copying each KiB, whatever the processor's speed; 1us is about a GB/s
+    ///
+    /// It stands for memory that limits copying, and comes on top of the processor's own work.
     #[arg(long, value_name = "TIME", default_value = "0us")]
     copy_per_kib: String,
     /// Number of rounds

@@ -1,4 +1,4 @@
-//! `luc bench metarates`.
+//! `luc bench metarates`: creates files, each with an fsync.
 
 use std::process::ExitCode;
 
@@ -38,12 +38,16 @@ pub(crate) struct Args {
     /// After each file, unlink the one that the client made K files before [default: keep all files]
     #[arg(long, value_name = "K", conflicts_with = "rounds", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
-    /// Measure this many rounds instead of --seconds. In each, all clients start together, on a journal at rest, and
-    /// create one file each, as the papers' "N processes, N files"
+    /// Measure this many rounds instead of --seconds
+    ///
+    /// In each round all clients start together, on a journal at rest, and create one file each. The papers call this
+    /// "N processes, N files".
     #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think", "think_distribution", "slow_clients"])]
     rounds: Option<usize>,
-    /// Spread the starts of a round over this time, whatever the processor's speed: 40us, exponential:40us (its mean), or
-    /// file:PATH with a time on each line [default: all at once]
+    /// Spread the starts of a round over a time: 40us, exponential:40us (its mean), or file:PATH [default: all at
+    /// once]
+    ///
+    /// The time does not depend on the processor's speed. A file has a time on each line.
     #[arg(long, value_name = "SPREAD", requires = "rounds")]
     arrivals: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `luc bench oltp`.
+//! `luc bench oltp`: a database of readers, writers and one log writer.
 
 use std::process::ExitCode;
 
@@ -49,10 +49,10 @@ pub(crate) struct Args {
     /// Bytes of each write to the log [default: 256k, with --parameters luc 2k]
     #[arg(long, value_name = "SIZE")]
     log_io_size: Option<String>,
-    /// How writes become durable [default: sync, with --parameters luc none]
+    /// Way to make writes durable [default: sync, with --parameters luc none]
     #[arg(long, value_enum, value_name = "HOW")]
     durability: Option<How>,
-    /// How writes to the log become durable [default: sync, with --parameters luc fsync]
+    /// Way to make writes to the log durable [default: sync, with --parameters luc fsync]
     #[arg(long, value_enum, value_name = "HOW")]
     log_durability: Option<How>,
     /// Stores to memory after each write or burst, as computing [default: 10000]
@@ -68,13 +68,13 @@ enum Parameters {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum How {
-    /// Not by themselves
+    /// None: the kernel writes back when it likes
     None,
-    /// O_DSYNC
+    /// The file is open with O_DSYNC
     Dsync,
-    /// O_SYNC
+    /// The file is open with O_SYNC
     Sync,
-    /// An fsync after each
+    /// An fsync after each write
     Fsync,
 }
 

@@ -1,4 +1,4 @@
-//! `luc bench overwrite`.
+//! `luc bench overwrite`: writes in place, as to the logs of PostgreSQL and InnoDB.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use super::timed::{Call, Common, Shown};
 
 /// Overwrite files in place, with fdatasync after each write
 ///
-/// Each client has a file of its own, written as a whole before the measurement. A write then changes only data, so
+/// Each client has a file of its own, written as a whole before the measurement. A write then changes only data. So
 /// its fdatasync needs a flush of the disk and no commit of the journal. PostgreSQL and InnoDB write their logs this
 /// way. Figures: synchronizations per second and the latency of each operation.
 #[derive(Debug, clap::Args)]
@@ -32,8 +32,9 @@ pub(crate) struct Args {
     /// Bytes of each write
     #[arg(long, value_name = "SIZE", default_value = "8k")]
     record_size: String,
-    /// Where a client writes next: behind its last write, wrapping at the end, or at a random multiple of the record
-    /// size
+    /// Place of a client's next write
+    ///
+    /// Consecutive: behind its last write, wrapping at the end. Random: at a random multiple of the record size.
     #[arg(long, value_enum, default_value_t = Offsets::Consecutive)]
     offsets: Offsets,
     /// Call that synchronizes

@@ -1,4 +1,4 @@
-//! `luc bench ranking`.
+//! `luc bench ranking`: reads or writes one file, to see what sharing a disk costs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,12 +13,14 @@ use super::{or_interrupted, show, status};
 
 /// Read or write a file once, block by block: the probe for disks that tasks share
 ///
-/// It is IO_RANKING(block_size, nops) of the paper on I/O contention. Nothing is read twice, so how much it asks of the
-/// disk follows from the block and the pause after each. It prints MB/s, and with --json also the bytes of each second
-/// and how long blocks took. Several at once, each on a cold file of its own, show what it costs to share the disk.
+/// It is IO_RANKING(block_size, nops) of the paper on I/O contention. Nothing is read twice. So the block and the
+/// pause after each decide how much it asks of the disk. It prints MB/s. With --json it also prints the bytes of each
+/// second and how long blocks took. Several at once, each on a cold file of its own, show what it costs to share the
+/// disk.
 ///
-/// --create makes the files and drops them from the page cache. With --spread they lie far apart on the disk, in their
-/// order, as the files of different users do after years; it takes the free space of the file system for a moment.
+/// --create makes the files and drops them from the page cache. With --spread they lie far apart on the disk, in
+/// their order. Files of different users come to lie so over the years. Spreading takes the free space of the file
+/// system for a moment.
 ///
 /// Exit status: 0 done; 2 a file or an option is wrong, and nothing was touched; 130 interrupted.
 #[derive(Debug, clap::Args)]

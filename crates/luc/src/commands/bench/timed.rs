@@ -36,7 +36,7 @@ pub(super) struct Common {
     /// Number of slow clients
     #[arg(long, value_name = "N", default_value_t = 0)]
     slow_clients: usize,
-    /// How many times longer a slow client takes for each round, pause included
+    /// Factor by which the rounds of slow clients are longer, pause included
     #[arg(long, value_name = "F", default_value_t = 10.0)]
     slow_factor: f64,
     /// Seed of all random choices; the same seed gives the same operations

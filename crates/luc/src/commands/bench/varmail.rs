@@ -1,4 +1,4 @@
-//! `luc bench varmail`.
+//! `luc bench varmail`: a mail server, by the operations of Filebench's personality.
 
 use std::process::ExitCode;
 
@@ -13,8 +13,8 @@ use super::timed::{Common, Shown};
 /// Run a mail server as Filebench's varmail models it
 ///
 /// Each client loops over: delete; create, append, fsync, close; open, read whole, append, fsync, close; open, read
-/// whole, close. As in Filebench, files are chosen in turn, and the size of an append is uniform from 0 to the append
-/// size. Figures: Filebench's operations per second and the latency of each operation.
+/// whole, close. As in Filebench, files are chosen in turn. Sizes of appends are uniform from 0 to the append size.
+/// Figures: Filebench's operations per second and the latency of each operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench varmail --dir /mnt/x
@@ -30,15 +30,19 @@ pub(crate) struct Args {
     /// Set of sizes: Filebench's (1000 files of 16k, appends up to 16k) or the LUC paper's (256 files, 1k each)
     #[arg(long, value_enum, default_value_t = Parameters::Filebench)]
     parameters: Parameters,
-    /// Directories of the files: one for all, as in Filebench, or each client its own with its share, as mailboxes are
+    /// Directories of the files: one for all, as in Filebench, or for each client its own with its share of them
     #[arg(long, value_enum, value_name = "WHICH", default_value = "one")]
     directories: Directories,
-    /// Measure this many rounds instead of --seconds. In each, all clients go through the loop once, on a journal at rest,
-    /// as where mail comes in bursts
+    /// Measure this many rounds instead of --seconds
+    ///
+    /// In each round all clients go through the loop once, on a journal at rest. This models mail that comes in
+    /// bursts.
     #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think", "think_distribution", "slow_clients"])]
     rounds: Option<usize>,
-    /// Spread the starts of a round over this time, whatever the processor's speed: 40us, exponential:40us (its mean), or
-    /// file:PATH with a time on each line [default: all at once]
+    /// Spread the starts of a round over a time: 40us, exponential:40us (its mean), or file:PATH [default: all at
+    /// once]
+    ///
+    /// The time does not depend on the processor's speed. A file has a time on each line.
     #[arg(long, value_name = "SPREAD", requires = "rounds")]
     arrivals: Option<String>,
 }

@@ -20,16 +20,18 @@ const MIN_RING_BYTES: u64 = 16 << 20;
 // By itself a group has the name of its structure, and two of a command may not have the same.
 #[group(id = "Ring")]
 pub(crate) struct Args {
-    /// Keep only the last TIME, such as 10m: the directory then has a trace for every 10 s, of which the oldest are
-    /// removed. It can be gone on with after the recorder was killed
+    /// Keep only the last TIME, such as 10m
+    ///
+    /// The directory then has a trace for every 10 s, of which the oldest are removed. After the recorder was killed,
+    /// the same command goes on with it.
     #[arg(long, value_name = "TIME", requires = "fleet", requires = "out")]
     ring: Option<String>,
 
-    /// How much a ring may hold: the oldest traces are removed before their time when it holds more
+    /// Maximum size of a ring; beyond it the oldest traces are removed before their time
     #[arg(long, value_name = "SIZE", default_value = "1G", requires = "ring")]
     ring_size: String,
 
-    /// The length of each trace of a ring
+    /// Length of each trace of a ring
     #[arg(long, value_name = "TIME", default_value = "10s", requires = "ring")]
     segment: String,
 }

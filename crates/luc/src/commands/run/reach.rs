@@ -8,15 +8,15 @@ use luc_gate::inspect::Gateability;
 use luc_launch::Reach as LaunchReach;
 use luc_module::level::EffectiveLevel;
 
-/// `--reach`.
+/// Way in which the gate reaches a command's calls, by --reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::commands) enum Reach {
-    /// Notifications for programs that the library cannot be loaded into (static ones, Go, other C libraries or machines,
-    /// and as root set-user-ID ones), the library for others
+    /// The library for programs that can load it, notifications for others: static programs, Go programs, and those
+    /// of other C libraries or machines. As root, set-user-ID programs are notified, too
     Auto,
     /// A library that is loaded into dynamically linked programs
     Library,
-    /// Notifications of system calls (Linux 5.19): every program that the command starts, whatever it does to its
+    /// Notifications of system calls (Linux 5.19), for every program that the command starts, whatever it does to its
     /// environment. Without root, no program below can gain privileges then (no_new_privs: no sudo)
     Notify,
 }

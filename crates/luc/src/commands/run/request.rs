@@ -11,7 +11,7 @@ use luc_units::parse_duration_ns;
 
 use super::reach::Reach;
 
-/// `--level`.
+/// Component that brings callers together, by --level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
     /// The kernel module where it is loaded, else the gate
@@ -37,15 +37,15 @@ impl From<Level> for level::Level {
 
 /// Run a command so that its fsyncs on ext4 share journal commits
 ///
-/// luc brings fsync, fdatasync and msync(MS_SYNC) calls on one ext4 file system into common commits: calls of all
-/// threads and processes of the command, and of other `luc run`s of the same user. Nothing else changes: every call
+/// luc brings fsync, fdatasync and msync(MS_SYNC) calls on one ext4 file system into common commits. They may be of
+/// any thread or process of the command, or of another `luc run` of the same user. Nothing else changes: every call
 /// is still made, and still waits until its data is durable. The gate engages only where it measures a gain.
 ///
-/// Where the kernel module is loaded (luc kernel load), it does the same inside the kernel, on the journals of the
-/// file systems that the command uses. Its settings are restored when the run ends, however it ends.
+/// If the kernel module is loaded (luc kernel load), it does the same inside the kernel. It works on the journals of
+/// the file systems that the command uses. Its settings are restored when the run ends, however it ends.
 ///
-/// A library gets into dynamically linked programs. Static ones and Go programs are reached by a filter of system calls:
-/// the kernel notifies luc of each fsync and fdatasync, which luc holds and lets go on (--reach).
+/// A library is loaded into dynamically linked programs. Static ones and Go programs are reached by a filter of
+/// system calls. The kernel notifies luc of each fsync and fdatasync, which luc holds and lets go on (--reach).
 ///
 /// The command's output and exit status are passed through; the report goes to standard error.
 #[derive(Debug, clap::Args)]
@@ -67,15 +67,15 @@ pub(crate) struct Args {
     #[arg(
         long,
         default_value = "auto",
-        help = "How callers are brought together: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
+        help = "Policy that brings callers together: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
     )]
     policy: Policy,
 
-    /// What brings callers together
+    /// Component that brings callers together
     #[arg(long, value_enum, default_value_t = Level::Auto)]
     level: Level,
 
-    /// How the gate gets to the command's calls
+    /// Way in which the gate reaches the command's calls
     #[arg(long, value_enum, default_value_t = Reach::Auto)]
     reach: Reach,
 
@@ -83,8 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODE", value_parser = copy_out)]
     copy_out: Option<String>,
 
-    /// Hold no caller longer than TIME beyond the commit in flight, such as 500us or 5ms; at most 20ms [default:
-    /// 20ms]
+    /// Hold no caller longer than TIME beyond the commit in flight, such as 500us; at most 20ms [default: 20ms]
     #[arg(long, value_name = "TIME", value_parser = wait_ns)]
     max_wait: Option<u64>,
 

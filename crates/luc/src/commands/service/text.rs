@@ -48,7 +48,7 @@ pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
     text
 }
 
-/// A service or a container as it is now.
+/// Describes a service or a container in its present state.
 pub(super) fn status(status: &Status) -> String {
     let mut text = String::new();
     let way = match status.way {

@@ -16,11 +16,12 @@ use luc_units::parse_duration_ns;
 
 use crate::commands::{INTERRUPTED, own_path, progress_bar, styled};
 
-/// Say what the throttle would do and what would be gained, without freezing anybody (root)
+/// Predict what the throttle would do and gain, without freezing anybody (root)
 ///
-/// It watches the tasks for a while and says for each disk who slows whom; then it has the policy itself run on a model
-/// of the disk that is fitted to what was seen, and says what would become of each task. Where nothing is to be gained
-/// it says why. Tasks that go on have as much to do as was seen of them.
+/// It watches the tasks for a while and says for each disk who slows whom. Then it fits a model of the disk to what
+/// was seen, and runs the throttle's policy on that model. It prints the predicted time of each task with the
+/// throttle. If nothing can be gained it says why. Tasks that have not ended are taken to have as much to do as they
+/// did so far.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -37,7 +38,7 @@ pub(super) struct Args {
     #[arg(value_name = "GLOB", conflicts_with_all = ["config", "tasks"])]
     cgroups: Vec<String>,
 
-    /// A command to run, without any throttle, and to watch till it ends; give it once for each
+    /// A command to run, without any throttle, and to watch until it ends; give it once for each command
     #[arg(long = "task", value_name = "COMMAND", conflicts_with_all = ["config", "watch_ns"])]
     tasks: Vec<OsString>,
 
@@ -53,11 +54,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "DISK")]
     disk: Vec<String>,
 
-    /// The longest freeze that the throttle would be allowed
+    /// Longest freeze that the throttle would be allowed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
     max_frozen: u64,
 
-    /// As JSON, with all figures
+    /// Print JSON, with all figures
     #[arg(long)]
     json: bool,
 }

@@ -22,9 +22,9 @@ const UNIT_PATH: &str = "/etc/systemd/system/luc-throttle.service";
 
 /// Let services and containers take turns at the disks, as a configuration says (root)
 ///
-/// Cgroups of class batch may be frozen, those of class protect never, and batch steps back while they use the disk.
-/// Cgroups that come later are found within a second. Whatever the configuration says, init, sshd, dbus, journald,
-/// container runtimes and whoever started luc are never frozen.
+/// Cgroups of class batch may be frozen, those of class protect never. batch steps back while protect uses the disk.
+/// New cgroups are found within a second. Whatever the configuration says, init, sshd, dbus, journald, container
+/// runtimes and whoever started luc are never frozen.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -40,7 +40,7 @@ A configuration:
   match = \"system.slice/backup-*.service\"
   class = \"batch\"")]
 pub(super) struct Args {
-    /// The configuration
+    /// File of the configuration
     #[arg(long, value_name = "FILE", default_value = PATH)]
     config: PathBuf,
 
@@ -48,7 +48,7 @@ pub(super) struct Args {
     #[arg(
         long,
         default_value = "auto",
-        help = "Who runs when: auto, fcfs (one after the other) or turns[:TIME]"
+        help = "Policy of turns: auto, fcfs (one after the other) or turns[:TIME]"
     )]
     policy: PolicyChoice,
 
@@ -57,10 +57,10 @@ pub(super) struct Args {
     check: bool,
 }
 
-/// What the daemon is doing (root)
+/// Show what the daemon is doing (root)
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -15,10 +15,12 @@ use crate::commands::{INTERRUPTED, own_path, progress_bar};
 
 /// Measure what a disk costs to share, for run, daemon and advise (root)
 ///
-/// 1 to 8 probes of `luc bench ranking` read together, each a cold file of its own, and once a probe reads at random.
-/// From what each loses follow the cost of a switch and of a random read, how many streams are worth running together,
-/// and the Vector Points. The files are made on the file system of the path, which needs four times their space free,
-/// and removed afterwards.
+/// 1 to 8 probes of `luc bench ranking` read together, each a cold file of its own. One probe alone reads at random.
+/// Their losses give the costs of a switch and of a random read. They also give the number of streams worth running
+/// together, and the paper's Vector Points.
+///
+/// The files are made on the file system of the path, which needs four times their space free. They are removed
+/// afterwards.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

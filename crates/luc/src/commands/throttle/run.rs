@@ -17,19 +17,19 @@ use crate::commands::{INTERRUPTED, own_path};
 
 /// Run commands together so that they do not ruin each other's disk
 ///
-/// Each --task is a command for the shell and gets a cgroup of its own. All are started together; while one reads or
-/// writes at speed the others that want the same disk are frozen, and where nothing is gained by that nobody is.
+/// Each --task is a command for the shell and gets a cgroup of its own. All are started together. While one reads or
+/// writes at speed, the others that want the same disk are frozen. Nobody is frozen where nothing is gained.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
   luc throttle run --task 'tar cf /backup/a.tar /srv/a' --task 'tar cf /backup/b.tar /srv/b'
-  luc throttle run --policy off --task 'make -C a' --task 'make -C b'   (to see what it is without)
+  luc throttle run --policy off --task 'make -C a' --task 'make -C b'   # the same without the throttle
   luc throttle run --compare 5 --prepare 'echo 3 >/proc/sys/vm/drop_caches' --task 'cat a >/dev/null' \
       --task 'cat b >/dev/null'
   luc throttle run --protect 'postgres -D data' --task 'tar cf backup.tar /srv'
 
-A database's disk use is its server's, not its client's: protect postgres or mysqld, not pgbench, and know that pg_dump
-has the server read. Of a server that runs already, name the unit in /etc/luc/throttle.toml (luc throttle install-unit).
+A database's server uses the disk, not its client: protect postgres or mysqld, not pgbench. pg_dump has the server
+read, too. For a server that runs already, name its unit in /etc/luc/throttle.toml (luc throttle install-unit).
 
 Exit status: 0; 1 if a command failed; 2 if this machine does not allow it; 130 after Ctrl-C.")]
 pub(crate) struct Args {
@@ -41,17 +41,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND")]
     protect: Vec<OsString>,
 
-    /// What 99 of 100 waits of each --protect for a disk are to take at most, such as 20ms: the others get what that
-    /// leaves
+    /// Time limit for 99 of 100 disk waits of each --protect, such as 20ms; the others get what that leaves
     #[arg(long, value_name = "TIME", requires = "protect", value_parser = parse_duration_ns)]
     p99: Option<u64>,
 
-    /// The part of the time, from 0 to 1, that the others get at least beside a --protect without --p99
+    /// Part of the time, from 0 to 1, that the others get at least beside a --protect without --p99
     #[arg(long, value_name = "PART", default_value_t = BATCH_FLOOR, value_parser = part)]
     batch_floor: f64,
 
-    /// Bytes that each --task will read and write, in their order, such as 200M; where none is given, the files that a
-    /// command has open say it
+    /// Bytes that each --task will read and write, in their order, such as 200M [default: by the files it has open]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes, value_delimiter = ',')]
     size: Vec<u64>,
 
@@ -59,7 +57,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         default_value = "auto",
-        help = "Who runs when: auto, off (everybody, always), fcfs (one after the other), turns[:TIME] or, for comparison, the paper's rules for a disk of a peak rate: wise:PEAK[,KEY=VALUE]..."
+        help = "Policy of turns: auto, off (everybody, always), fcfs (one after the other), turns[:TIME], or wise:PEAK[,KEY=VALUE]... (the paper's rules for a disk of this peak rate)"
     )]
     policy: PolicyChoice,
 
@@ -79,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
 
-    /// Run the tasks N times with the throttle, N times without and each N times alone, and print what is gained
+    /// Run the tasks N times with the throttle, N times without and each alone N times, and print the gain
     ///
     /// WS is weighted speedup: the sum over the tasks of time alone over time together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -9,7 +9,8 @@ use crate::commands::live::{self, Shown};
 
 /// Show live which tasks share a disk, what it costs them, and who is frozen (root)
 ///
-/// Of the daemon, if one runs; else of all cgroups, and nobody is frozen. q ends it, F1 explains keys and columns.
+/// It shows the tasks of the daemon, if one runs; else those of all cgroups, and nobody is frozen. q ends it, F1
+/// explains keys and columns.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! How a run ends that is refused, that finds the file system full, or that a signal interrupts: nothing is left.
+//! Runs that are refused, that find the file system full, or that a signal interrupts: nothing is left.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -82,7 +82,7 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
     assert!(outcome.is_ok());
 }
 
-/// What `luc bench` says that gets `signal` after `wait`.
+/// Output of a `luc bench` that gets `signal` after `wait`.
 fn signalled(words: &[&str], dir: &Path, wait: Duration, signal: &str) -> Output {
     let child = luc(words, dir).stdout(std::process::Stdio::piped()).spawn().expect("luc starts");
     std::thread::sleep(wait);

@@ -18,7 +18,7 @@ pub(crate) struct LoopDevice {
     pub(crate) folder: TempDir,
 }
 
-/// What a program prints, which has to succeed.
+/// Runs a program that has to succeed; returns what it prints.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().expect("runs");
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
@@ -49,7 +49,7 @@ impl LoopDevice {
         self.folder.path().join(name)
     }
 
-    /// What wipefs finds on it.
+    /// Signatures that wipefs finds on it.
     pub(crate) fn signatures(&self) -> String {
         signatures(&self.name())
     }
@@ -70,8 +70,8 @@ impl LoopDevice {
         mounts.contains(&format!(" {} ", self.name()))
     }
 
-    /// Gives it partitions of `size_mib` each, without a table, which needs none of the kernel's code for tables; their
-    /// names.
+    /// Gives it partitions of `size_mib` each; returns their names. They have no table, so none of the kernel's code
+    /// for tables is needed.
     pub(crate) fn add_partitions(&self, count: u64, size_mib: u64) -> Vec<String> {
         let add = |number: u64| {
             let sectors = size_mib << 11;
@@ -83,7 +83,7 @@ impl LoopDevice {
     }
 }
 
-/// What wipefs finds on a device.
+/// Signatures that wipefs finds on a device.
 pub(crate) fn signatures(device: &str) -> String {
     run("wipefs", &["--noheadings", "--output", "TYPE", device])
 }

@@ -61,7 +61,7 @@ impl Place {
         assert!(message.contains(reason), "{words:?}: {message}");
     }
 
-    /// What it prints when it gets a signal after a while, which ends it.
+    /// Runs `luc`, ends it by a signal after a while, and returns its output.
     pub(crate) fn interrupted(&self, words: &[&str], signal: &str, after: Duration) -> Output {
         let child = self.luc(words).stdout(Stdio::piped()).spawn().expect("luc starts");
         sleep(after);
@@ -79,7 +79,7 @@ impl Place {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// What is left here, a line each: files where disks and mount points are made, and mounts.
+    /// Files and mounts that are left here, a line each. Files are looked for where disks and mount points are made.
     pub(crate) fn left(&self) -> Vec<String> {
         let files = ["run/disk", "run/demo", "tmp"]
             .into_iter()

@@ -19,7 +19,7 @@ pub(crate) struct Recording {
 /// A trace, gone when dropped.
 pub(crate) struct Trace {
     folder: TempDir,
-    /// What its recorder said.
+    /// Messages of its recorder.
     pub(crate) text: String,
 }
 
@@ -47,7 +47,7 @@ impl Recording {
         Self { luc, folder }
     }
 
-    /// Where the trace is written.
+    /// Directory that the trace is written to.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("trace")
     }

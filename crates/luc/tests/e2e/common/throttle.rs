@@ -1,4 +1,4 @@
-//! What tests of `luc throttle` share.
+//! Parts that tests of `luc throttle` share.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::Disk;
 
-/// Where cgroup v2 is mounted.
+/// Mount point of cgroup v2.
 pub(crate) fn cgroups() -> PathBuf {
     let mounts = fs::read_to_string("/proc/mounts").expect("readable");
     let mounted = mounts

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::common::compiled_statically;
 use crate::containers::machine::Machine;
 
-/// Where all of it is: on the emulated disk.
+/// Folder of bundles, profiles and volumes, on the emulated disk.
 pub(crate) const PLACE: &str = "/var/lib/root";
 
 /// crun without cgroups of its own: those take rights that not every machine gives, and are of no matter here.

@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::common::until;
 use crate::enable::machine::Machine;
 
-/// How long each measurement takes, in seconds.
+/// Length of each measurement in seconds.
 const MEASURED_S: u32 = 5;
 
-/// How often both are made, interleaved: 1, or as this variable of the environment says, for figures.
+/// Variable with the number of rounds, by default 1. Each round has all measurements; figures need several.
 const ROUNDS: &str = "LUC_HOSTILE_ROUNDS";
 
 /// A figure of `lucd`'s.
@@ -19,7 +19,7 @@ fn figure(machine: &Machine, words: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{words}: {text:?}"))
 }
 
-/// What 99 of 100 calls of the good service take at most, in microseconds.
+/// 99th percentile of the good service's calls, in microseconds.
 fn p99_us(machine: &Machine) -> u64 {
     machine.get("rm -f /var/lib/redis/p99; systemctl start good");
     machine.until("test -s /var/lib/redis/p99");

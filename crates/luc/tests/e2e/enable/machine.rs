@@ -1,5 +1,5 @@
 //! A machine of its own with systemd as process 1: namespaces over this system's files. Booting a guest by emulation
-//! takes minutes, this takes seconds, and its kernel and its journal are real ones as well.
+//! takes minutes, this takes seconds. Its kernel and its journal are real ones as well.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -21,11 +21,11 @@ pub(crate) struct Machine {
     _disk: Disk,
 }
 
-/// What a shell's words may take, s.
+/// Time limit for a shell's words, s.
 const LIMIT_S: u32 = 300;
 
-/// Begins the machine in a cgroup of its own; its script says the number of its process 1 as it is seen here. With the
-/// shell that waits the machine ends, and its cgroup.
+/// Begins the machine in a cgroup of its own. Its script prints the number of its process 1, as seen here. When the
+/// shell that waits is gone, the machine ends, and its cgroup with it.
 const BEGIN: &str = r#"
 group=$1/luc-machine-$$
 mkdir "$group"
@@ -48,8 +48,8 @@ done
 "#;
 
 impl Machine {
-    /// A machine whose services keep their states, named in `states`, on an emulated disk; each belongs to the user of its
-    /// name. `None`, and a line that says why, where this cannot be had.
+    /// A machine whose services keep their states, named in `states`, on an emulated disk. Each state belongs to the
+    /// user of its name. `None`, and a line that says why, where this cannot be had.
     pub(crate) fn boot(test: &str, states: &[&str]) -> Option<Self> {
         if !is_root() {
             return None;
@@ -90,7 +90,8 @@ impl Machine {
         Some(machine)
     }
 
-    /// Runs a shell's words in it, as root. What hangs is ended: a container does, if `lucd` is not of the same build.
+    /// Runs a shell's words in it, as root, for [`LIMIT_S`] at most. A container hangs, for one, if `lucd` is not of
+    /// the same build.
     pub(crate) fn run(&self, words: &str) -> Output {
         Command::new("nsenter")
             .args(["--target", &self.systemd, "--all", "--"])
@@ -147,7 +148,7 @@ impl Machine {
     }
 }
 
-/// Where cgroups of version 2 are.
+/// Mount point of cgroups of version 2.
 fn cgroups() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
     let mut paths = mounts.lines().filter_map(|line| {

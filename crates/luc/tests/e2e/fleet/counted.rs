@@ -1,4 +1,4 @@
-//! What is counted while a request is served is found in the request.
+//! Counts of a thread while it serves a request are found in the request.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ fn faults() -> u64 {
     field(7) + field(9)
 }
 
-/// Answers requests, each of which needs so many new pages as it has bytes; how many faults each cost.
+/// Answers requests; returns how many page faults each cost. A request of n bytes needs n new pages.
 fn serve(mut server: TcpStream) -> Vec<u64> {
     let mut costs = Vec::new();
     // A thread that has never run has no rows, and its wait for a processor is brief.

@@ -20,12 +20,12 @@ pub(crate) const ALONE: usize = 0;
 pub(crate) const WORKER_ANSWERS: usize = 100;
 pub(crate) const READER_ANSWERS: usize = 200;
 pub(crate) const KINDS: [usize; 3] = [ALONE, WORKER_ANSWERS, READER_ANSWERS];
-/// Both answer with so many bytes.
+/// Number of bytes of each answer, of both ends.
 pub(crate) const ANSWER: usize = 300;
-/// Where the front end and the back end listen.
+/// Ports of the front end and the back end.
 const FRONT_END: u16 = 7002;
 const BACK_END: u16 = 7003;
-/// What the back end takes.
+/// Time that the back end takes for an answer.
 const WORK: Duration = Duration::from_millis(3);
 
 fn send(mut stream: &TcpStream, bytes: usize) {
@@ -37,11 +37,12 @@ fn receive(mut stream: &TcpStream, bytes: usize) {
     stream.read_exact(&mut vec![0; bytes]).expect("received");
 }
 
-/// Three clients ask at once. A thread of the front end does all the work for the first; it hands over to a worker for
-/// the others, who answers itself or has the thread that read the request do it. The back end is on the third host.
+/// Three clients ask at once. A thread of the front end does all the work for the first. For the others it hands over
+/// to a worker. The worker answers itself, or has the thread that read the request do it. The back end is on the
+/// third host.
 ///
-/// The recorder thins packets by addresses, whatever namespace they are of. So each exchange has addresses of its own,
-/// and keeps its packets whatever other tests send at the same time.
+/// The recorder thins packets by addresses, whatever namespace they are of. So each exchange has addresses of its
+/// own, and keeps its packets whatever other tests send at the same time.
 pub(crate) fn exchange(place: &Place) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = std::process::id() + 101 * COUNT.fetch_add(1, Ordering::Relaxed);

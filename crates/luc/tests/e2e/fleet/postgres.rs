@@ -1,5 +1,6 @@
-//! Requests to a real PostgreSQL over its unix socket: each statement is one at the server's process, and one that waits
-//! for a lock is put to the session that has it. Skipped, with the reason, where PostgreSQL is not installed.
+//! Requests to a real PostgreSQL over its unix socket. Each statement is a request at the server's process. A
+//! statement that waits for a lock is put to the session that has it. Skipped, with the reason, where PostgreSQL is
+//! not installed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -20,7 +21,7 @@ use crate::common::{is_root, stderr};
 const STATEMENTS: usize = 60;
 /// The statements that wait for the other session's lock.
 const LOCKED: usize = 3;
-/// How long each waits, at least.
+/// Shortest time that each of them waits.
 const HELD: Duration = Duration::from_millis(200);
 
 /// A server with a directory of its own, stopped when dropped.

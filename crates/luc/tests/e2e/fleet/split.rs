@@ -10,18 +10,18 @@ use luc_events::tables::{
 };
 use luc_events::{ConnectionId, Event, Inode, Pid, Tgid};
 
-/// How the clocks of a host differ from the kernel's.
+/// Difference between a host's clocks and the kernel's.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Warp {
-    /// At the kernel's time `since_ns`.
+    /// Offset at the kernel's time `since_ns`.
     pub(crate) offset_ns: i64,
-    /// So much more each second, in parts per billion.
+    /// Growth of the offset, in parts per billion.
     pub(crate) drift_ppb: i64,
     pub(crate) since_ns: u64,
 }
 
 impl Warp {
-    /// What the host's clock shows when the kernel's shows `at_ns`; 0 stays "not known".
+    /// Returns the host's time for the kernel's time `at_ns`; 0 stays "not known".
     pub(crate) fn time(&self, at_ns: u64) -> u64 {
         if at_ns == 0 {
             return 0;

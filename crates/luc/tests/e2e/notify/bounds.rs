@@ -1,4 +1,4 @@
-//! What one program can make its supervisor take: descriptors, threads, memory.
+//! Bounds of what a program can make its supervisor use: descriptors, threads, memory.
 
 use std::process::Stdio;
 
@@ -64,8 +64,8 @@ fn a_server_that_never_lets_a_file_be_closed_takes_nothing() {
     assert!(most.files < 64 && most.threads < 40, "{most:?}");
 }
 
-/// The number of a file that is known becomes a server's: to close that is not the event loop's business. Before, the loop
-/// waited for the server, and nobody was held any more.
+/// The number of a file that is known becomes a server's; closing that is not the event loop's business. Before, the
+/// loop waited for the server, and nobody was held any more.
 #[test]
 fn a_server_that_comes_under_a_known_number_keeps_nobody_waiting() {
     const CALLS: u64 = 40;

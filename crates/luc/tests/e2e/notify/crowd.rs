@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Disk, compiled_statically, stderr, until};
 
-/// What a crowd counted.
+/// Counts of a crowd's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) calls: u64,
@@ -160,7 +160,7 @@ impl Run {
         counted
     }
 
-    /// What a crowd counted, once everybody who had its output has ended.
+    /// Returns the counts of a crowd, once everybody who had its output has ended.
     pub(crate) fn counted(&mut self) -> Counted {
         let mut text = String::new();
         let output = self.luc.stdout.as_mut().expect("piped");
@@ -168,7 +168,7 @@ impl Run {
         Counted::of(&text)
     }
 
-    /// How `luc run` ended.
+    /// Exit status of `luc run`, once it ended.
     pub(crate) fn status(&mut self) -> ExitStatus {
         self.luc.wait().expect("waited for")
     }

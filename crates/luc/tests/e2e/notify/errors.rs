@@ -40,7 +40,7 @@ fn failed_writes_are_told_as_without_luc() {
     assert!(report["policies"][2]["held_calls"].as_u64() > Some(0), "{report:#}");
 }
 
-/// What is no file, and what has no journal.
+/// Synchronizes a file on ext4 without a journal, and one in memory.
 #[test]
 fn what_cannot_gain_is_left_alone() {
     let Some(disk) = Disk::new("notify-nojournal", "ext4", "-O ^has_journal") else {

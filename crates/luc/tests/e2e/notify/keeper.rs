@@ -1,4 +1,4 @@
-//! What the keeper is for: a supervisor that is gone or stands still, and programs that outlive their `luc run`.
+//! Tasks of the keeper: a supervisor that is gone or stands still, and programs that outlive their `luc run`.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::common::until;
 use crate::notify::crowd::{FOR_EVER_MS, Place, children, signal};
 
-/// Waits until a `luc run` has a keeper, another one than `before`: its number. One that was killed may still be there.
+/// Waits until a `luc run` has a keeper, another one than `before`, and returns its number. One that was killed may
+/// still be there.
 pub(crate) fn next_keeper(luc: u32, before: Option<u32>) -> u32 {
     let mut keeper = None;
     until("a keeper", || {

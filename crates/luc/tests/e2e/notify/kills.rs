@@ -1,4 +1,4 @@
-//! SIGKILL of the supervisor, of its keeper and of the programs, many times under load: no call fails that would not
+//! SIGKILL of the supervisor, of its keeper and of the programs, many times under load. No call fails that would not
 //! without luc, and none hangs. LUC_NOTIFY_KILLS is how often each is killed.
 
 use std::thread::sleep;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::notify::crowd::{FOR_EVER_MS, Place, signal};
 use crate::notify::keeper::{next_keeper, until_gone};
 
-/// How often each is killed, unless it is said.
+/// Number of kills of each, without LUC_NOTIFY_KILLS.
 const KILLS: u64 = 6;
 
 fn kills() -> u64 {
@@ -25,7 +25,7 @@ fn at_the_start(kill: u64) {
     sleep(Duration::from_micros(kill * 977 % 4_000));
 }
 
-/// How long programs go on when what served them was killed.
+/// Time for which programs go on after what served them was killed.
 const AFTERWARDS: Duration = Duration::from_millis(400);
 
 const OPTIONS: [&str; 3] = ["--quiet", "--policy", "delay:5ms"];

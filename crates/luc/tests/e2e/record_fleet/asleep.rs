@@ -143,8 +143,8 @@ fn a_thread_that_reads_is_shown_with_its_connection() {
     }
 }
 
-/// A thread that is woken just before the trace ends, and does not get a processor before that, sleeps in no row of
-/// `asleep`: its sleep has a row of `wait` all the same.
+/// A thread may be woken just before the trace ends, and get no processor before that. It sleeps in no row of
+/// `asleep` then, but its sleep has a row of `wait`.
 #[test]
 fn a_sleep_that_nobody_sees_the_end_of_has_a_row() {
     if !is_root() {

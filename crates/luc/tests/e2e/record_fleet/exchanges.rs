@@ -1,4 +1,4 @@
-//! What is exchanged between two hosts has rows that have just its bytes, whoever sends and however it is read.
+//! Exchanges between two hosts have rows with just their bytes, whoever sends and however it is read.
 
 use std::io::Read as _;
 use std::net::Shutdown;

@@ -17,8 +17,8 @@ use super::threads;
 use super::trace::{Ends, Recorded};
 use crate::common::{LUC, rows};
 
-/// Two hosts with a cable between them, as packets of a loopback device have no rows. No file system with a journal is
-/// there, nor its module.
+/// Two hosts with a cable between them, as packets of a loopback device have no rows. There is neither a file system
+/// with a journal nor its module.
 const SCRIPT: &str = r#"
 modprobe veth || exit 1
 ip netns add server || exit 1
@@ -36,7 +36,7 @@ luc record --fleet --all --pipes --tokens --out /run/trace -- \
 cp /run/trace/* "$OUT"
 "#;
 
-/// What `pairs.c` plants on each connection, and on a pipe.
+/// Bytes that `pairs.c` plants on each connection, by direction; below, those on a pipe.
 const LOCAL: [u64; 2] = [7 * MESSAGES * (MESSAGES + 1) / 2, MESSAGES * MESSAGES];
 const PIPED: u64 = 123_456;
 
@@ -127,7 +127,7 @@ fn check(version: &str, missing: &[&str]) {
     assert_eq!(known.count(), threads::THREADS, "{starts:?}");
 }
 
-/// What `pairs.c` plants on unix sockets, of a path and of a pair, and on a pipe.
+/// Checks the bytes that `pairs.c` plants: on unix sockets, of a path and of a pair, and on a pipe.
 fn check_local(recorded: &Recorded) {
     let of_family = |family| recorded.connections.values().filter(move |row| row.family == family);
     let named = of_family(Family::Unix).find(|row| row.local_address == "/run/planted");
@@ -169,16 +169,17 @@ fn programs_can_be_preempted_on_linux_7_3() {
     check("7.3", &[]);
 }
 
-/// What `meet.c` plants on each of its pairs, which so many requests tell from those of `pairs.c`.
+/// Bytes that `meet.c` plants on each of its pairs, by direction. Its pairs have at most `MET_REQUESTS` sends; those
+/// of `pairs.c` have more.
 const MET: [u64; 2] = [7 + 14 + 21 + 9, 1 + 3 + 5];
 const MET_REQUESTS: usize = 4;
 const MET_PAIRS: usize = 30 * 20;
 
-/// How often `pairs` runs, with two pairs each.
+/// Number of runs of `pairs`, with two pairs each.
 const RUNS: usize = 150;
 
-/// Each call that moves bytes has its row, also where both ends of a pair are met at once, where the memory of an older
-/// pair is used again, and where the sender has closed before.
+/// Each call that moves bytes has its row, also where both ends of a pair are first used at once. Pairs also use the
+/// memory of older pairs, and senders close before all is read.
 #[test]
 fn pairs_that_are_met_at_once_on_linux_6_1() {
     let Some(kernel) = luc_testkit::vm::kernel("6.1") else {

@@ -1,4 +1,5 @@
-//! What goes over unix sockets has rows that have just its bytes, at both ends, whoever has them and however old they are.
+//! Messages over unix sockets have rows with just their bytes, at both ends. It does not matter who has the sockets,
+//! and how old they are.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -133,7 +134,7 @@ fn messages_over_pairs() {
     }
 }
 
-/// Reads so many bytes without ever sleeping, so that the first come back before their sender's call ends.
+/// Reads `bytes` bytes without ever sleeping, so that the first come back before their sender's call ends.
 fn read_awake(mut end: &UnixStream, bytes: usize) {
     let mut missing = vec![0; bytes];
     let mut read = 0;
@@ -182,7 +183,7 @@ fn pairs_whose_ends_are_met_at_once() {
     }
 }
 
-/// What lies unread when recording begins has been sent before.
+/// Bytes that lie unread when recording begins have been sent before.
 #[test]
 fn bytes_that_are_older_than_the_trace() {
     if !is_root() {

@@ -1,4 +1,4 @@
-//! What networks do to packets: cut, join and lose them, translate their addresses.
+//! Effects of networks on packets: they cut, join and lose them, and translate their addresses.
 
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -12,7 +12,7 @@ use super::talk::{Exchange, Pair, some, totals};
 use super::trace::Recorded;
 use crate::common::recording::Recording;
 
-/// What a sender puts into the kernel at once is cut on its way, and joined.
+/// Bytes that a sender puts into the kernel at once are cut on their way, and joined.
 #[test]
 fn large_messages_in_both_directions() {
     const MIB: usize = 1 << 20;

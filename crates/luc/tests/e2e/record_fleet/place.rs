@@ -1,5 +1,5 @@
-//! Hosts that are network namespaces of this test: they are held by file descriptors only, so that nothing of them is
-//! left when the test ends, however it ends.
+//! Hosts that are network namespaces of this test. Only file descriptors hold them, so nothing of them is left,
+//! however the test ends.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

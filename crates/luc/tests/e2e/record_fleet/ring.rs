@@ -18,7 +18,7 @@ use crate::common::{LUC, TIMEOUT, refusal};
 /// Options of a ring with short segments.
 const OPTIONS: [&str; 5] = ["--all", "--ring", "5m", "--segment", "5s"];
 
-/// Waits for so many complete segments.
+/// Waits for `count` complete segments.
 fn wait_for(directory: &Path, count: usize, mut meanwhile: impl FnMut()) {
     let began = Instant::now();
     while ring::names(directory).map_or(0, |names| names.len()) < count {
@@ -31,7 +31,7 @@ fn segments(directory: &Path) -> Vec<Segment> {
     ring::segments(directory).expect("a ring")
 }
 
-/// What one segment says by itself.
+/// Reads one segment by itself.
 fn alone(segment: &Segment) -> Recorded {
     Recorded::read(&segment.path, "one segment")
 }

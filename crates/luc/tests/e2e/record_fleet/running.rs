@@ -9,7 +9,7 @@ use super::programs;
 pub(crate) struct Running {
     program: Child,
     output: BufReader<ChildStdout>,
-    /// Where it was compiled.
+    /// Folder that the program was compiled in.
     folder: Option<tempfile::TempDir>,
 }
 

@@ -1,4 +1,4 @@
-//! What is recorded of whom: filters, modes, and the clocks.
+//! Scope of a recording: filters, modes, and the clocks.
 
 use std::net::{TcpListener, TcpStream};
 
@@ -26,7 +26,7 @@ fn a_filter_leaves_out_messages_only() {
     assert_eq!(ends.server.opener_process.0, 0);
 }
 
-/// What a host sends to itself has messages at both ends, and says nothing about another host's clock.
+/// Messages of a host to itself are seen at both ends, and say nothing about another host's clock.
 #[test]
 fn packets_of_the_loopback_device_have_no_rows() {
     let Some(place) = Place::new() else {

@@ -1,5 +1,5 @@
-//! `luc record --fleet --summary`: how long requests took, in sums. Each planted exchange is counted once, at both ends,
-//! with at least the time that the server slept, and nothing else is.
+//! `luc record --fleet --summary`: how long requests took, in sums. Each planted exchange is counted once, at both
+//! ends, and nothing else is. Its time is at least the time that the server slept.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::Command;
@@ -22,10 +22,10 @@ const OPTIONS: [&str; 2] = ["--summary", "--all"];
 /// Sums of everybody have those of other tests, too: the one that has peers for all of the sums runs alone.
 static FEW_PEERS: RwLock<()> = RwLock::new(());
 const EXCHANGES: u64 = 20;
-/// How long the server sleeps before each answer.
+/// Time that the server sleeps before each answer.
 const SLEEP: Duration = Duration::from_millis(2);
 
-/// What the sums of one end of a connection say.
+/// Figures of one end of a connection, from its sums.
 #[derive(Debug, Default, PartialEq)]
 struct Counted {
     count: u64,

@@ -1,4 +1,4 @@
-//! Which functions threads run, and who made them; which programs processes run.
+//! Functions that threads run, their creators, and the programs that processes run.
 
 use std::ops::RangeInclusive;
 use std::process::Command;

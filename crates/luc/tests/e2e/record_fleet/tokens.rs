@@ -50,11 +50,11 @@ fn messages() -> Vec<(String, Option<&'static str>)> {
     ]
 }
 
-/// How bytes are sent and received.
+/// Calls by which bytes are sent and received.
 #[derive(Debug, Clone, Copy)]
 enum Calls {
     Plain,
-    /// Several: the first has all but the last two bytes.
+    /// Calls with several buffers: the first has all but the last two bytes.
     Vectors,
 }
 

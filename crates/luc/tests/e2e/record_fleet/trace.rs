@@ -1,4 +1,4 @@
-//! What a trace says of connections, messages and packets.
+//! Connections, messages and packets of a trace, and checks of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::talk::{Exchange, Pair};
 use crate::common::recording::Recording;
 use crate::common::rows;
 
-/// What was recorded; of connections the last rows.
+/// Rows that were recorded; of each connection the last one.
 pub(crate) struct Recorded {
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
     pub(crate) messages: Vec<Message>,
@@ -143,8 +143,8 @@ impl Recorded {
             .collect()
     }
 
-    /// Checks that the rows of both directions at both ends have just these bytes, from `first` on, without a gap and
-    /// without one twice, and that nothing arrives before it was sent.
+    /// Checks that the rows of both directions at both ends have just these bytes, from `first` on. There is no gap,
+    /// no byte is in two rows, and nothing arrives before it was sent.
     pub(crate) fn check_messages(&self, ends: &Ends<'_>, first: [u64; 2], bytes: [u64; 2]) {
         for ((from, to), (first, bytes)) in [(ends.client, ends.server), (ends.server, ends.client)]
             .into_iter()
@@ -169,8 +169,8 @@ impl Recorded {
         }
     }
 
-    /// Checks that no packet arrives before it was sent, and that no byte is in two rows of one device. Returns how many
-    /// pairs of rows have bytes in common, or acknowledge the same.
+    /// Checks that no packet arrives before it was sent, and that no byte is in two rows of one device. Returns how
+    /// many pairs of rows have bytes in common, or acknowledge the same.
     pub(crate) fn check_packets(&self, ends: &Ends<'_>) -> usize {
         let mut pairs = 0;
         for (from, to) in [(ends.client, ends.server), (ends.server, ends.client)] {

@@ -87,7 +87,7 @@ impl Place {
         self.command().output().expect("luc runs")
     }
 
-    /// Where there are no notes of other sweeps.
+    /// Runs a sweep that finds no notes of other sweeps, so that it restores nothing.
     pub(crate) fn sweep_without_restoring(&self) -> Output {
         let mut command = self.command();
         let output = command.env("LUC_RUN_DIR", self.path("other run")).output();

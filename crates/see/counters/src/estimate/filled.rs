@@ -1,8 +1,8 @@
 //! Sums of an event over the times with a counter and without one.
 //!
-//! Time without a counter is assumed to have gone on as the times next to it, before and after. Of either side as much
-//! is taken as the gap is long, so that a change of the load costs no more than half a gap. A turn that was cut short
-//! counts for less than a whole one.
+//! Time without a counter is assumed to have gone on as the times next to it, before and after. On either side a
+//! stretch as long as the gap is taken. So a change of the load costs no more than half a gap. A turn that was cut
+//! short counts for less than a whole one.
 
 use crate::recording::Reading;
 

@@ -1,7 +1,7 @@
 //! Cuts readings into rotations.
 //!
-//! All are of one length. If each ended with the turn of the event, long ones would end with late turns, and the load
-//! at that time would count more than it should.
+//! All are of one length. If each ended with the turn of the event, long ones would end with late turns. The load at
+//! that time would then count more than it should.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! Processors with several kinds of cores, whose PMUs are separate (`cpu_core/cycles/`, `cpu_atom/cycles/`).
 //!
-//! A task is on one kind of core at a time, and its events of the other kinds have no counter meanwhile. perf prints
-//! that as if they had been multiplexed, but there was nothing to count. So an event is wanted for the time that the
-//! task was on cores of its kind. That is the longest time in which an event of the kind had a counter. It is longer if
-//! all kinds together had counters for less than the whole time, because then they were multiplexed as well.
+//! A task is on one kind of core at a time. Its events of the other kinds have no counter meanwhile. perf prints that
+//! as if they had been multiplexed, but there was nothing to count. So an event is wanted for the time that the task
+//! was on cores of its kind. That is the longest time in which an event of the kind had a counter. It is longer if
+//! all kinds together had counters for less than the whole time. Then they were multiplexed as well.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A recording as `perf stat` would have written it, so that what is read can be compared with what was recorded.
+//! Writes a recording as `perf stat` would have. Its text is read back and compared with the recording.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ pub enum Style {
     Json,
 }
 
-/// A recording's text: scaled values as whole numbers in CSV and with six decimals in JSON, shares with two decimals, as
-/// perf rounds them.
+/// Returns a recording's text, with numbers rounded as perf does. Scaled values are whole numbers in CSV, and have
+/// six decimals in JSON. Shares have two decimals.
 #[must_use]
 pub fn write(recording: &Recording, style: Style) -> String {
     let mut text = "# written from a recording\n\n".to_owned();

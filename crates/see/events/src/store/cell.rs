@@ -202,8 +202,8 @@ wrapped!(
 /// Number of a column's names that are remembered while it is read.
 const KNOWN_NAMES: usize = 32;
 
-/// Cells by the address and length of their names. Values of one dictionary entry share its memory, so a name is looked
-/// up once per entry and not once per row.
+/// Cells by the address and length of their names. Values of one dictionary entry share its memory. So a name is
+/// looked up once per entry and not once per row.
 #[derive(Debug)]
 pub struct KnownNames<C>([Option<(*const u8, usize, C)>; KNOWN_NAMES]);
 

@@ -1,7 +1,7 @@
 //! A column of few different values: Parquet's dictionary encoding, made here, as the Parquet library takes several times
 //! as long for each value.
 //!
-//! One page has the values, each once, and one page has their indices, as Parquet's hybrid of runs and packed bits
+//! One page has the values, each once. One page has their indices, as Parquet's hybrid of runs and packed bits
 //! (<https://parquet.apache.org/docs/file-format/data-pages/encodings/>).
 
 use std::io::Write as _;

@@ -33,7 +33,7 @@ pub enum StoreError {
     NoTrace {
         /// The directory.
         path: PathBuf,
-        /// What is missing.
+        /// The reason why it is no trace.
         reason: &'static str,
     },
     /// A file is not what its recorder wrote.
@@ -43,7 +43,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Offset in bytes from its beginning.
         offset: u64,
-        /// What is wrong.
+        /// The fault that was found at the offset.
         reason: String,
     },
     /// A segment in the middle of a table is gone.

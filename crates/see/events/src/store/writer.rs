@@ -54,8 +54,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Takes one row of any table. It is in the files at the latest when [`SEGMENT_ROWS`] of its table
-    /// have come, or with the first [`tick`](Self::tick) after [`FLUSH_INTERVAL`].
+    /// Takes one row of any table. It is in the files when [`SEGMENT_ROWS`] rows of its table have come. If that
+    /// takes long, the first [`tick`](Self::tick) after [`FLUSH_INTERVAL`] writes it.
     ///
     /// # Errors
     /// When a segment was full and could not be written; its rows are then lost.
@@ -63,7 +63,7 @@ impl Writer {
         self.tables.add(&self.directory, event.into())
     }
 
-    /// Adds a row of a table with many rows, without the detour of an [`Event`], which has room for any row.
+    /// Adds a row of a table with many rows. It saves the copy into an [`Event`], which has room for any row.
     ///
     /// # Errors
     /// As [`add`](Self::add).

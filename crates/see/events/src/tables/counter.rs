@@ -5,10 +5,10 @@ use crate::codes::CounterMode;
 use crate::{Cgroup, Pid, Tgid};
 
 table! {
-    /// Counts of an event while a recorded thread ran, with `luc record --counters`. There is a row for each event when
-    /// the thread leaves its processor and the last row is 50 ms old, when the thread sends or receives a message and
-    /// the last row is 0.1 ms old, and when the thread or the recording ends. A thread that does not leave its
-    /// processor has a row every 50 ms.
+    /// Counts of an event while a recorded thread ran, with `luc record --counters`. Each event has a row when the
+    /// thread leaves its processor, if the last row is 50 ms old. It has one when the thread sends or receives a
+    /// message, if the last row is 0.1 ms old. It also has one when the thread or the recording ends. A thread that
+    /// does not leave its processor has a row every 50 ms.
     ///
     /// If a processor has fewer counters than there are events, the events take turns. `value` is then the count in
     /// `running_ns` of `enabled_ns`, not scaled.

@@ -41,8 +41,8 @@ table! {
 table! {
     /// A commit of a jbd2 journal, or an ext4 fast commit. Complete at `end_ns`.
     ///
-    /// A full commit's phases follow each other: *locking* waits for running handles, *flushing* submits the data of
-    /// ordered mode, *logging* waits for that data and writes the metadata and the commit record.
+    /// A full commit's phases follow each other. *Locking* waits for running handles. *Flushing* submits the data of
+    /// ordered mode. *Logging* waits for that data and writes the metadata and the commit record.
     pub struct Commit in "commit" by end_ns {
         /// File system of the journal.
         pub dev: Dev,

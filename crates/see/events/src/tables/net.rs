@@ -13,8 +13,8 @@ table! {
     /// when the program closes the socket. Ends that a process has open when the trace ends have a row then. The last
     /// row counts.
     ///
-    /// The pair of initial sequence numbers identifies a connection on both of its hosts, because address translation
-    /// does not change them.
+    /// The pair of initial sequence numbers identifies a connection on both of its hosts: address translation does
+    /// not change them.
     ///
     /// The address of a unix socket is the name that it was bound to: a path as the program gave it, or `@` and an
     /// abstract name; empty without a name. An accepted socket has the name of the listening one. Ports and initial
@@ -65,16 +65,17 @@ table! {
 }
 
 table! {
-    /// A send or a receive of a recorded thread on a connection. A call that moved nothing (EAGAIN), a call that only
-    /// looked (MSG_PEEK) and a send that outlasts the trace have no row. A call can have several rows: a receive of
-    /// several pieces that the kernel has not joined, and a send while other threads send on the connection.
+    /// A send or a receive of a recorded thread on a connection. A call that moved nothing (EAGAIN) or only looked
+    /// (MSG_PEEK) has no row. Nor has a send that outlasts the trace. A call can have several rows: a receive has one
+    /// for each piece, if the kernel has not joined the pieces. A send can have several while other threads send on
+    /// the connection.
     ///
-    /// Bytes are counted from the first of their direction, which is 0. A byte's sequence number is `first_byte` + 1 +
-    /// the direction's initial sequence number, modulo 2^32, without the end of wrapping. If a connection's initial
-    /// sequence numbers are unknown, `first_byte` begins with the sequence number itself. For unix sockets and pipes
-    /// older than the trace, bytes are counted from the first unread one at its beginning. Those in use at that moment
-    /// have no rows until all sent bytes have been read. The sender of a byte is in the other end's row of direction
-    /// `sent` whose range has that byte.
+    /// Bytes are counted from the first of their direction, which is 0. The sequence number of the first byte is
+    /// `first_byte` + 1 + the direction's initial sequence number, modulo 2^32. `first_byte` itself does not wrap. If
+    /// a connection's initial sequence numbers are unknown, `first_byte` begins with the sequence number itself. For
+    /// unix sockets and pipes older than the trace, bytes are counted from the first unread one at its beginning.
+    /// Those in use at that moment have no rows until all sent bytes have been read. The sender of a byte is in the
+    /// other end's row of direction `sent` whose range has that byte.
     pub struct Message in "message" by at_ns {
         /// Sent: time when its first byte was handed to TCP, before any packet with it; for unix sockets when its first
         /// bytes were in the other end's queue, for pipes when the call began. Received: time when the last of its
@@ -136,19 +137,20 @@ table! {
         pub first_byte: u64,
         /// Number of new bytes.
         pub bytes: u64,
-        /// Number of bytes of the other direction acknowledged so far, if this packet is the first to acknowledge them
-        /// all (the end of a connection, FIN, counts one). 0 without a new acknowledgment.
+        /// Number of bytes of the other direction acknowledged so far; the end of a connection (FIN) counts one. 0 if
+        /// an earlier packet acknowledged as many.
         pub ack: u64,
     }
 }
 
 table! {
     /// Times of requests on TCP connections in the summary mode, by service and peer over an interval: a row per step
-    /// of times. The ends of a connection take turns. For a service that was connected to, an exchange lasts from the
-    /// packet that brought the request until the first byte of the answer is sent. For a program that connected, it
-    /// lasts from the first byte sent until the packet that brought the answer. The packet is the last one before a
-    /// thread receives: if a request takes several packets, the exchange begins with a later one. Requests that follow
-    /// one another without an answer between them are one. An exchange counts in the interval in which it ended.
+    /// of times. The ends of a connection take turns. For a service that was connected to, an exchange begins with
+    /// the packet that brought the request. It ends when the first byte of the answer is sent. For a program that
+    /// connected, it lasts from the first byte sent until the packet that brought the answer. The packet is the last
+    /// one before a thread receives: if a request takes several packets, the exchange begins with a later one.
+    /// Requests that follow one another without an answer between them are one. An exchange counts in the interval in
+    /// which it ended.
     pub struct ExchangeSum in "exchange_sum" by at_ns {
         /// End of the interval.
         pub at_ns: u64,

@@ -17,8 +17,8 @@ table! {
         pub off_ns: u64,
         /// Time when it was woken and became runnable; 0 if that was not seen, or if it stayed runnable.
         pub woken_ns: u64,
-        /// Time when it was on a processor again. With `record --fleet` also the end of the trace, for a thread that is
-        /// awake then and was not seen on a processor since `off_ns`.
+        /// Time when it was on a processor again. With `record --fleet` also the end of the trace: the thread is
+        /// awake then and was not seen running since `off_ns`.
         pub on_ns: u64,
         /// State in which it left.
         pub state: WaitState,
@@ -103,10 +103,10 @@ table! {
 }
 
 table! {
-    /// A file-system call other than a sync that took part in a journal's transaction or waited uninterruptibly. Other
-    /// calls cannot make anybody wait. So a read or an overwrite in memory has no row. The number of writes with a row
-    /// depends on the kernel: ext4 of 6.1 begins a handle for each write, that of 6.12 only for a write that dirties a
-    /// clean page or extends the file. Complete at `exit_ns`.
+    /// A file-system call other than a sync that took part in a journal's transaction or waited uninterruptibly.
+    /// Other calls cannot make anybody wait. So a read or an overwrite in memory has no row. The number of writes
+    /// with a row depends on the kernel: ext4 of 6.1 begins a handle for each write. That of 6.12 begins one only for
+    /// a write that dirties a clean page or extends the file. Complete at `exit_ns`.
     pub struct Call in "call" by exit_ns {
         /// Thread that made the call.
         pub thread: Pid,

@@ -1,4 +1,4 @@
-//! Counts of threads.
+//! Layouts of the records of threads' counters.
 
 use super::Plain;
 

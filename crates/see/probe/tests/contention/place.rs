@@ -96,8 +96,8 @@ pub(crate) const BLOCK: u64 = 64 << 10;
 
 /// A mounted file system.
 ///
-/// It has no mount point, so that nothing has to be unmounted. `umount` would fail while any process has a file of it, or
-/// the device of a loop in it, open, as a child does between fork and exec.
+/// It has no mount point, so that nothing has to be unmounted. `umount` would fail while any process has a file of it
+/// open, or the device of a loop in it. A child does, between fork and exec.
 #[derive(Debug)]
 pub(crate) struct Mount {
     pub(crate) path: PathBuf,

@@ -1,4 +1,4 @@
-//! The page.
+//! The page of part `arm64`.
 
 use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target, number};

@@ -1,4 +1,4 @@
-//! The page.
+//! The page of part `fleet-known`.
 
 use luc_harness::cells;
 use luc_harness::report::{Page, Table, Target};

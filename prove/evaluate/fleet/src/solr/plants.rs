@@ -43,7 +43,7 @@ pub(super) struct PlantRun {
     pub(super) lost_rows: u64,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
     pub(super) sums: bool,
-    /// Judgement of the trace as it is, of one host.
+    /// Judgement of the recorded trace, which is of one host.
     pub(super) one_host: Judgement,
     /// Judgement of the trace as those of four hosts with clocks of their own.
     pub(super) hosts: Judgement,

@@ -1,4 +1,4 @@
-//! The search service: a front end and two shards, each a node on a host of its own, and the clients on another host.
+//! The search service: a front end and two shards, each a node on a host of its own. The clients are on another host.
 
 use std::path::{Path, PathBuf};
 use std::thread;

@@ -38,8 +38,8 @@ impl Waits {
     }
 }
 
-/// Judges the waits of the twin's threads. A worker that leaves the answer to another thread is not judged, because the
-/// truth does not have the time of that.
+/// Judges the waits of the twin's threads. A worker that leaves the answer to another thread is not judged. The truth
+/// does not contain the time of that.
 pub(super) fn count(folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) -> Waits {
     let mut waits = Waits::default();
     let mut threads: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();

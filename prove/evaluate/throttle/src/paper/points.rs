@@ -30,7 +30,7 @@ const LEARN_TIME: &str = "13s";
 pub(super) struct Curves {
     /// Peak, bytes per second.
     pub(super) peak: f64,
-    /// For each demand, the rate of one probe alone in bytes per second, and the loss for each number of probes.
+    /// For each demand, the rate of one probe alone in bytes per second, and the loss by number of probes.
     curves: Vec<(f64, Vec<f64>)>,
     /// Points of `luc throttle learn`: tasks and bytes per second.
     learned: Vec<(usize, f64)>,

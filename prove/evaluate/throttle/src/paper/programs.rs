@@ -1,5 +1,5 @@
-//! The paper's seven programs (its table 2), scaled to a disk of 2 GiB and replaced by similar programs of the
-//! distribution.
+//! The paper's seven programs (its table 2), scaled to a disk of 2 GiB. Similar programs of the distribution replace
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -109,8 +109,8 @@ impl ScenarioGroup {
             .min_by(|one, other| median_of(one, &of).total_cmp(&median_of(other, &of)))
     }
 
-    /// Returns our setting that gives the batch most at a 99th percentile not above a rival's, and the ratio of its
-    /// batch rate to the rival's.
+    /// Returns our setting with the highest batch rate among those whose 99th percentile is not above a rival's. Also
+    /// returns the ratio of its batch rate to the rival's.
     fn against(&self, rival: &Row) -> Option<(&Row, f64)> {
         let as_soon = self.rows.ours().filter(|row| p99_ms(row) <= p99_ms(rival));
         let ratios = as_soon.filter_map(|row| Some((row, row.ratio(rival, |r| r.batch_mb_per_s)?)));

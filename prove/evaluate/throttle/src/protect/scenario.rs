@@ -9,7 +9,7 @@ use crate::mixes::Mix;
 pub(super) enum Scenario {
     /// Reads 4 KiB at random every 10 ms, beside three streams.
     Reads,
-    /// Appends 4 KiB and fsyncs every 10 ms, beside two tasks that write files over and fsync them, and one that reads.
+    /// Appends 4 KiB and fsyncs every 10 ms, beside two tasks that overwrite and fsync files, and one that reads.
     Fsyncs,
 }
 

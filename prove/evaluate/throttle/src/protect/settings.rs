@@ -126,8 +126,8 @@ pub(super) fn rivals(scenario: Scenario) -> Vec<ClientSetting> {
 /// Returns the settings of `luc throttle`: the default, one as if the client were alone, and some that hold a 99th
 /// percentile.
 ///
-/// They are on mq-deadline, the default of such a disk, and on others for comparison. Without an elevator, a disk that
-/// takes one request at a time makes submitters wait for a place, which nobody can see.
+/// They are on mq-deadline, the default of a disk with one queue, and on others for comparison. Without an elevator,
+/// a disk that takes one request at a time makes submitters wait for a place. Nobody can see that wait.
 pub(super) fn ours(scenario: Scenario) -> Vec<ClientSetting> {
     let throttle = |name: &str, options: &str| ClientSetting {
         throttle: format!("--policy auto {options}"),

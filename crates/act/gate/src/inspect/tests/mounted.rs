@@ -1,5 +1,5 @@
-//! The journals of real file systems, mounted from image files by root in a mount namespace of the
-//! test's own thread: whatever ends the thread takes mounts and loop devices with it.
+//! Tests with the journals of real file systems, which root mounts from image files. Each test does so in a thread
+//! with a mount namespace of its own. Whatever ends the thread takes mounts and loop devices with it.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;

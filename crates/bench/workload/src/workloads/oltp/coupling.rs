@@ -1,8 +1,8 @@
 //! Coupling of readers, writers and the log: the semaphores of Filebench's `oltp.f`.
 //!
 //! There each read posts to every writer and to the log (`sempost`). A writer takes `value` posts after each burst
-//! (`semblock`), and no reader may be further ahead of it than the highwater mark. Here all posts are one counter, and
-//! a consumer's credit is the sum of its demands so far.
+//! (`semblock`). No reader may be further ahead of it than the highwater mark. Here all posts are one counter, and a
+//! consumer's credit is the sum of its demands so far.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

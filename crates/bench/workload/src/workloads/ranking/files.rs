@@ -1,8 +1,8 @@
 //! Files of the probe: not cached, and on request far apart on their disk.
 //!
-//! A file system usually puts files close together, and an arm then hardly moves between them. To spread files over the
-//! free space, this takes all of it for a moment, in pieces, and asks the file system for the place of each piece
-//! (`FS_IOC_FIEMAP`). It makes the files of pieces at equal distances, and frees the others.
+//! A file system usually puts files close together, and an arm then hardly moves between them. To spread files over
+//! the free space, this takes nearly all of it for a moment, in pieces. It asks the file system for the place of each
+//! piece (`FS_IOC_FIEMAP`). It makes the files of pieces at equal distances, and frees the others.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

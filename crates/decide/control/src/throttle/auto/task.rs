@@ -16,7 +16,7 @@ const OVERRUN_DIVISOR: u64 = 10;
 const OVERRUN_NS: u64 = 50_000_000;
 /// Device time after which the call of a frozen task was worth a switch, ns.
 const MIN_LONG_CALL_NS: u64 = 50_000_000;
-/// Time for which a task may run on after such a call, ns, to show whether it wants the disk again.
+/// Time for which a task may run on after a long call, ns. In it the task shows whether it wants the disk again.
 const GRACE_NS: u64 = 25_000_000;
 /// Observation time after which a rate is known, ns.
 pub(super) const MIN_KNOWN_NS: f64 = 30e6;

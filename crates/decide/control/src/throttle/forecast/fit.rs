@@ -14,7 +14,7 @@ const MIN_REQUESTS: u64 = 16;
 /// Assumed sequential rate of an unknown disk, bytes per second: with an arm, between the outer and the inner edge, and
 /// without an arm.
 const DEFAULT_BYTES_PER_S: [f64; 2] = [92e6, 400e6];
-/// Part of its rate that a disk with an arm loses from its beginning to its end, where tracks are shortest.
+/// Part of its rate that a disk with an arm loses from its first track to its last, shortest one.
 const INNER_RATE_LOSS: f64 = 0.5;
 /// Cost of moving within the files of one task, as a part of the cost of moving between tasks. The arm moves less far,
 /// but waits as long for the rotation.

@@ -25,7 +25,7 @@ pub(super) struct InService {
 pub(super) struct Request {
     pub(super) position: u64,
     pub(super) bytes: u64,
-    /// Whether it is written back: the disk collects and sorts such requests.
+    /// Whether it is written back: the disk collects and sorts requests of writeback.
     pub(super) is_written_back: bool,
     submitted_ns: u64,
 }

@@ -1,5 +1,3 @@
-//! Tests the page.
-
 use std::fs;
 
 use luc_events::codes::Flow;

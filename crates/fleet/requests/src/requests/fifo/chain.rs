@@ -5,8 +5,8 @@ use rand::{Rng, RngExt as _};
 use super::tasks::Queue;
 use crate::requests::ids::{Assigned, Position, Rank};
 
-/// Cost of a call that has another request than its known one, one that was not open, or a task that was put after it
-/// was taken. A state is less likely by e to the power of its cost.
+/// Cost of a contradiction. A call has another request than its known one, or one that was not open. Or its task was
+/// put after it was taken. A state is less likely by e to the power of its cost.
 const CONTRADICTION_COST: f64 = 6.0;
 /// Cost of a result that woke nobody, and came while its request did not wait for an earlier one.
 const UNHEARD_COST: f64 = 3.0;

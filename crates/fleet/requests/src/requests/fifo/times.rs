@@ -12,7 +12,7 @@ const MAX_PIECES: usize = 9;
 const MAX_DELAY_NS: u64 = 30_000_000;
 /// Share of tasks that are put or taken at another time than the usual one: the thread has slept since, for a lock.
 const UNUSUAL_SHARE: f64 = 0.1;
-/// The same share for the first task of a connection, as the thread then has much to load or to open.
+/// The same share for the first task of a connection: the thread then has much to load or to open.
 const UNUSUAL_SHARE_AT_FIRST: f64 = 0.5;
 /// Maximum time from a put to the wake-up that it causes, ns.
 const MAX_BEFORE_WAKE_UP_NS: u64 = 8_000;

@@ -14,7 +14,8 @@ struct Candidates {
 }
 
 impl RegularProcess<'_> {
-    /// Assigns calls that can only be for one request, and calls that a request must have made to have its number.
+    /// Assigns calls that can only be for one request. Also assigns calls that a request must have made to have its
+    /// number.
     pub(super) fn exclude(&mut self) -> Vec<Inferred> {
         let Some(mut candidates) = self.find_candidates() else {
             return Vec::new();

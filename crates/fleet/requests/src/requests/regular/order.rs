@@ -6,7 +6,8 @@ use super::{
 use crate::requests::ids::{Position, Rank, Score};
 
 impl RegularProcess<'_> {
-    /// Assigns calls in a row that are as many as the requests around them lack, if that predicts the known calls.
+    /// Assigns calls in a row that are as many as the requests around them lack. Assigns none if that does not
+    /// predict the known calls.
     pub(super) fn infer_from_order(&mut self) -> Vec<Inferred> {
         if !self.predicts_known_calls() {
             return Vec::new();
@@ -28,7 +29,8 @@ impl RegularProcess<'_> {
         found
     }
 
-    /// Returns the ranks of the calls between two known ones, where the requests from one's to the other's lack as many.
+    /// Returns the ranks of the calls between two known ones. `None` if the requests from one's to the other's do not
+    /// lack as many.
     fn missing_between(&self, before: KnownCall, after: KnownCall) -> Option<Vec<Rank>> {
         let gap = after.call.0 - before.call.0 - 1;
         let (first, last) = (before.request, after.request);

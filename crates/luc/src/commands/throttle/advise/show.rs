@@ -1,4 +1,4 @@
-//! Advice as text.
+//! Text form of the advice, disk by disk.
 
 use std::fmt;
 

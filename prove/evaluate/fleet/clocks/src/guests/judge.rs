@@ -89,8 +89,8 @@ pub(super) struct Pair {
     pub(super) packets: usize,
     /// Half the sum of the minimum times of a packet there and of one back, by the truth, ns.
     pub(super) half_round_trip_ns: f64,
-    /// Half the distance of the bounds at the median packet, by a fit of the whole run that lets the offset bend next
-    /// to nothing, ns.
+    /// Half the distance of the bounds at the median packet, ns. The fit is of the whole run, and lets the offset
+    /// bend next to nothing.
     pub(super) unbent_half_width_ns: Option<f64>,
     /// Share of packets that arrive before they are sent: by the fit, by one line through the recorded times, and by
     /// one line through those of CLOCK_MONOTONIC_RAW.

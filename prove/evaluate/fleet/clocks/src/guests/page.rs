@@ -70,7 +70,7 @@ impl ScenarioRuns<'_> {
         values.map(of).fold(0.0, f64::max)
     }
 
-    /// Mean over pairs of the half-width beside half the smallest round trip, by the fit that lets the offset bend next
+    /// Mean over pairs of the half-width divided by half the smallest round trip. The fit lets the offset bend next
     /// to nothing.
     fn unbent_ratio(&self) -> Option<f64> {
         let ratios = self.pairs().filter_map(|pair| {

@@ -1,4 +1,4 @@
-//! Decides which gaps batch may use, so that at most one of 100 waits of a protected task exceeds its target.
+//! Decides which gaps batch may use. At most one of 100 waits of a protected task may exceed its target.
 
 /// Targeted part of waits that are too long. It is below 1/100, to leave room for waits not seen here.
 const MAX_LONG_WAITS: f64 = 0.006;
