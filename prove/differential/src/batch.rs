@@ -4,8 +4,8 @@ use anyhow::{Result, anyhow};
 
 use crate::compare::{self, Difference, DifferenceKind};
 use crate::lane::{Batch, BatchOutcome, Lane, Way};
-use crate::model;
 use crate::program::Program;
+use crate::promises;
 
 /// Runs a batch in all lanes at the same time.
 pub(crate) fn run_batch(
@@ -35,7 +35,7 @@ pub(crate) fn differences(
 ) -> Vec<(usize, Vec<Difference>)> {
     let each = programs.iter().enumerate().map(|(number, program)| {
         let outcome = &with.outcomes[number];
-        let lost = model::broken_promises(program, outcome, &with.disks[number], with.end_ns);
+        let lost = promises::broken_promises(program, outcome, &with.disks[number], with.end_ns);
         let lost = lost.into_iter();
         let mut all: Vec<Difference> =
             lost.map(|one| Difference::new(DifferenceKind::Lost, one)).collect();

@@ -13,8 +13,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::layout::{self, Header, Outcome};
-use crate::model::Disk;
 use crate::program::Program;
+use crate::promises::Disk;
 
 /// Maximum time of a batch. Its programs end each other after 20 s.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);

@@ -9,7 +9,7 @@
 //! - `batch`: one in several ways.
 //! - `compare`: results and errno.
 //! - `races`: what a program may do to its own call under way.
-//! - `model`: what was promised, and whether the disk has it.
+//! - `promises`: what was promised, and whether the disk has it.
 //! - `fuzz`: batches until time is up; `shrink`: what of a program is needed for its difference.
 
 mod arguments;
@@ -19,9 +19,9 @@ mod fuzz;
 mod generate;
 mod lane;
 mod layout;
-mod model;
 mod place;
 mod program;
+mod promises;
 mod races;
 mod shrink;
 

@@ -110,6 +110,9 @@ pub(crate) struct BackEnd {
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddrV4,
     /// Threads that serve: thread, pool:W, pool:W:worker or shared:W
+    ///
+    /// thread: one for each connection. pool:W: W workers, and the connection's thread answers. pool:W:worker: the
+    /// worker answers. shared:W: the worker answers, with one connection to each back end.
     #[arg(long, default_value_t = Serve::Thread)]
     serve: Serve,
     /// The mean of an exponential delay before each search, us
@@ -240,6 +243,9 @@ pub(crate) struct Run {
     #[command(flatten)]
     queries: Queries,
     /// Threads that serve: thread, pool:W, pool:W:worker or shared:W
+    ///
+    /// thread: one for each connection. pool:W: W workers, and the connection's thread answers. pool:W:worker: the
+    /// worker answers. shared:W: the worker answers, with one connection to each back end.
     #[arg(long, default_value_t = Serve::Thread)]
     serve: Serve,
     /// The mean of an exponential delay before each search, us

@@ -30,6 +30,9 @@ pub struct FrontEndOptions {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: SocketAddrV4,
     /// Threads that serve: thread, pool:W, pool:W:worker or shared:W
+    ///
+    /// thread: one for each connection. pool:W: W workers, and the connection's thread answers. pool:W:worker: the
+    /// worker answers. shared:W: the worker answers, with one connection to each back end.
     #[arg(long, default_value_t = Serve::Thread)]
     pub serve: Serve,
     /// Addresses of the back ends, by partition

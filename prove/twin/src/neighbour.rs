@@ -17,7 +17,7 @@ use crate::error::TwinError;
 use crate::plant::cold::unnamed;
 use crate::process::end_with;
 
-/// Size at which the file begins anew.
+/// Offset from which the writer goes back to the file's beginning.
 const FILE_BYTES: u64 = 64 << 20;
 
 /// Work of a neighbour until its standard input ends.

@@ -22,7 +22,7 @@ enum Command {
     Run(Box<Run>),
     /// Fetch a kernel into the cache and print its release and its headers' folder
     Fetch {
-        /// Version: 6.1, 6.12, or a whole release
+        /// Version: 6.1 or 6.12 for its newest release, or a full release such as 6.1.0-56-amd64
         #[arg(long, default_value = "6.1")]
         kernel: String,
     },
@@ -30,7 +30,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Run {
-    /// Kernel: 6.1, 6.12, or a whole release
+    /// Kernel: 6.1 or 6.12 for its newest release, or a full release such as 6.1.0-56-amd64
     #[arg(long, default_value = "6.1")]
     kernel: String,
     /// Script for bash; tools are busybox's and those given by --program
@@ -60,7 +60,7 @@ struct Run {
     /// Memory in MiB
     #[arg(long, default_value_t = 1024)]
     memory: u32,
-    /// Seconds until the guest is given up
+    /// Seconds after which a guest that has not ended is killed
     #[arg(long, default_value_t = 120)]
     timeout: u64,
     /// Argument for the kernel's command line

@@ -10,7 +10,7 @@ use luc_gate::rounds::{Arena, FileSystemRounds};
 use luc_gate::slots::FILE_SYSTEMS;
 
 use crate::fetch::Look;
-use crate::layers::Layers;
+use crate::overlay_devices::OverlayDevices;
 
 /// Rounds and figures that a supervisor takes part in.
 #[derive(Clone, Debug)]
@@ -50,12 +50,12 @@ impl FileSystemPlace {
 pub(crate) struct Places {
     shared: Shared,
     known: Vec<FileSystemPlace>,
-    layers: Layers,
+    layers: OverlayDevices,
 }
 
 impl Places {
     pub(crate) fn new(shared: Shared) -> Self {
-        Self { shared, known: Vec::with_capacity(FILE_SYSTEMS), layers: Layers::default() }
+        Self { shared, known: Vec::with_capacity(FILE_SYSTEMS), layers: OverlayDevices::default() }
     }
 
     /// The place of the file system of a file that was looked at; `None` when there are too many. An overlay's place is that
@@ -97,7 +97,7 @@ impl Places {
         Some(PlaceId(index))
     }
 
-    pub(crate) fn layers(&mut self) -> &mut Layers {
+    pub(crate) fn layers(&mut self) -> &mut OverlayDevices {
         &mut self.layers
     }
 

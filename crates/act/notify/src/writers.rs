@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use crate::closing::Closing;
 use crate::fetch::Inode;
 use crate::kept::{KeptFile, synchronize};
-use crate::layers::device_of;
 use crate::ledger::SharedLedger;
+use crate::overlay_devices::device_of;
 use crate::who::Who;
 
 /// Maximum number of threads, and so of early writes at a time. Each is started when a job would wait for the others.

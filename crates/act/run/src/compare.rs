@@ -1,4 +1,4 @@
-//! Runs with and without the gate or the module, in random order, and their ratio.
+//! Runs a command with and without the gate or the module, in random order, and compares times and calls.
 
 use std::fmt;
 

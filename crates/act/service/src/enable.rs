@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::drop_in::DropIn;
 use crate::plan::{Plan, Reach};
-use crate::{ServiceError, facts, systemctl};
+use crate::{ServiceError, systemctl, unit_facts};
 
 /// A unit that was enabled, or would be.
 #[derive(Clone, Debug, Serialize)]
@@ -25,11 +25,11 @@ pub struct Enabled {
 /// [`ServiceError`]: the first unit that cannot be enabled.
 pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError> {
     systemctl::check()?;
-    let tools = facts::tools()?;
+    let tools = unit_facts::tools()?;
     let mut plans: Vec<Enabled> = Vec::new();
     for unit in units {
         let name = systemctl::name(unit)?;
-        let facts = facts::of_unit(&name)?;
+        let facts = unit_facts::of_unit(&name)?;
         let refused = |refusal| ServiceError::Refused { unit: name.clone(), refusal };
         let plan = Plan::of(&facts, reach, &tools).map_err(refused)?;
         if plans.iter().any(|other| other.plan.unit == plan.unit) {
@@ -38,7 +38,7 @@ pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError
         let processes = crate::status::processes_of(&facts.settings);
         plans.push(Enabled {
             path: DropIn::of(&plan.unit).path(),
-            file_systems: facts::open_file_systems(&processes).into_iter().collect(),
+            file_systems: unit_facts::open_file_systems(&processes).into_iter().collect(),
             runs: ["active", "reloading", "activating"]
                 .contains(&facts.settings.get("ActiveState")),
             plan,

@@ -12,7 +12,7 @@
 //!
 //! With the system:
 //!
-//! - [`systemctl`]: asks systemd; [`facts`]: collects the facts that a plan is made from.
+//! - [`systemctl`]: asks systemd; [`unit_facts`]: collects the facts that a plan is made from.
 //! - [`drop_in`]: the file, written and removed as a whole.
 //! - [`enable`]: plans, files and reloads for several units, all of them or none.
 //! - [`daemon`]: serves the notified ones.
@@ -22,7 +22,7 @@
 //!
 //! # From a unit to a service under the gate
 //!
-//! 1. [`systemctl`] asks systemd; [`facts`] has all that a plan is made of.
+//! 1. [`systemctl`] asks systemd; [`unit_facts`] has all that a plan is made of.
 //! 2. [`plan`] is pure: `plan/library` and `plan/notifier` say what the drop-in contains.
 //! 3. [`enable`] writes the drop-ins of several units, or none.
 //! 4. With the library nobody is above the service. `luc-exec prepare` makes the shared files as the service's user;
@@ -49,11 +49,11 @@ pub mod daemon;
 pub mod drop_in;
 pub mod enable;
 mod error;
-pub mod facts;
 pub mod plan;
 pub mod settings;
 pub mod status;
 pub mod systemctl;
+pub mod unit_facts;
 pub mod unit_file;
 pub mod words;
 

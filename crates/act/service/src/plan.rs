@@ -38,9 +38,9 @@ pub enum Way {
     Notify,
 }
 
-/// Facts that a plan is made from.
+/// UnitFacts that a plan is made from.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct UnitFacts {
     /// The unit's properties, by systemd.
     pub settings: Settings,
     /// Files in the order in which systemd reads them, without luc's own drop-in.
@@ -124,7 +124,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Refusal`]
-    pub fn of(facts: &Facts, reach: Reach, tools: &Tools) -> Result<Self, Refusal> {
+    pub fn of(facts: &UnitFacts, reach: Reach, tools: &Tools) -> Result<Self, Refusal> {
         refuse_what_starts_nothing(facts)?;
         if facts.journals.is_empty() {
             return Err(Refusal::NoJournal);
@@ -138,7 +138,7 @@ impl Plan {
     }
 }
 
-impl Facts {
+impl UnitFacts {
     /// Whether luc's own drop-in has a line already.
     fn has_line(&self, line: &str) -> bool {
         let text = self.drop_in.as_deref().unwrap_or_default();
@@ -153,7 +153,7 @@ impl Facts {
     }
 }
 
-fn auto(facts: &Facts, tools: &Tools) -> Result<Plan, Refusal> {
+fn auto(facts: &UnitFacts, tools: &Tools) -> Result<Plan, Refusal> {
     let why = match why_no_library(facts) {
         Some(why) => why,
         None => {
@@ -173,7 +173,7 @@ fn auto(facts: &Facts, tools: &Tools) -> Result<Plan, Refusal> {
 }
 
 /// Reason why the library does not get into the unit's programs, if they show one.
-fn why_no_library(facts: &Facts) -> Option<String> {
+fn why_no_library(facts: &UnitFacts) -> Option<String> {
     let of_program = |(path, program): &(PathBuf, Gateability)| {
         let reason = program.reason()?;
         Some(format!("of {} holds: {reason}", path.display()))
@@ -187,7 +187,7 @@ fn why_no_library(facts: &Facts) -> Option<String> {
     facts.programs.iter().find_map(of_program).or_else(by_names)
 }
 
-fn refuse_what_starts_nothing(facts: &Facts) -> Result<(), Refusal> {
+fn refuse_what_starts_nothing(facts: &UnitFacts) -> Result<(), Refusal> {
     let settings = &facts.settings;
     match settings.get("LoadState") {
         "loaded" => {}
@@ -210,7 +210,7 @@ fn refuse_what_starts_nothing(facts: &Facts) -> Result<(), Refusal> {
 }
 
 /// The unit's commands as they are written, with their lines.
-fn written_commands(facts: &Facts) -> Result<Vec<(String, Vec<CommandLine>)>, Refusal> {
+fn written_commands(facts: &UnitFacts) -> Result<Vec<(String, Vec<CommandLine>)>, Refusal> {
     let of_line = |line: String| match commands(&line) {
         Ok(commands) => Ok((line, commands)),
         Err(error) => Err(Refusal::Line { line, error }),
@@ -229,7 +229,7 @@ fn heading(unit: &str) -> String {
 }
 
 /// The line that allows a unit to execute luc's files, if it may execute only some files.
-fn may_execute(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
+fn may_execute(facts: &UnitFacts, tools: &Tools, notes: &mut Vec<String>) -> String {
     let settings = &facts.settings;
     let is_below = |path: &&Path, list: &str| {
         let mut folders = settings.words(list).map(|folder| folder.trim_start_matches(['-', '+']));

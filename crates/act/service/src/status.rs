@@ -16,7 +16,7 @@ use crate::containers::state::Container;
 use crate::drop_in::{self, DropIn};
 use crate::plan::{Plan, Reach, Way};
 use crate::settings::Settings;
-use crate::{ServiceError, facts, systemctl};
+use crate::{ServiceError, systemctl, unit_facts};
 
 /// Maximum number of a unit's processes that are looked at.
 const MAX_PROCESSES: usize = 4096;
@@ -143,7 +143,7 @@ fn note_change(unit: &str, way: Way, text: &str) -> Result<Option<String>, Servi
         Way::Library => Reach::Library,
         Way::Notify => Reach::Notify,
     };
-    let now = Plan::of(&facts::of_unit(unit)?, reach, &facts::tools()?);
+    let now = Plan::of(&unit_facts::of_unit(unit)?, reach, &unit_facts::tools()?);
     Ok(match now {
         Ok(plan) if plan.drop_in == text => None,
         Ok(_) => Some(format!(

@@ -1,7 +1,8 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
 //!
 //! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
-//! what would steer a terminal. [`OnPath`] makes errors of files. [`output`](mod@output) prints where nobody may read.
+//! what would steer a terminal. [`metrics`] prints text for collectors of metrics. [`OnPath`] makes errors of files.
+//! [`output`](mod@output) prints where nobody may read.
 //!
 //! ```
 //! use luc_units::figures::Time;
@@ -13,6 +14,7 @@
 //! ```
 
 pub mod figures;
+pub mod metrics;
 mod on_path;
 pub mod output;
 mod plain;

@@ -7,7 +7,7 @@
 //! - [`forecast`]: runs a policy on a model of a disk.
 //! - [`vector_points`]: how many tasks a disk can serve at a given demand.
 //! - [`auto`]: the default policy.
-//! - [`wise`]: the paper's policy, for comparison.
+//! - [`wise`]: the policy of the WiseThrottling paper, for comparison.
 //!
 //! # What a policy may do
 //!

@@ -31,7 +31,7 @@ const SIMULATED_ROUNDS: usize = 400;
 /// Minimum gain that is worth a gate.
 const MIN_GAIN: f64 = 0.05;
 
-/// Sums over the callers in the trace.
+/// Sums over the calls of the threads that call fsync on one file system.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     thinking_ns: Vec<f64>,

@@ -75,7 +75,7 @@ macro_rules! sources {
             }
         }
 
-        /// Returns the columns of each table, and those that are left out.
+        /// Returns all columns of each table, and the names of those that the merge does not read.
         #[cfg(test)]
         fn columns() -> Vec<(Vec<luc_events::store::Column>, &'static [&'static str])> {
             vec![$(($table::columns(), $left_out)),+]

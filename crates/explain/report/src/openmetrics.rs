@@ -14,14 +14,12 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 use luc_explain::{Account, CallReport, FileSystemReport, Latency, Observer, Part, Report};
+pub use luc_units::metrics::Style;
+use luc_units::metrics::{Families, FamilyKind, Labels};
 
 use crate::Export;
 
-mod families;
 mod sharing;
-
-pub use families::Style;
-use families::{Families, FamilyKind, Labels};
 
 /// Maximum number of file systems, of disks, of cgroups and of findings that have metrics.
 const MAX_SERIES: usize = 100;

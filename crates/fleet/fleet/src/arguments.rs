@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use luc_fleet::{FleetError, Source, Span as NamedSpan, Who, read_spans};
+use luc_fleet::{FleetError, Span as NamedSpan, TraceArgument, Who, read_spans};
 use luc_fleet_rings::{Moment, PullFrom, Window};
 
 /// The version, in packages with the commit.
@@ -80,7 +80,7 @@ pub(crate) struct Common {
     ///
     /// Without a name the host has the one in its trace. DIR may also be a ring, made by luc record --ring.
     #[arg(value_name = "DIR", required = true)]
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<TraceArgument>,
 
     #[command(flatten)]
     pub(crate) span: Span,
@@ -448,7 +448,7 @@ pub(crate) struct Report {
     ///
     /// Without a name the host has the one in its trace. DIR may also be a ring, made by luc record --ring.
     #[arg(value_name = "DIR", required = true)]
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<TraceArgument>,
 
     #[command(flatten)]
     pub(crate) span: Span,

@@ -1,21 +1,21 @@
 //! Reports the counters of processors in a trace (`luc record --counters`), or in a file that `perf stat` wrote.
 //!
 //! - [`counters()`]: totals with intervals, by process, too, and the stacks of cycles.
-//! - [`Counted`]: events that a thread counted between two times, for parts of requests.
+//! - [`ThreadEvents`]: events that a thread counted between two times, for parts of requests.
 //!
 //! [`luc_counters`] has the arithmetic. Traces are read elsewhere; only files of `perf stat` are read here.
 
-mod counted;
 mod error;
 mod figures;
+mod thread_events;
 mod trace;
 
-pub(crate) use counted::{Counted, cycles_of_an_instruction, sum};
 pub(crate) use figures::StackAt;
+pub(crate) use thread_events::{ThreadEvents, cycles_of_an_instruction, sum};
 
-pub use counted::EventCount;
 pub use error::CountersError;
 pub use figures::{Counters, Show, events_of};
+pub use thread_events::EventCount;
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::explain::{Charges, Found};
 use crate::joined::Joined;
 use crate::relations::{Placer, convert_edges, convert_requests, convert_steps, host_clocks};
-use crate::source::Source;
+use crate::trace_argument::TraceArgument;
 pub use error::ExportError;
 pub use file::ExportedTable;
 use file::write_table;
@@ -55,7 +55,7 @@ pub fn check_free(directory: &Path) -> Result<(), ExportError> {
 /// [`ExportError`]. Nothing is left then.
 pub fn export(
     joined: &Joined,
-    sources: &[Source],
+    sources: &[TraceArgument],
     window: Option<Window>,
     directory: &Path,
 ) -> Result<Exported, ExportError> {

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::brand::Brands;
 use crate::clocks::Clocks;
-use crate::counters::Counted;
+use crate::counters::ThreadEvents;
 use crate::disks::Disks;
 use crate::endpoint::Endpoint;
 use crate::map::Rows;
@@ -56,7 +56,7 @@ pub(crate) struct Host {
     waits: Waits,
     syncs: Syncs,
     disks: Disks,
-    counted: Counted,
+    counted: ThreadEvents,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -185,7 +185,7 @@ impl Host {
             waits: Waits::new(recorded),
             syncs: Syncs::new(recorded),
             disks: Disks::new(recorded),
-            counted: Counted::new(&recorded.counters),
+            counted: ThreadEvents::new(&recorded.counters),
         }
     }
 
@@ -241,7 +241,7 @@ impl Host {
         &self.disks
     }
 
-    pub(crate) fn counted(&self) -> &Counted {
+    pub(crate) fn counted(&self) -> &ThreadEvents {
         &self.counted
     }
 

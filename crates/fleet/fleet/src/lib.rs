@@ -3,7 +3,7 @@
 //! Reads directories that `luc record --fleet` wrote. Reports what [`luc_fleet_requests`] finds in them, for people and
 //! for programs.
 //!
-//! - [`Source`], [`read()`]: names of traces, and their rows; [`Window`]: the time to read of a ring.
+//! - [`TraceArgument`], [`read()`]: names of traces, and their rows; [`Window`]: the time to read of a ring.
 //! - [`watch`]: detects that a ring's requests became slow. [`called()`]: finds whom a service asked.
 //! - [`Joined`]: the rows of all hosts, with connections paired and clocks related.
 //! - [`read_spans`]: spans of OpenTelemetry, which name requests.
@@ -51,11 +51,11 @@ mod read;
 mod related;
 mod relations;
 pub mod report;
-mod source;
 mod syncs;
 mod task;
 pub mod text;
 mod times;
+mod trace_argument;
 mod wait_kind;
 mod waits;
 pub mod watch;
@@ -73,7 +73,7 @@ pub use map::LeftOut;
 pub use otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
 pub use read::{Recorded, Tables, read, read_within};
 pub use related::{OnFirst, Related, related};
-pub use source::Source;
+pub use trace_argument::TraceArgument;
 pub use why::{Who, why};
 
 pub use luc_fleet_rings::{Window, WindowError};

@@ -13,7 +13,7 @@ use luc_events::tables::{
 use luc_fleet_rings::{Window, window};
 
 use crate::error::FleetError;
-use crate::source::Source;
+use crate::trace_argument::TraceArgument;
 
 /// Maximum difference between two readings of one host's boot time; NTP moves CLOCK_REALTIME.
 const BOOT_TIME_TOLERANCE_NS: u64 = 10_000_000;
@@ -79,7 +79,7 @@ pub struct Recorded {
 ///
 /// # Errors
 /// [`FleetError::Trace`], [`FleetError::NotOfFleet`], [`FleetError::SameHost`], [`FleetError::SameName`].
-pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetError> {
+pub fn read(sources: &[TraceArgument], tables: Tables) -> Result<Vec<Recorded>, FleetError> {
     read_within(sources, tables, None)
 }
 
@@ -89,7 +89,7 @@ pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetEr
 /// As [`read`]; [`WindowError::NotInRing`](crate::WindowError::NotInRing);
 /// [`WindowError::NoRing`](crate::WindowError::NoRing) for a window of a trace that is no ring.
 pub fn read_within(
-    sources: &[Source],
+    sources: &[TraceArgument],
     tables: Tables,
     window: Option<Window>,
 ) -> Result<Vec<Recorded>, FleetError> {
@@ -103,7 +103,7 @@ pub fn read_within(
 
 /// Reads one trace after the other, and passes each to `take` before it reads the next.
 pub(crate) fn read_each(
-    sources: &[Source],
+    sources: &[TraceArgument],
     tables: Tables,
     window: Option<Window>,
     mut take: impl FnMut(Recorded) -> Result<(), FleetError>,
@@ -122,7 +122,11 @@ pub(crate) fn read_each(
     Ok(())
 }
 
-fn read_tables(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
+fn read_tables(
+    reader: &Reader,
+    source: &TraceArgument,
+    tables: Tables,
+) -> Result<Recorded, FleetError> {
     let trace = reader.trace().clone();
     let mut recorded = Recorded {
         name: choose_name(source, &trace),
@@ -172,7 +176,7 @@ pub(crate) fn rows<T: Row>(
 }
 
 /// Name of a host: the user's, otherwise the trace's, otherwise the directory's.
-pub(crate) fn choose_name(source: &Source, trace: &Trace) -> String {
+pub(crate) fn choose_name(source: &TraceArgument, trace: &Trace) -> String {
     let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
     let directory = || {
         let path = source.directory.canonicalize().unwrap_or_default();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use luc_events::ring::{self, Name, Segment};
 use luc_fleet::watch::{Slow, Watch};
-use luc_fleet::{FleetError, Joined, Source, Tables, Wanted, called, explain, read};
+use luc_fleet::{FleetError, Joined, Tables, TraceArgument, Wanted, called, explain, read};
 use luc_fleet_rings::travel::{OtherRing, travel};
 use luc_fleet_rings::{CLOCK_ERROR_NS, Moment, Window, freeze, freeze_there};
 use luc_host::interrupt;
@@ -96,7 +96,7 @@ fn check_segment(
     path: PathBuf,
     watch: &mut Watch,
 ) -> Result<Option<Trigger>, FleetError> {
-    let source = Source { name: None, directory: path.clone() };
+    let source = TraceArgument { name: None, directory: path.clone() };
     let recorded = read(&[source], Tables::All)?;
     let trace = recorded.first().map(|one| one.trace.clone()).unwrap_or_default();
     let joined = Joined::new(recorded)?;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use luc_events::Cause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{ChainLink, Doing, Effects, Engaged, Reason, ThreadId};
+use luc_fleet_requests::{ChainThread, Doing, Effects, Engaged, Reason, ThreadId};
 use serde::Serialize;
 
 use crate::error::FleetError;
@@ -143,7 +143,7 @@ fn find_thread(
     }
 }
 
-fn report_link(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
+fn report_link(joined: &Joined, engaged: &Engaged, link: &ChainThread) -> LinkReport {
     let host = joined.host(link.thread.host);
     let thread = link.thread.thread;
     let passed_ns = |since_ns: u64| link.at_ns.saturating_sub(since_ns);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use luc_fleet::{Endpoint, FleetError, Joined, Source, Tables, called};
+use luc_fleet::{Endpoint, FleetError, Joined, Tables, TraceArgument, called};
 use luc_fleet_rings::{self as rings, PullError, Received, window};
 use luc_host::interrupt;
 use luc_units::figures::Size;
@@ -64,7 +64,7 @@ pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
     if args.called_by.is_empty() {
         return Ok(());
     }
-    let source = Source { name: None, directory: part.directory.clone() };
+    let source = TraceArgument { name: None, directory: part.directory.clone() };
     let joined = Joined::read(&[source], Tables::All, Some(window))?;
     let ports: Vec<Endpoint> = args.called_by.iter().copied().map(Endpoint::Port).collect();
     let mut out = io::stdout().lock();

@@ -66,4 +66,4 @@ pub use rows::{
 };
 pub use tree::{Forest, Sums, TreeError};
 pub use waits::{HostWaits, TooManyWaits, Waits};
-pub use why::{Chain, ChainLink, Doing, Reason, Why};
+pub use why::{Chain, ChainThread, Doing, Reason, Why};

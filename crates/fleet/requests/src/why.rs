@@ -44,7 +44,7 @@ pub enum Reason {
 
 /// A thread of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChainLink {
+pub struct ChainThread {
     pub thread: ThreadId,
     /// Time on the clock of this thread's host.
     pub at_ns: u64,
@@ -59,7 +59,7 @@ pub struct ChainLink {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
     /// First comes the thread that was asked for.
-    pub links: Vec<ChainLink>,
+    pub links: Vec<ChainThread>,
     /// Index of the thread that the last one waits for, if it is in the chain.
     pub back_to: Option<usize>,
 }
@@ -151,7 +151,7 @@ impl<'p> Why<'p> {
             let doing = self.doing(thread, at_ns, row);
             let waits = row.filter(|_| matches!(doing, Doing::Waiting { .. }));
             let depends_on = waits.and_then(|row| self.depends_on(row));
-            chain.links.push(ChainLink {
+            chain.links.push(ChainThread {
                 thread,
                 at_ns,
                 doing,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn threads(chain: &Chain) -> Vec<(u32, Option<Reason>)> {
-        let link = |link: &ChainLink| (link.thread.thread.id, link.reason);
+        let link = |link: &ChainThread| (link.thread.thread.id, link.reason);
         chain.links.iter().map(link).collect()
     }
 

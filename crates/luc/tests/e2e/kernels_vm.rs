@@ -71,8 +71,8 @@ fn check(version: &str) {
             ["made", "seen", "lost"].map(|which| number(&format!("{what}_{which}")));
         assert!(seen + lost >= made, "{what}:\n{text}");
     }
-    // No call is missed: they are seen by programs that run to their end.
-    assert_eq!([number("calls_lost"), number("messages_lost")], [0, 0], "{recorded:?}");
+    // No call is missed: they are seen by programs that run to their end. Those that see messages may be preempted.
+    assert_eq!(number("calls_lost"), 0, "{recorded:?}");
 
     let held = &json(&outcome, "notified.json")["file_systems"][0]["gate"];
     assert!(held["gated"].as_u64() > Some(0), "{held:#}");

@@ -16,7 +16,7 @@ pub enum Kind {
     Lock,
     /// A back end has too few workers. Strength: workers.
     Pool,
-    /// A back end's partition is larger. Strength: its size relative to the others.
+    /// A back end's partition is larger. Strength: size of this partition over that of the others.
     Larger,
     /// A thread of a back end wakes, does nothing and sleeps again. Strength: ns between.
     Tick,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use luc_gate::environment::{LIBRARY, UNIT};
 
-use super::{Facts, Plan, Tools, Way, heading, may_execute, word, written_commands};
+use super::{Plan, Tools, UnitFacts, Way, heading, may_execute, word, written_commands};
 
 /// Variable of the dynamic loader with libraries to load.
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
@@ -28,7 +28,7 @@ const LIBRARY_CALLS: [&str; 10] = [
 const MEMORY_LINE: &str = "ReadWritePaths=/dev/shm";
 
 /// Makes the plan. The error says why the library does not get into the unit.
-pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, String> {
+pub(super) fn plan(facts: &UnitFacts, tools: &Tools, why: String) -> Result<Plan, String> {
     // 1. Obstacles to the library.
     let settings = &facts.settings;
     if settings.words("UnsetEnvironment").any(|name| name == PRELOAD_VARIABLE) {
@@ -96,7 +96,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
 }
 
 /// The characters before the unit's program that choose its user: the shared files have to belong to the same user.
-fn privileges(facts: &Facts) -> String {
+fn privileges(facts: &UnitFacts) -> String {
     let commands = written_commands(facts).unwrap_or_default();
     let first = commands.iter().flat_map(|(_, commands)| commands).next();
     let prefix = first.map_or("", |command| command.prefix.as_str());
@@ -104,7 +104,7 @@ fn privileges(facts: &Facts) -> String {
 }
 
 /// The value of LD_PRELOAD within quotes: the library, and the unit's own value.
-fn preload(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
+fn preload(facts: &UnitFacts, tools: &Tools, notes: &mut Vec<String>) -> String {
     let environment = facts.settings.environment();
     let own = environment.iter().rev().find(|(name, _)| name == PRELOAD_VARIABLE);
     let own: Vec<&str> = own
@@ -134,7 +134,7 @@ fn sets_preload(text: &str) -> bool {
 }
 
 /// Whether the unit's processes cannot write to /dev/shm.
-fn hides_memory(facts: &Facts) -> bool {
+fn hides_memory(facts: &UnitFacts) -> bool {
     let settings = &facts.settings;
     let covers = |path: &str| {
         let path = path.trim_start_matches(['-', '+']);

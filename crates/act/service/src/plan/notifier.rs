@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Facts, Plan, Refusal, Tools, Way, heading, may_execute, word, written_commands};
+use super::{Plan, Refusal, Tools, UnitFacts, Way, heading, may_execute, word, written_commands};
 use crate::words::CommandLine;
 
 /// Socket at which luc-exec hands its listener over.
 pub const SOCKET: &str = "/run/luc/lucd.sock";
 
-pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Refusal> {
+pub(super) fn plan(facts: &UnitFacts, tools: &Tools, why: String) -> Result<Plan, Refusal> {
     let settings = &facts.settings;
     refuse(facts, tools).map_err(Refusal::Notify)?;
     let lines = written_commands(facts)?;
@@ -64,7 +64,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
 }
 
 /// Identifier of the unit's lines in the journal: the name of its program.
-fn journal_name(facts: &Facts) -> String {
+fn journal_name(facts: &UnitFacts) -> String {
     let programs = facts.programs.iter().map(|(path, _)| path.clone());
     let first = programs.chain(facts.settings.programs()).next();
     let name = first.as_deref().and_then(Path::file_name).unwrap_or_default();
@@ -74,7 +74,7 @@ fn journal_name(facts: &Facts) -> String {
 /// Mark before a line of the unit's own in the drop-in.
 pub(crate) const ORIGINAL_MARK: &str = "# The unit's own: ExecStart=";
 
-fn refuse(facts: &Facts, tools: &Tools) -> Result<(), String> {
+fn refuse(facts: &UnitFacts, tools: &Tools) -> Result<(), String> {
     let settings = &facts.settings;
     if let Some(reason) = &tools.no_notifier {
         return Err(reason.clone());
@@ -100,7 +100,7 @@ fn refuse(facts: &Facts, tools: &Tools) -> Result<(), String> {
 }
 
 /// Whether its processes lack the right to install a filter without `no_new_privs`.
-fn is_unprivileged(facts: &Facts) -> bool {
+fn is_unprivileged(facts: &UnitFacts) -> bool {
     let settings = &facts.settings;
     let user = settings.get("User");
     let is_other = !["", "root", "0"].contains(&user) || settings.is_on("DynamicUser");
@@ -109,13 +109,13 @@ fn is_unprivileged(facts: &Facts) -> bool {
     is_other || is_bounded || settings.is_on("PrivateUsers")
 }
 
-fn has_own_root(facts: &Facts) -> bool {
+fn has_own_root(facts: &UnitFacts) -> bool {
     let is_set = |name: &str| !facts.settings.get(name).is_empty();
     ["RootDirectory", "RootImage"].into_iter().any(is_set)
 }
 
 /// Puts luc-exec before a command's program. Changes no other word.
-fn wrap(command: &CommandLine, facts: &Facts, tools: &Tools) -> String {
+fn wrap(command: &CommandLine, facts: &UnitFacts, tools: &Tools) -> String {
     let has_name = command.prefix.contains('@');
     let prefix: String = command.prefix.chars().filter(|&c| c != '@').collect();
     // Of a program's own path systemd expands no variable, of an argument it does.

@@ -13,13 +13,13 @@ fn tools() -> Tools {
 }
 
 /// The facts about a unit of Debian's, whose programs are of this kind.
-fn facts(unit: &str, kind: Gateability) -> Facts {
+fn facts(unit: &str, kind: Gateability) -> UnitFacts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/units");
     let read = |kind: &str| std::fs::read_to_string(folder.join(format!("{unit}.{kind}"))).unwrap();
     let settings = Settings::parse(&read("show"));
     let path = Path::new("/lib/systemd/system").join(format!("{unit}.service"));
     let programs = settings.programs().into_iter();
-    Facts {
+    UnitFacts {
         programs: programs.map(|path| (path, kind.clone())).collect(),
         files: vec![UnitFile::parse(&path, &read("service"))],
         settings,
@@ -43,7 +43,7 @@ fn body(plan: &Plan) -> &str {
 }
 
 /// A unit of which the text of a file says more.
-fn with(facts: &mut Facts, show: &str, file: &str) {
+fn with(facts: &mut UnitFacts, show: &str, file: &str) {
     let text: String = show.lines().map(|line| format!("{line}\n")).collect();
     let more = Settings::parse(&text);
     facts.settings = facts.settings.clone().replaced_by(more);
@@ -147,7 +147,7 @@ fn units_that_start_nothing_name_the_one_that_does() {
 
 #[test]
 fn what_cannot_be_enabled_is_refused_with_a_reason_and_what_to_do() {
-    let refusal = |change: &dyn Fn(&mut Facts), reach| {
+    let refusal = |change: &dyn Fn(&mut UnitFacts), reach| {
         let mut facts = facts("redis-server", Gateability::Gateable);
         change(&mut facts);
         let text = Plan::of(&facts, reach, &tools()).unwrap_err().to_string();

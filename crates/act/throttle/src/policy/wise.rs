@@ -36,7 +36,7 @@ const KEYS: &str =
     "point=RATE:TASKS, order=highest|lowest|arrival, tuning=on|off, resume=PART%, check=TIME";
 
 impl WiseChoice {
-    /// The rules as printed, for a disk of this peak.
+    /// Returns the rules as the WiseThrottling paper prints them, for a disk of this peak rate.
     #[must_use]
     pub fn printed(peak_bytes_per_s: u64) -> Self {
         Self {

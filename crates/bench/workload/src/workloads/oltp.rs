@@ -23,7 +23,7 @@ use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
 use coupling::{Coupling, Demand};
-pub use parameters::{Durability, FILEBENCH, LUC, Parameters};
+pub use parameters::{FILEBENCH, LUC, Parameters, SyncMethod};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -99,7 +99,7 @@ impl Database {
             fs::write(path, random::bytes(&mut random, size as usize)).map_err(failed)?;
         }
         timed::sync_file_system(scratch).map_err(failed)?;
-        let open = |path: &Path, durability: Durability| {
+        let open = |path: &Path, durability: SyncMethod| {
             let mut options = OpenOptions::new();
             options.read(true).write(true);
             options.custom_flags(durability.open_flags());
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         &self,
         file: &File,
         offset: u64,
-        durability: Durability,
+        durability: SyncMethod,
         operations: WriteOperations,
     ) -> Result<(), Fault> {
         let WriteOperations { write, sync } = operations;
@@ -266,7 +266,7 @@ impl<'a> Session<'a> {
         file.write_all_at(&self.own.buffer, offset).map_err(Fault::of(write))?;
         let written = now_ns();
         self.count(write, start, written);
-        if durability == Durability::Fsync {
+        if durability == SyncMethod::Fsync {
             self.plan.timed.sync(file).map_err(Fault::of(sync))?;
             self.count(sync, written, now_ns());
         }
@@ -296,8 +296,8 @@ fn report(plan: &Oltp, outcome: Outcome) -> Report {
     operations.retain(|figures| match &*figures.operation {
         "read" => parameters.readers > 0,
         "write" => parameters.writers > 0,
-        "fsync" => parameters.writers > 0 && parameters.write_durability == Durability::Fsync,
-        "logfsync" => parameters.log_durability == Durability::Fsync,
+        "fsync" => parameters.writers > 0 && parameters.write_durability == SyncMethod::Fsync,
+        "logfsync" => parameters.log_durability == SyncMethod::Fsync,
         _ => true,
     });
     Report {

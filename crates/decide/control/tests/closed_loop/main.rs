@@ -1,10 +1,10 @@
 //! Tests the controller against models of callers and their journal. The simulation is exact, and checks decisions, not
 //! speed.
 
+mod clients_and_journal;
 mod feed;
 mod passing;
 mod thinking;
-mod world;
 
 use luc_control::auto::Auto;
 use luc_control::epoch::{Epoch, Others};

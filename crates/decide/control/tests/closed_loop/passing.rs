@@ -1,7 +1,7 @@
 //! Clients that are one process after the other, like scripts that make commits: no process returns, but others follow.
 
 use crate::MS;
-use crate::world::World;
+use crate::clients_and_journal::ClientsAndJournal;
 
 /// Number of requests of each client.
 const REQUESTS_PER_CLIENT: u64 = 200;
@@ -11,7 +11,8 @@ fn gain(clients: usize, commit_ns: u64, think_ns: u64, seeds: std::ops::Range<u6
     let requests = REQUESTS_PER_CLIENT * clients as u64;
     let runs: Vec<(f64, f64)> = seeds
         .map(|seed| {
-            let world = || World::drawn(clients, commit_ns, think_ns, 100_000, seed).passing();
+            let world =
+                || ClientsAndJournal::drawn(clients, commit_ns, think_ns, 100_000, seed).passing();
             let stock = world().time_of(requests, false);
             let mut gated = world();
             let with = gated.time_of(requests, true);

@@ -1,7 +1,7 @@
 //! Clients that think for random times: a short sample of them is often luck.
 
 use crate::MS;
-use crate::world::World;
+use crate::clients_and_journal::ClientsAndJournal;
 
 /// Number of requests of each client in a run of a few seconds.
 const SHORT_RUN_REQUESTS: u64 = 135;
@@ -14,7 +14,7 @@ fn gains(clients: usize, requests: u64, think_ns: u64, is_exact: bool, seeds: u6
     let gains: Vec<f64> = (0..seeds)
         .map(|seed| {
             let world = || {
-                let world = World::drawn(clients, 12_400_000, think_ns, 100_000, seed);
+                let world = ClientsAndJournal::drawn(clients, 12_400_000, think_ns, 100_000, seed);
                 if is_exact { world.seen_exactly() } else { world }
             };
             let stock = world().time_of(requests, false);

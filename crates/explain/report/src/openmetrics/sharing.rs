@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use luc_events::Cgroup;
 use luc_explain::{Basis, Contention, DiskReport};
 
-use super::families::{Families, Labels};
 use super::seconds;
+use luc_units::metrics::{Families, Labels};
 
 /// Adds the figures of a disk that tasks share.
 pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {

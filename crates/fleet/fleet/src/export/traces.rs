@@ -12,7 +12,7 @@ use luc_units::plain;
 
 use crate::error::FleetError;
 use crate::read;
-use crate::source::Source;
+use crate::trace_argument::TraceArgument;
 
 /// Column with the host's name, which the scripts add to each table.
 pub(super) const HOST: &str = "host";
@@ -69,7 +69,10 @@ impl TraceColumn {
 }
 
 /// Lists the files of all traces; their checksums are right.
-pub(super) fn list(sources: &[Source], window: Option<Window>) -> Result<TraceFiles, FleetError> {
+pub(super) fn list(
+    sources: &[TraceArgument],
+    window: Option<Window>,
+) -> Result<TraceFiles, FleetError> {
     let mut tables = AllTables(Vec::new());
     visit_tables(&mut tables);
     let mut tables = tables.0;

@@ -10,8 +10,8 @@ use crate::clocks::{Clocks, Samples};
 use crate::error::FleetError;
 use crate::map::{self, Rows};
 use crate::read::{Recorded, Tables, read_each};
-use crate::source::Source;
 use crate::task::Tasks;
+use crate::trace_argument::TraceArgument;
 use luc_fleet_rings::Window;
 
 impl Joined {
@@ -33,7 +33,7 @@ impl Joined {
     /// # Errors
     /// As [`read_within`](crate::read_within) and [`Joined::new`].
     pub fn read(
-        sources: &[Source],
+        sources: &[TraceArgument],
         tables: Tables,
         window: Option<Window>,
     ) -> Result<Self, FleetError> {

@@ -2,7 +2,7 @@
 
 use luc_events::store::Reader;
 use luc_events::tables::{Message, Packet, Wait};
-use luc_fleet::{Joined, Source, Tables, Wanted, explain, read};
+use luc_fleet::{Joined, Tables, TraceArgument, Wanted, explain, read};
 use luc_testkit::fleet::PlantedFleet;
 
 #[test]
@@ -11,9 +11,11 @@ fn traces_say_the_same_read_at_once_and_host_by_host() {
         let folder = tempfile::tempdir().expect("made");
         let fleet = PlantedFleet { back_ends: 3, requests, waits: 7 };
         let traces = fleet.write(folder.path()).expect("written");
-        let source =
-            |directory: &std::path::PathBuf| Source { name: None, directory: directory.clone() };
-        let sources: Vec<Source> = traces.iter().map(source).collect();
+        let source = |directory: &std::path::PathBuf| TraceArgument {
+            name: None,
+            directory: directory.clone(),
+        };
+        let sources: Vec<TraceArgument> = traces.iter().map(source).collect();
         let at_once = Joined::new(read(&sources, Tables::All).expect("read")).expect("joined");
         let by_host = Joined::read(&sources, Tables::All, None).expect("joined");
         let wanted = Wanted { request: None, rows: true };

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
 use luc_workload::units::file_size_bytes;
-use luc_workload::workloads::oltp::{self, Durability, Oltp, Report};
+use luc_workload::workloads::oltp::{self, Oltp, Report, SyncMethod};
 use luc_workload::workloads::timed::Head;
 
 use super::timed::{Common, Shown};
@@ -78,7 +78,7 @@ enum How {
     Fsync,
 }
 
-impl From<How> for Durability {
+impl From<How> for SyncMethod {
     fn from(how: How) -> Self {
         match how {
             How::None => Self::None,

@@ -72,10 +72,10 @@ table! {
     ///
     /// Bytes are counted from the first of their direction, which is 0. The sequence number of the first byte is
     /// `first_byte` + 1 + the direction's initial sequence number, modulo 2^32. `first_byte` itself does not wrap. If
-    /// a connection's initial sequence numbers are unknown, `first_byte` begins with the sequence number itself. For
-    /// unix sockets and pipes older than the trace, bytes are counted from the first unread one at its beginning.
-    /// Those in use at that moment have no rows until all sent bytes have been read. The sender of a byte is in the
-    /// other end's row of direction `sent` whose range has that byte.
+    /// a connection's initial sequence numbers are unknown, the first row's `first_byte` is the sequence number of
+    /// its first byte. For unix sockets and pipes older than the trace, bytes are counted from the first unread one
+    /// at its beginning. Those in use at that moment have no rows until all sent bytes have been read. The sender of
+    /// a byte is in the other end's row of direction `sent` whose range has that byte.
     pub struct Message in "message" by at_ns {
         /// Sent: time when its first byte was handed to TCP, before any packet with it; for unix sockets when its first
         /// bytes were in the other end's queue, for pipes when the call began. Received: time when the last of its

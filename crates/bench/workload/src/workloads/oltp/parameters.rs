@@ -7,7 +7,7 @@ use crate::error::BenchError;
 /// Method by which a write becomes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Durability {
+pub enum SyncMethod {
     None,
     /// The file is open with `O_DSYNC`.
     Dsync,
@@ -17,7 +17,7 @@ pub enum Durability {
     Fsync,
 }
 
-impl Durability {
+impl SyncMethod {
     pub(super) fn open_flags(self) -> i32 {
         match self {
             Self::None | Self::Fsync => 0,
@@ -40,8 +40,8 @@ pub struct Parameters {
     /// Bytes of the log, which is overwritten from beginning to end and again.
     pub log_size_bytes: u64,
     pub log_io_size_bytes: u64,
-    pub write_durability: Durability,
-    pub log_durability: Durability,
+    pub write_durability: SyncMethod,
+    pub log_durability: SyncMethod,
     /// Memory stores after each read: the transaction's computing.
     pub read_stores: u64,
     /// Memory stores after each burst of writes.
@@ -62,8 +62,8 @@ pub const FILEBENCH: Parameters = Parameters {
     io_size_bytes: 2 << 10,
     log_size_bytes: 10 << 20,
     log_io_size_bytes: 256 << 10,
-    write_durability: Durability::Sync,
-    log_durability: Durability::Sync,
+    write_durability: SyncMethod::Sync,
+    log_durability: SyncMethod::Sync,
     read_stores: 200_000,
     write_stores: 10_000,
     burst_writes: 100,
@@ -81,8 +81,8 @@ pub const LUC: Parameters = Parameters {
     io_size_bytes: 2 << 10,
     log_size_bytes: 10 << 20,
     log_io_size_bytes: 2 << 10,
-    write_durability: Durability::None,
-    log_durability: Durability::Fsync,
+    write_durability: SyncMethod::None,
+    log_durability: SyncMethod::Fsync,
     read_stores: 0,
     write_stores: 10_000,
     burst_writes: 1,

@@ -15,7 +15,7 @@ fn every_operation_runs_and_nothing_is_left() {
         writers: 2,
         files: 3,
         file_size_bytes: 64 << 10,
-        write_durability: Durability::Fsync,
+        write_durability: SyncMethod::Fsync,
         ..LUC
     };
     let report = run(&plan(parent.path(), parameters), &mut |_| {}).expect("run");
@@ -35,8 +35,8 @@ fn coupled_writers_keep_step_with_the_readers() {
         files: 2,
         file_size_bytes: 64 << 10,
         read_stores: 100,
-        write_durability: Durability::None,
-        log_durability: Durability::None,
+        write_durability: SyncMethod::None,
+        log_durability: SyncMethod::None,
         ..FILEBENCH
     };
     let report = run(&plan(parent.path(), parameters), &mut |_| {}).expect("run");

@@ -1,6 +1,6 @@
 //! Compares the results of `luc fleet` for the guests' clocks with the truth.
 
-use luc_fleet::{Joined, OnFirst, Related, Source, Tables, related};
+use luc_fleet::{Joined, OnFirst, Related, Tables, TraceArgument, related};
 use luc_fleet_clocks::{Evidence, FitOptions, PairPoints, Point, fit, one_line};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, elements, missing};
@@ -183,8 +183,8 @@ fn fit_error(error: &dyn std::error::Error) -> EvaluateError {
     missing(&format!("the fit ({error})"))
 }
 
-fn sources(recorded: &Recorded, order: &[usize]) -> Vec<Source> {
-    let source = |&host: &usize| Source {
+fn sources(recorded: &Recorded, order: &[usize]) -> Vec<TraceArgument> {
+    let source = |&host: &usize| TraceArgument {
         name: Some(format!("guest{host}")),
         directory: recorded.traces[host].clone(),
     };

@@ -23,7 +23,7 @@ pub struct EventCount {
 
 /// Events that the threads of one host counted.
 #[derive(Debug, Default)]
-pub(crate) struct Counted {
+pub(crate) struct ThreadEvents {
     events: Vec<(String, CounterMode)>,
     threads: HashMap<u32, Vec<CountSpan>>,
 }
@@ -40,7 +40,7 @@ struct CountSpan {
     on_ns: u64,
 }
 
-impl Counted {
+impl ThreadEvents {
     /// Reads rows that are in order of time.
     #[must_use]
     pub(crate) fn new(rows: &[Counter]) -> Self {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_part_has_its_share_of_each_row() {
-        let counted = Counted::new(&[
+        let counted = ThreadEvents::new(&[
             // With a counter for half of the time.
             row(100, 200, "cycles", 300, 50),
             row(100, 200, "instructions", 100, 50),

@@ -1,18 +1,20 @@
-//! Metric families and their samples, in the text format.
+//! Metric families and their samples, in OpenMetrics' text format or in Prometheus' older one.
 
 use std::fmt::{Display, Write as _};
 
 /// Labels of a sample.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Labels(String);
+pub struct Labels(String);
 
 impl Labels {
-    pub(super) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns the labels with one more.
-    pub(super) fn with(&self, name: &str, value: impl Display) -> Self {
+    #[must_use]
+    pub fn with(&self, name: &str, value: impl Display) -> Self {
         let mut text = self.0.clone();
         if !text.is_empty() {
             text.push(',');
@@ -24,7 +26,7 @@ impl Labels {
                 '\\' => text.push_str("\\\\"),
                 '"' => text.push_str("\\\""),
                 '\n' => text.push_str("\\n"),
-                c if luc_units::is_steering(c) => text.push(char::REPLACEMENT_CHARACTER),
+                c if crate::is_steering(c) => text.push(char::REPLACEMENT_CHARACTER),
                 c => text.push(c),
             }
         }
@@ -43,7 +45,7 @@ pub enum Style {
 
 /// The type of a family.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum FamilyKind {
+pub enum FamilyKind {
     Counter,
     Gauge,
     Histogram,
@@ -63,8 +65,9 @@ impl FamilyKind {
     }
 }
 
+/// Samples of one name, with what they mean.
 #[derive(Debug)]
-pub(super) struct Family {
+pub struct Family {
     name: &'static str,
     kind: FamilyKind,
     help: &'static str,
@@ -73,7 +76,7 @@ pub(super) struct Family {
 
 impl Family {
     /// Adds a sample, unless its value is not finite.
-    pub(super) fn sample(&mut self, suffix: &str, labels: &Labels, value: f64) {
+    pub fn sample(&mut self, suffix: &str, labels: &Labels, value: f64) {
         if !value.is_finite() {
             return;
         }
@@ -97,10 +100,11 @@ impl Family {
 
 /// All families, in the order of their first samples. The samples of a family follow each other.
 #[derive(Debug, Default)]
-pub(super) struct Families(Vec<Family>);
+pub struct Families(Vec<Family>);
 
 impl Families {
-    pub(super) fn family(
+    /// Returns the family of a name, which is made at its first use.
+    pub fn family(
         &mut self,
         name: &'static str,
         kind: FamilyKind,
@@ -114,28 +118,18 @@ impl Families {
     }
 
     /// Adds a sample of a counter.
-    pub(super) fn counter(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        labels: &Labels,
-        total: f64,
-    ) {
+    pub fn counter(&mut self, name: &'static str, help: &'static str, labels: &Labels, total: f64) {
         self.family(name, FamilyKind::Counter, help).sample("_total", labels, total);
     }
 
     /// Adds a sample of a gauge.
-    pub(super) fn gauge(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        labels: &Labels,
-        value: f64,
-    ) {
+    pub fn gauge(&mut self, name: &'static str, help: &'static str, labels: &Labels, value: f64) {
         self.family(name, FamilyKind::Gauge, help).sample("", labels, value);
     }
 
-    pub(super) fn text(&self, style: Style) -> String {
+    /// Formats all families, each with its help and its type before its samples.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
         let mut text = String::new();
         let is_open = style == Style::OpenMetrics;
         for family in &self.0 {

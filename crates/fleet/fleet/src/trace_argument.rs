@@ -7,14 +7,14 @@ use crate::error::FleetError;
 
 /// Directory of a trace, and its host's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct TraceArgument {
     /// Name that the user gives; `None`: the trace's own.
     pub name: Option<String>,
     /// Directory that `luc record --fleet` wrote.
     pub directory: PathBuf,
 }
 
-impl FromStr for Source {
+impl FromStr for TraceArgument {
     type Err = FleetError;
 
     /// Parses `DIR` or `NAME=DIR`. Text that names an existing directory is a `DIR`; a name has no slash.
@@ -37,8 +37,9 @@ mod tests {
 
     #[test]
     fn a_name_stands_before_an_equals_sign() {
-        let read =
-            |text: &str| text.parse::<Source>().map(|source| (source.name, source.directory));
+        let read = |text: &str| {
+            text.parse::<TraceArgument>().map(|source| (source.name, source.directory))
+        };
         let is = |name: Option<&str>, directory: &str| {
             (name.map(str::to_owned), PathBuf::from(directory))
         };
@@ -52,7 +53,7 @@ mod tests {
     fn a_directory_with_an_equals_sign_is_one() {
         let folder = tempfile::Builder::new().prefix("a=b").tempdir_in(".").expect("made");
         let name = folder.path().file_name().expect("a name").to_str().expect("plain");
-        let read: Source = name.parse().expect("read");
+        let read: TraceArgument = name.parse().expect("read");
         assert_eq!(read.name, None);
     }
 }

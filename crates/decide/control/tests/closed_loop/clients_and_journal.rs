@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::MS;
 
 /// Clients that think, then fsync, and a journal whose commit takes `commit_ns`, however many it serves.
-pub(crate) struct World {
+pub(crate) struct ClientsAndJournal {
     commit_ns: u64,
     think_ns: Box<dyn FnMut() -> u64>,
     gap_ns: u64,
@@ -51,7 +51,7 @@ enum Client {
     },
 }
 
-impl World {
+impl ClientsAndJournal {
     fn new(clients: usize, commit_ns: u64, think_ns: u64, gap_ns: u64) -> Self {
         Self {
             commit_ns,
@@ -239,7 +239,7 @@ impl World {
 #[test]
 fn alternating_groups_become_one_commit_for_all() {
     for clients in [2, 4, 16, 64] {
-        let mut world = World::new(clients, 13 * MS, 0, 10_000);
+        let mut world = ClientsAndJournal::new(clients, 13 * MS, 0, 10_000);
         world.run(2_000 * MS);
         let rate = world.run(5_000 * MS);
         let limit = clients as f64 * 1e9 / (13 * MS) as f64;
@@ -250,7 +250,7 @@ fn alternating_groups_become_one_commit_for_all() {
 
 #[test]
 fn a_lone_client_is_left_alone() {
-    let mut world = World::new(1, 13 * MS, 0, 10_000);
+    let mut world = ClientsAndJournal::new(1, 13 * MS, 0, 10_000);
     world.run(10_000 * MS);
     assert_eq!(world.auto.reason(), Reason::Alone);
     assert_eq!(world.auto.trials(), (0, 0));
@@ -258,7 +258,7 @@ fn a_lone_client_is_left_alone() {
 
 #[test]
 fn short_commits_and_long_thoughts_are_left_alone() {
-    let mut world = World::new(16, MS / 5, 10 * MS, 10_000);
+    let mut world = ClientsAndJournal::new(16, MS / 5, 10 * MS, 10_000);
     let ungated = 16.0 * 1e9 / (10 * MS + MS / 5) as f64;
     let rate = world.run(20_000 * MS);
     assert!(rate > 0.97 * ungated, "{rate} of {ungated} per second");
@@ -266,7 +266,7 @@ fn short_commits_and_long_thoughts_are_left_alone() {
 
 #[test]
 fn clients_that_leave_are_soon_not_waited_for() {
-    let mut world = World::new(16, 13 * MS, 0, 10_000);
+    let mut world = ClientsAndJournal::new(16, 13 * MS, 0, 10_000);
     world.run(3_000 * MS);
     world.clients.truncate(8);
     world.committing = None;
@@ -284,13 +284,13 @@ proptest! {
     fn it_never_costs_much(
         clients in 1usize..40, commit_us in 50u64..20_000, think_us in 0u64..20_000, gap_us in 1u64..300,
     ) {
-        let world = || World::new(clients, commit_us * 1_000, think_us * 1_000, gap_us * 1_000);
-        let shape = |mut world: World| {
+        let world = || ClientsAndJournal::new(clients, commit_us * 1_000, think_us * 1_000, gap_us * 1_000);
+        let shape = |mut world: ClientsAndJournal| {
             world.run(4_000 * MS);
             (world.run(8_000 * MS), world.auto.phase())
         };
         let (with, phase) = shape(world());
-        let (without, _) = shape(World { is_stock: true, ..world() });
+        let (without, _) = shape(ClientsAndJournal { is_stock: true, ..world() });
         prop_assert!(with > 0.96 * without, "{with} with, {without} without: {:?}", phase);
     }
 }

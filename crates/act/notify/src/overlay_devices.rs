@@ -19,7 +19,7 @@ const MAX_MISSES: u32 = 16;
 
 /// Memory of devices that are no block devices.
 #[derive(Debug, Default)]
-pub(crate) struct Layers {
+pub(crate) struct OverlayDevices {
     /// Devices, each with the one below it if it is an overlay's.
     known: Vec<(u64, Option<u64>)>,
     /// The device that is being looked up.
@@ -37,7 +37,7 @@ pub(crate) enum Below {
     Unknown(Option<String>),
 }
 
-impl Layers {
+impl OverlayDevices {
     /// The device that the data of `device` is written to; `None` if it is no overlay's, or not known yet.
     pub(crate) fn below(&self, device: u64) -> Option<u64> {
         let known = self.known.iter().find(|(known, _)| *known == device);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_no_overlay_has_nothing_below() {
-        let mut layers = Layers::default();
+        let mut layers = OverlayDevices::default();
         let mount = mounts_of(std::process::id()).unwrap()[0].id;
         for _ in 0..2 {
             let below = layers.find(7, mount, std::process::id());
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_mount_that_is_not_found_is_looked_for_again() {
-        let mut layers = Layers::default();
+        let mut layers = OverlayDevices::default();
         for _ in 1..MAX_MISSES {
             let below = layers.find(7, u64::MAX, std::process::id());
             assert_eq!(below, Below::Unknown(None));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_learnt() {
-        let mut layers = Layers { asked: Some(7), ..Layers::default() };
+        let mut layers = OverlayDevices { asked: Some(7), ..OverlayDevices::default() };
         assert_eq!(layers.below(7), None);
         layers.learn(Some(3));
         assert_eq!((layers.below(7), layers.asked), (Some(3), None));

@@ -1,4 +1,4 @@
-//! Facts that a plan is made from, as this machine tells them.
+//! UnitFacts that a plan is made from, as this machine tells them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use luc_launch::library;
 use luc_units::OnPath as _;
 
 use crate::drop_in::DropIn;
-use crate::plan::{Facts, Tools};
+use crate::plan::{Tools, UnitFacts};
 use crate::settings::Settings;
 use crate::unit_file::UnitFile;
 use crate::{ServiceError, systemctl};
@@ -28,7 +28,7 @@ const SYSTEMD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 ///
 /// # Errors
 /// [`ServiceError`]: systemd does not answer, or one of the unit's files cannot be read.
-pub fn of_unit(unit: &str) -> Result<Facts, ServiceError> {
+pub fn of_unit(unit: &str) -> Result<UnitFacts, ServiceError> {
     let settings = systemctl::show(unit)?;
     let read = |path: &Path| fs::read(path).map_err(ServiceError::io("read", path));
     let drop_in = DropIn::of(settings.id());
@@ -49,7 +49,7 @@ pub fn of_unit(unit: &str) -> Result<Facts, ServiceError> {
             environment_files.push((path, String::from_utf8_lossy(&text).into_owned()));
         }
     }
-    Ok(Facts {
+    Ok(UnitFacts {
         drop_in: drop_in.read()?,
         programs: programs(&settings, &files),
         journals: journals(),

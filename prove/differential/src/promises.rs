@@ -39,7 +39,7 @@ struct Process {
     maps: [Option<Target>; 2],
 }
 
-struct Model {
+struct Promises {
     files: Files,
     descriptions: Vec<Description>,
     processes: Vec<Process>,
@@ -57,7 +57,7 @@ pub(crate) fn broken_promises(
     end_ns: u64,
 ) -> Vec<String> {
     let first = Process { slots: [-1; SLOTS], ..Process::default() };
-    let mut model = Model {
+    let mut model = Promises {
         files: Files::default(),
         descriptions: Vec::new(),
         processes: vec![first],
@@ -91,7 +91,7 @@ fn is_cut(step: &Step, result: &StepResult) -> bool {
     fails && !step.op.is_sync()
 }
 
-impl Model {
+impl Promises {
     fn process(&mut self, actor: u8) -> &mut Process {
         let process = self.actors[usize::from(actor)];
         &mut self.processes[process]
