@@ -11,7 +11,7 @@ COUNT ?= 1000000
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-store product-demo arm64 test test-all fuzz differential lint tree tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-store product-demo arm64 test test-all fuzz differential lint stale tree tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -83,6 +83,9 @@ differential: build ## Run COUNT (1000000) random programs with and without LUC,
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh
+
+stale: ## List the pages of the evaluation whose code has changed since they were measured
+	@scripts/stale.py
 
 tree: ## Print lines, packages, dependencies and tests, now and before
 	@scripts/tree.sh

@@ -6,6 +6,7 @@
 //! - `data` and `series`: repeats by their axes, and along one axis.
 //! - `scope` and `functions`: evaluation.
 //! - `page`: targets, findings and tables on a page ([`luc_harness::report`]).
+//! - `part`: pages of raw data that are no sweep's.
 
 mod claims;
 mod data;
@@ -14,6 +15,7 @@ mod expression;
 mod figures;
 mod functions;
 mod page;
+mod part;
 mod scope;
 mod series;
 mod value;
@@ -22,3 +24,4 @@ pub use claims::Claims;
 pub use data::{Data, Point};
 pub use error::ClaimsError;
 pub use page::page;
+pub use part::PartPage;

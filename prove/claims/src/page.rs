@@ -36,7 +36,7 @@ pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
         let all = known == verdicts.len();
         page.targets.push(Target::new(
             format!("{}: every finding has figures", findings.name),
-            all,
+            Some(all),
             shown,
         ));
         page.tables.push(table);
@@ -116,7 +116,7 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError>
     let target = |(figure, row): (Option<f64>, Scope<'_>)| {
         let text = row.text(&claim.text)?;
         let Some(figure) = figure else {
-            return Ok(Target::at_least(text, None, bound));
+            return Ok(Target::new(format!("{text} {sign} {bound}"), None, "no figure".to_owned()));
         };
         let met = if is_least { figure >= bound } else { figure < bound };
         let shown = match &claim.found {
@@ -124,7 +124,7 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError>
             None if is_least => format!("{figure:.3}"),
             None => number(figure),
         };
-        Ok(Target::new(format!("{text} {sign} {bound}"), met, shown))
+        Ok(Target::new(format!("{text} {sign} {bound}"), Some(met), shown))
     };
     measured.into_iter().map(target).collect()
 }

@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use luc_harness::cells;
-use luc_harness::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::random;
-use luc_stats::{median, paired_ratios};
 use luc_workload::scratch::Scratch;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -20,8 +17,6 @@ use crate::steal::{self, with_stolen_share};
 const TMPFS: &str = "/dev/shm";
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const THREADS: usize = 2;
-/// Minimum rate of the engine on two processors, calls per second.
-const MIN_CALLS_PER_S: f64 = 1.5e6;
 const LOOP: &str = include_str!("engine.c");
 
 /// System call that is made over and over.
@@ -99,9 +94,6 @@ impl Maker {
     }
 }
 
-/// A call, the program that made it, and its calls per second by repeat.
-type CallRuns = Vec<(Call, Maker, Vec<f64>)>;
-
 struct Bench<'a> {
     harness: &'a Harness,
     looping: PathBuf,
@@ -109,7 +101,7 @@ struct Bench<'a> {
     seconds: f64,
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(7);
     let scratch = Scratch::create(Path::new(TMPFS)).map_err(|error| EvaluateError::Missing {
         what: format!("a tmpfs at {TMPFS} ({error})"),
@@ -125,22 +117,19 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         directory: scratch.path().to_owned(),
         seconds: harness.options.seconds.unwrap_or(3.0),
     };
-    let no_fio = harness.execute(Command::new("fio").arg("--version"), &[0]).err();
-    let mut runs: CallRuns = Vec::new();
+    let has_fio = harness.execute(Command::new("fio").arg("--version"), &[0]).is_ok();
+    let mut order: Vec<(Call, Maker)> = Vec::new();
     for call in Call::ALL.into_iter().filter(|call| harness.options.wants(call.name())) {
         let makers = call.makers().iter().copied();
-        let makers = makers.filter(|&maker| maker != Maker::Fio || no_fio.is_none());
-        runs.extend(makers.map(|maker| (call, maker, Vec::new())));
+        let makers = makers.filter(|&maker| maker != Maker::Fio || has_fio);
+        order.extend(makers.map(|maker| (call, maker)));
     }
-    let mut progress = Progress::new(harness.part, runs.len() * repeats);
-    let mut order: Vec<usize> = (0..runs.len()).collect();
+    let mut progress = Progress::new(harness.part, order.len() * repeats);
     for repeat in 0..repeats {
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
-        for &index in &order {
-            let (call, maker, rates) = &mut runs[index];
-            let once = |may_repeat| {
-                bench.measure_rate(CallTrial { call: *call, maker: *maker, repeat }, may_repeat)
-            };
+        for &(call, maker) in &order {
+            let once =
+                |may_repeat| bench.measure_rate(CallTrial { call, maker, repeat }, may_repeat);
             let rate = steal::undisturbed(harness, once)?;
             progress.step(&format!(
                 "{}, {}: {:.2} million/s",
@@ -148,10 +137,9 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 maker.name(),
                 rate / 1e6
             ));
-            rates.push(rate);
         }
     }
-    Ok(page(&runs, no_fio.as_ref(), bench.seconds))
+    Ok(())
 }
 
 /// A call and its maker in a round.
@@ -234,52 +222,5 @@ fn rate(maker: Maker, said: &str) -> Result<f64, EvaluateError> {
             said.trim().parse().map_err(|_| missing("the rate"))
         }
         Maker::Fio => figure(&json()?["jobs"][0]["read"], "iops"),
-    }
-}
-
-fn page(runs: &CallRuns, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
-    let mut table = Table::new(&["call", "by", "million/s", "the engine over it"]);
-    let mut targets = Vec::new();
-    for (call, maker, rates) in runs {
-        let of_engine = |(other, by, rates): &'_ (Call, Maker, Vec<f64>)| {
-            (other == call && *by == Maker::Engine).then(|| rates.clone())
-        };
-        let engine = runs.iter().find_map(of_engine).unwrap_or_default();
-        let over = paired_ratios(&engine, rates).unwrap_or_default();
-        if *maker == Maker::Engine {
-            let what = format!("{}: flowops per second on two processors", call.name());
-            targets.push(Target::at_least(what, median(rates), MIN_CALLS_PER_S));
-        } else if matches!(maker, Maker::ClockedLoop | Maker::Fio) {
-            let what = format!("{}: the engine over the {}", call.name(), maker.name());
-            targets.push(Target::at_least(what.replace("the fio", "fio"), median(&over), 1.0));
-        }
-        table.row(cells![
-            call.name(),
-            maker.name(),
-            spread(&rates.iter().map(|rate| rate / 1e6).collect::<Vec<_>>()),
-            if *maker == Maker::Engine {
-                "-".to_owned()
-            } else {
-                spread_as(&over, |ratio| format!("{ratio:.3}"))
-            }
-        ]);
-    }
-    let fio = match no_fio {
-        None => String::new(),
-        Some(reason) => format!(" fio could not be run here: {reason}."),
-    };
-    Page {
-        title: "What the engine of Filebench's files costs".to_owned(),
-        about: format!(
-            "{THREADS} threads make one call on a file of 1 KiB in tmpfs, at random places, for {} s: the engine of `luc \
-             bench filebench`, which reads the clock before and after each call and keeps a histogram; a loop in C that \
-             does nothing else (`engine.c`), without the clock and, as a benchmark must, with it; the latter with the \
-             system call in the loop itself, as the engine has it, instead of in a function of the C library; and fio \
-             (psync, blocks of a byte). In random order within each repeat; ratios are within repeats. {}{fio}",
-            number(seconds),
-            "In parentheses the 95 % interval of the median, or with fewer than 6 runs their range."
-        ),
-        tables: vec![("Calls per second:".to_owned(), table)],
-        targets,
     }
 }

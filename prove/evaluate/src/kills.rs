@@ -12,8 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_harness::cells;
-use luc_harness::report::{Page, Table, Target};
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -53,16 +51,11 @@ impl How {
     }
 }
 
+/// A kill, with what it left.
 #[derive(Debug)]
 struct KillOutcome {
     how: How,
-    /// Roles of the killed processes. A role that was drawn may have no process.
-    killed: Vec<KilledRole>,
-    /// Output of the next command, which says what it restored or could not.
-    said: String,
-    left: Vec<String>,
-    /// Whether a process did not end by SIGTERM.
-    hung: bool,
+    left: usize,
     run: Value,
 }
 
@@ -110,7 +103,7 @@ fn kill(
         "left": left, "cut": cut, "hung": hung, "took_ms": began.elapsed().as_millis() as u64,
     });
     site.reset(!left.is_empty())?;
-    Ok(KillOutcome { how, killed, said, left, hung, run })
+    Ok(KillOutcome { how, left: left.len(), run })
 }
 
 /// Draws a random subset that is not empty.
@@ -120,7 +113,7 @@ fn draw_roles(random: &mut ChaCha8Rng) -> Vec<KilledRole> {
     (0..ROLES.len()).filter(|&at| is_chosen(at)).map(|at| ROLES[at]).collect()
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let sites = (0..harness.options.jobs.max(1))
         .map(|number| KillSite::create(harness, number))
@@ -137,7 +130,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             }
             stop_if_interrupted()?;
             let outcome = kill(&mut site, number, &mut random::stream(seed, number))?;
-            let text = format!("{}: {} left", outcome.how.name(), outcome.left.len());
+            let text = format!("{}: {} left", outcome.how.name(), outcome.left);
             let lock = || PoisonError::into_inner;
             progress.lock().unwrap_or_else(lock()).step(&text);
             let lock = || PoisonError::into_inner;
@@ -156,88 +149,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcomes.values().for_each(|outcome| harness.keep(outcome.run.clone()));
     ended.into_iter().collect::<Result<(), _>>()?;
-    let outcomes: Vec<KillOutcome> = outcomes.into_values().collect();
-    let shared = leftovers::shared_memory(harness)?;
-    Ok(page(&outcomes, &has, shared.as_deref()))
-}
-
-fn page(outcomes: &[KillOutcome], has: &str, shared: Option<&str>) -> Page {
-    let count = |is: &dyn Fn(&&KillOutcome) -> bool| outcomes.iter().filter(is).count().to_string();
-    let mut by_signal =
-        Table::new(&["signal", "kills", "restored by the next command", "with something left"]);
-    for how in How::ALL {
-        by_signal.row(cells![
-            how.name(),
-            count(&|outcome| outcome.how == how),
-            count(&|outcome| outcome.how == how && outcome.said.contains("restored")),
-            count(&|outcome| outcome.how == how && !outcome.left.is_empty())
-        ]);
-    }
-    let mut by_role = Table::new(&["process", "killed", "with something left"]);
-    for role in ROLES {
-        by_role.row(cells![
-            role.name(),
-            count(&|outcome| outcome.killed.contains(&role)),
-            count(&|outcome| outcome.killed.contains(&role) && !outcome.left.is_empty())
-        ]);
-    }
-    let mut found = Table::of_words(&["kill", "what was left"]);
-    for outcome in outcomes.iter().filter(|outcome| !outcome.left.is_empty()) {
-        found.row(cells![outcome.run["kill"], outcome.left.join("; ")]);
-    }
-    let cut: u64 = outcomes.iter().filter_map(|outcome| outcome.run["cut"].as_u64()).sum();
-    let took: Vec<f64> =
-        outcomes.iter().filter_map(|outcome| outcome.run["took_ms"].as_f64()).collect();
-    let mut tables = vec![
-        ("By signal:".to_owned(), by_signal),
-        ("By process, any signal, alone or with others:".to_owned(), by_role),
-    ];
-    if !found.is_empty() {
-        tables.push(("What was left:".to_owned(), found));
-    }
-    let left = outcomes.iter().filter(|outcome| !outcome.left.is_empty()).count();
-    let hung = outcomes.iter().filter(|outcome| outcome.hung).count();
-    let empty = outcomes.iter().filter(|outcome| outcome.killed.is_empty()).count();
-    Page {
-        title: "Killed, and put back".to_owned(),
-        about: format!(
-            "A sweep ({has}) and beside it a `luc run` that lends settings of the kernel module (of a directory tree that \
-             stands for it, as the processors' are) run for {} to {} ms. Then a random subset of the sweep, its cleanup \
-             process, its programs, the daemon of its disk, the run, its command and its watcher gets SIGTERM, SIGKILL, or \
-             both. What is left of the two is told to end by SIGTERM, as a user would. Then comes one more command of \
-             `luc`, drawn from `{}`; and then nothing may be left: the processors' settings; the device's content and \
-             scheduler; disks, loop devices, mounts, cgroups, folders, files that say what to restore, processes; the \
-             module's settings. ({empty} of the {} kills met none of the processes that were drawn. In the trees, \
-             {cut} settings were found empty and are not counted: a write that is killed between emptying a file and filling \
-             it does that, and settings of the kernel are not files.) A kill took {:.1} s in the median.",
-            KILL_DELAY_MS.start,
-            KILL_DELAY_MS.end,
-            NEXT_COMMANDS.map(|words| words.join(" ")).join("`, `"),
-            outcomes.len(),
-            luc_stats::median(&took).unwrap_or(0.0) / 1e3,
-        ),
-        tables,
-        targets: vec![
-            Target::new(
-                format!(
-                    "nothing is left changed after {} kills and the next command",
-                    outcomes.len()
-                ),
-                left == 0,
-                left.to_string(),
-            ),
-            Target::new(
-                "whatever was not killed ends by SIGTERM within 30 s",
-                hung == 0,
-                hung.to_string(),
-            ),
-            Target::new(
-                "no shared memory is left after one more run",
-                shared.is_none(),
-                shared.unwrap_or("none"),
-            ),
-        ],
-    }
+    harness.keep(json!({ "sweep": has, "shared_memory": leftovers::shared_memory(harness)? }));
+    Ok(())
 }
 
 #[cfg(test)]

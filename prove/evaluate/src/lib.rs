@@ -43,17 +43,18 @@ mod synthetic;
 mod truth;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use luc_claims::PartPage;
 use luc_harness::report::Page;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use luc_harness::{EvaluateError, Options};
 use luc_harness::{
     disks, drift, error, groups, guests, harness, machine, progress, runs, steal, write_json,
 };
 
-use harness::Harness;
+use harness::{Harness, read_json};
 use parts::Made;
 pub use parts::{PARTS, Part};
 
@@ -72,8 +73,14 @@ pub struct Verdict {
 /// [`EvaluateError`]; the runs made until then are in `raw/PART.partial.json`.
 pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     match part.made {
-        Made::Here(_) if options.again => Err(EvaluateError::NoPlan { part: part.name() }),
-        Made::Here(measure) => here(part, measure, options),
+        Made::Here { measure, page, like } => {
+            if !options.again {
+                here(part, measure, options)?;
+            }
+            let data = read_json(&options.out.join(format!("raw/{}.json", part.name())))?;
+            let page = PartPage::parse(part.name(), page, like)?.page(&data)?;
+            write_page(part, &page, &made_on(&data), options)
+        }
         Made::Planned(planned) => {
             if !options.again {
                 let raw = options.out.join("raw");
@@ -86,11 +93,12 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     }
 }
 
+/// Measures a part, and writes its raw data.
 fn here(
     part: Part,
-    measure: fn(&Harness) -> Result<Page, EvaluateError>,
+    measure: fn(&Harness) -> Result<(), EvaluateError>,
     options: &Options,
-) -> Result<Verdict, EvaluateError> {
+) -> Result<(), EvaluateError> {
     if !rustix::process::geteuid().is_root() {
         return Err(EvaluateError::Root);
     }
@@ -100,31 +108,52 @@ fn here(
     let harness = Harness::open(name, options)?;
     let before = machine::describe(&options.luc)?;
     let outcome = measure(&harness);
+    // A page of nothing must not replace one of something.
+    let is_empty = harness.runs().as_array().is_none_or(Vec::is_empty);
+    let outcome = outcome.and_then(|()| if is_empty { Err(options.no_cell()) } else { Ok(()) });
     let data = json!({
         "part": name,
         "made_by": format!("make evaluate-{name}"),
         "options": { "repeats": options.repeats, "seconds": options.seconds, "cuts": options.cuts,
                      "only": options.only, "seed": options.seed },
-        "machine": before, "finished": machine::now()?, "load_at_end": machine::load(), "runs": harness.runs(),
+        "machine": before, "disturbances": harness.disturbances(),
+        "finished": machine::now()?, "load_at_end": machine::load(), "runs": harness.runs(),
     });
-    // A page of nothing must not replace one of something.
-    let outcome = outcome.and_then(|page| {
-        if page.tables.iter().all(|(_, table)| table.is_empty()) {
-            return Err(options.no_cell());
-        }
-        Ok(page)
-    });
-    let page = match outcome {
-        Ok(page) => page,
-        Err(error) => {
-            write_json(&raw.join(format!("{name}.partial.json")), &data)?;
-            return Err(error);
-        }
-    };
+    let partial = raw.join(format!("{name}.partial.json"));
+    if outcome.is_err() {
+        write_json(&partial, &data)?;
+        return outcome;
+    }
     write_json(&raw.join(format!("{name}.json")), &data)?;
-    let _ = fs::remove_file(raw.join(format!("{name}.partial.json")));
-    let machine = format!("{}{}", machine::sentence(&data["machine"]), harness.disturbances());
-    write_page(part, &page, &machine, options)
+    let _ = fs::remove_file(partial);
+    Ok(())
+}
+
+/// Returns the sentences on the machine and on its disturbances that raw data have.
+fn made_on(data: &Value) -> String {
+    format!(
+        "{}{}",
+        machine::sentence(&data["machine"]),
+        data["disturbances"].as_str().unwrap_or_default()
+    )
+}
+
+/// Makes a page of any file of raw data, for whoever writes its templates.
+///
+/// # Errors
+/// [`EvaluateError`]: a file cannot be read, or the page is wrong.
+pub fn page_of(
+    part: &str,
+    page: &Path,
+    raw: &Path,
+    like: Option<&Path>,
+) -> Result<String, EvaluateError> {
+    let read = |path: &Path| fs::read_to_string(path).map_err(EvaluateError::file("read", path));
+    let text = read(page)?;
+    let like = like.map(read).transpose()?;
+    let data = read_json(raw)?;
+    let page = PartPage::parse(part, &text, like.as_deref())?.page(&data)?;
+    Ok(page.markdown(part, &made_on(&data)))
 }
 
 /// Writes a part's page. `machine` is the sentence on the machine.

@@ -57,7 +57,7 @@ struct Cli {
     /// Begin no repeat after this many minutes, of parts that are plans; the page shows the repeats made until then
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
-    /// Make pages again from the raw data that are there, of parts that are plans
+    /// Measure nothing: make pages again from the raw data that are there
     #[arg(long)]
     again: bool,
     #[command(subcommand)]
@@ -74,6 +74,14 @@ enum Helper {
         kills: u64,
         limit_ms: f64,
         seed: u64,
+    },
+    /// Print a page that a file in prove/parts makes of raw data
+    Page {
+        page: PathBuf,
+        raw: PathBuf,
+        /// A page whose prelude, claims and tables come before its own
+        #[arg(long)]
+        like: Option<PathBuf>,
     },
     #[command(hide = true)]
     Plant(plant::Orders),
@@ -168,12 +176,7 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
         again: cli.again,
         budget: cli.budget.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
     };
-    let parts = if cli.parts.is_empty() {
-        let all = PARTS.into_iter();
-        all.filter(|part| !cli.again || part.is_plan()).collect()
-    } else {
-        cli.parts
-    };
+    let parts = if cli.parts.is_empty() { PARTS.to_vec() } else { cli.parts };
     let mut met = true;
     for part in parts {
         let verdict = luc_evaluate::run(part, &options)?;
@@ -191,6 +194,10 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
         Helper::SigkillWorkers { caller, directory, kills, limit_ms, seed } => {
             let counted = sigkill::workers(&Orders { caller, directory, kills, limit_ms, seed })?;
             say(&counted.to_string());
+        }
+        Helper::Page { page, raw, like } => {
+            let part = page.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            say(luc_evaluate::page_of(&part, &page, &raw, like.as_deref())?.trim_end());
         }
         Helper::Switches(orders) => {
             let done = switches::run(&orders)?;

@@ -6,9 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use luc_harness::report::{NOTATION, Page, Table, Target, ratio, spread};
-use luc_harness::{Extent, cells};
-use luc_stats::{Interval, median, random, ratio_interval};
+use luc_harness::Extent;
+use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -20,10 +19,6 @@ use crate::steal::{self, with_stolen_share};
 
 /// Number of callers that create files.
 const CALLERS: &str = "16";
-/// Minimum ratio of the rate with notifications to that with the library.
-const MIN_RATIO: f64 = 0.95;
-/// Maximum loss of a lone caller whose fsync takes 1 ms, percent.
-const MAX_LOST_PERCENT: f64 = 2.0;
 
 /// Rate at which a lone caller should append and fsync records on its disk without luc.
 const LONE_PER_S: f64 = 1000.0;
@@ -101,10 +96,6 @@ impl CallerSetting {
         }
     }
 
-    fn is_go(self) -> bool {
-        matches!(self, GoStock | GoNotified | GoOrdinary)
-    }
-
     fn reach(self) -> Option<&'static str> {
         match self {
             StaticStock | GoStock | LoneStock => None,
@@ -125,18 +116,6 @@ impl CallerSetting {
                 &["prlimit", "--rtprio=0", "setpriv", "--bounding-set", "-sys_nice", "--"]
             }
             _ => &[],
-        }
-    }
-
-    /// Returns the setting of the same program without luc.
-    fn stock(self) -> Option<Self> {
-        match self {
-            StaticStock | GoStock | LoneStock => None,
-            DynamicLibrary | DynamicRecorded | StaticNotified | StaticRecorded | StaticOrdinary => {
-                Some(StaticStock)
-            }
-            CgoLibrary | GoNotified | GoOrdinary => Some(GoStock),
-            LoneNotified => Some(LoneStock),
         }
     }
 }
@@ -204,16 +183,8 @@ struct CallerTrial {
     seconds: f64,
 }
 
-struct NotifierRun {
-    setting: CallerSetting,
-    per_s: f64,
-    /// Share of all calls that went through rounds.
-    gated_share: Option<f64>,
-}
-
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let extent = harness.options.extent(10, 5.0);
-    let Extent { repeats, seconds } = extent;
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
+    let Extent { repeats, seconds } = harness.options.extent(10, 5.0);
     let programs = Programs::build(harness)?;
     let has_program = |setting: &CallerSetting| programs.of(*setting).is_some();
     let creating: Vec<CallerSetting> =
@@ -221,14 +192,13 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut progress =
         Progress::new(harness.part, (creating.len() + CallerSetting::LONE.len()) * repeats);
     let lone_disk = disk_of_1ms(harness, &programs)?;
-    let mut runs = Vec::new();
     for repeat in 0..repeats {
         for (settings, spec) in [(&creating[..], &EXT4), (&CallerSetting::LONE[..], &lone_disk)] {
             let mut settings = settings.to_vec();
             settings.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
             let disk = Disk::create(harness, spec)?;
             for setting in settings {
-                let run = steal::undisturbed(harness, |may_repeat| {
+                let per_s = steal::undisturbed(harness, |may_repeat| {
                     measure_once(
                         harness,
                         &disk,
@@ -237,12 +207,11 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                         may_repeat,
                     )
                 })?;
-                progress.step(&format!("{}: {:.0}/s", setting.name(), run.per_s));
-                runs.push(run);
+                progress.step(&format!("{}: {per_s:.0}/s", setting.name()));
             }
         }
     }
-    Ok(page(harness, &runs, &programs, extent))
+    Ok(())
 }
 
 /// Returns the disk of [`ABOUT_1MS`] on which an fsync without luc is closest to 1 ms.
@@ -268,14 +237,14 @@ fn rate(harness: &Harness, command: &mut Command) -> Result<f64, EvaluateError> 
     output.trim().parse().map_err(|_| missing("the rate"))
 }
 
-/// Makes a run, and returns the share of the processors' time that was stolen during it.
+/// Makes a run, and returns its rate and the share of the processors' time that was stolen during it.
 fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
     programs: &Programs,
     CallerTrial { setting, repeat, seconds }: CallerTrial,
     may_repeat: bool,
-) -> Result<(NotifierRun, f64), EvaluateError> {
+) -> Result<(f64, f64), EvaluateError> {
     let program = programs.of(setting).ok_or_else(|| missing("the program"))?;
     let report = harness.path("run.json");
     let mut command = match setting.reach() {
@@ -300,102 +269,9 @@ fn measure_once(
     if setting.reach().is_some() {
         of_run = of_disk(&read_json(&report)?, disk.device()).clone();
     }
-    let gated_share = of_run["gate"]["gated"].as_f64().map(|gated| {
-        let calls = of_run["fsyncs"].as_f64().unwrap_or(0.0);
-        gated / calls.max(1.0)
-    });
     harness.keep(json!({
         "setting": setting.name(), "repeat": repeat, "command": line(&command), "per_s": per_s, "luc": of_run,
         "stolen_share": stolen_share, "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
-    let run = NotifierRun { setting, per_s, gated_share };
-    Ok((run, stolen_share))
-}
-
-fn page(
-    harness: &Harness,
-    runs: &[NotifierRun],
-    programs: &Programs,
-    Extent { repeats, seconds }: Extent,
-) -> Page {
-    let rates = |setting: CallerSetting| -> Vec<f64> {
-        let of_setting = runs.iter().filter(|run| run.setting == setting);
-        of_setting.map(|run| run.per_s).collect()
-    };
-    let over = |setting: CallerSetting, other: CallerSetting| -> Option<Interval> {
-        ratio_interval(&rates(setting), &rates(other), harness.options.seed).ok()
-    };
-    let mut table = Table::new(&[
-        "callers",
-        "calls/s",
-        "over stock",
-        "over the library, C",
-        "over the library, Go",
-        "calls held, %",
-    ]);
-    for setting in CallerSetting::CREATING.into_iter().chain(CallerSetting::LONE) {
-        let per_s = rates(setting);
-        if per_s.is_empty() {
-            continue;
-        }
-        let held: Vec<f64> = runs
-            .iter()
-            .filter(|run| run.setting == setting)
-            .filter_map(|run| Some(run.gated_share? * 100.0))
-            .collect();
-        let over_stock = setting.stock().and_then(|stock| over(setting, stock));
-        let is_other = setting.reach().is_some()
-            && setting != DynamicLibrary
-            && !CallerSetting::LONE.contains(&setting);
-        let over_c = is_other.then(|| over(setting, DynamicLibrary)).flatten();
-        let over_go = (setting.is_go() && is_other).then(|| over(setting, CgoLibrary)).flatten();
-        table.row(cells![
-            setting.name(),
-            spread(&per_s),
-            ratio(over_stock.as_ref()),
-            ratio(over_c.as_ref()),
-            ratio(over_go.as_ref()),
-            spread(&held)
-        ]);
-    }
-    let lost_percent = over(LoneNotified, LoneStock).map(|ratio| (1.0 - ratio.ratio) * 100.0);
-    let mut targets = Vec::new();
-    for setting in [StaticNotified, GoNotified] {
-        if setting.is_go() && programs.go.is_none() {
-            continue;
-        }
-        targets.push(Target::at_least(
-            format!("{}, {CALLERS} callers: rate over the library's", setting.name()),
-            over(setting, DynamicLibrary).map(|ratio| ratio.ratio),
-            MIN_RATIO,
-        ));
-    }
-    targets.push(Target::below(
-        "standing aside at fsyncs of 1 ms: rate lost, %",
-        lost_percent,
-        MAX_LOST_PERCENT,
-    ));
-    let lone_ms = median(&rates(LoneStock)).map_or(0.0, |per_s| 1e3 / per_s);
-    let without_go = match &programs.go {
-        Some(_) => "",
-        None => " Go is not installed here.",
-    };
-    Page {
-        title: "Programs that no library can be loaded into".to_owned(),
-        about: format!(
-            "{CALLERS} threads or goroutines create files of 1 KiB, write, fsync and close them, on ext4 on a disk that \
-             takes 20 µs for a request and 6 ms for a flush: alone (\"stock\"), by `luc run --reach library` as a dynamic \
-             build, and by `luc run --reach notify` as static ones. No library can be loaded into Go programs, but a \
-             build whose fsync is the C library's, by cgo, shows what it would reach there. `luc run` is run by root, \
-             which gives the threads that let callers go real-time priority, but where the table says \"without\", and \
-             it records nothing, but where the table says \"recorded\": as root it does so if it is not told \
-             otherwise. A lone static caller \
-             appends records of 1 KiB and fsyncs each, on that of {} disks on which this comes closest to 1 ms without \
-             luc: it took {lone_ms:.2} ms; notified, its calls are never held. {repeats} runs of {seconds} s of each; \
-             what `luc run` learns at first is included.{without_go} {NOTATION}",
-            ABOUT_1MS.len(),
-        ),
-        tables: vec![("Rates:".to_owned(), table)],
-        targets,
-    }
+    Ok((per_s, stolen_share))
 }

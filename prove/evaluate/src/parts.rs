@@ -3,7 +3,6 @@
 use luc_evaluate_fleet as fleet;
 use luc_evaluate_fleet_clocks as fleet_clocks;
 use luc_evaluate_throttle as throttle;
-use luc_harness::report::Page;
 
 use crate::harness::Harness;
 use crate::plans::{Planned, planned};
@@ -23,13 +22,18 @@ pub struct Part {
 /// Way in which a part is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made {
-    /// Measured on this machine, as root. The harness keeps the runs.
-    Here(fn(&Harness) -> Result<Page, EvaluateError>),
+    /// Measured on this machine, as root. The harness keeps the runs, of which `prove/parts/NAME.toml` makes the page.
+    Here {
+        measure: fn(&Harness) -> Result<(), EvaluateError>,
+        page: &'static str,
+        /// A page whose prelude, claims and tables come before its own.
+        like: Option<&'static str>,
+    },
     /// A sweep, and claims about it.
     Planned(Planned),
 }
 
-use Made::{Here, Planned as ByPlan};
+use Made::Planned as ByPlan;
 
 /// All parts, in the order in which they run.
 #[rustfmt::skip]
@@ -38,53 +42,53 @@ pub const PARTS: [Part; 61] = [
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
     part("no-harm", "Where the gate cannot help it must not harm", ByPlan(planned!("no-harm"))),
-    part("call-cost", "What a call costs while the gate stands aside", Here(call_cost::run)),
+    measured!("call-cost", "What a call costs while the gate stands aside", call_cost::run),
     part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", ByPlan(planned!("gains"))),
-    part("notifier", "Static programs and Go programs, notified, beside the library", Here(notifier::run)),
+    measured!("notifier", "Static programs and Go programs, notified, beside the library", notifier::run),
     part("short", "Programs of 2 s beside those of 20 s", ByPlan(planned!("short"))),
-    part("services", "Services of the distribution, unchanged", Here(services::run)),
-    part("services-kernel", "Services with luc.ko in a guest, in virtual time", Here(services::guest::with_module)),
-    part("services-guest", "Services under luc run in a guest, in virtual time", Here(services::guest::under_luc)),
-    part("powercut", "Power cuts under the gate", Here(powercut::run)),
-    part("rival-powercut", "Power cuts of fast commits and XFS beside ext4", Here(powercut::rivals::run)),
-    part("notifier-powercut", "Power cuts under the notifier", Here(powercut::notified::run)),
-    part("notifier-sigkill", "Supervisors, keepers and programs killed under the notifier", Here(sigkill::notified::run)),
-    part("faults", "Failed writes under the gate", Here(faults::run)),
-    part("sigkill", "Workers killed at random under the gate", Here(sigkill::run)),
+    measured!("services", "Services of the distribution, unchanged", services::run),
+    measured!("services-kernel", "Services with luc.ko in a guest, in virtual time", services::guest::with_module),
+    measured!("services-guest", "Services under luc run in a guest, in virtual time", services::guest::under_luc),
+    measured!("powercut", "Power cuts under the gate", powercut::run),
+    measured!("rival-powercut", "Power cuts of fast commits and XFS beside ext4", powercut::rivals::run, like "powercut"),
+    measured!("notifier-powercut", "Power cuts under the notifier", powercut::notified::run, like "powercut"),
+    measured!("notifier-sigkill", "Supervisors, keepers and programs killed under the notifier", sigkill::notified::run),
+    measured!("faults", "Failed writes under the gate", faults::run),
+    measured!("sigkill", "Workers killed at random under the gate", sigkill::run),
     part("sqlite", "Eight SQLite writers", ByPlan(planned!("sqlite"))),
-    part("prediction", "What batching would gain, predicted and obtained", Here(prediction::run)),
-    part("truth", "Planted troubles, and what is said of them", Here(truth::run)),
-    part("recording", "What recording costs", Here(recording::run)),
-    part("analysis", "How fast traces are explained, and in how much memory", Here(analysis::run)),
-    part("personalities", "Filebench's personalities beside their parameters", Here(personalities::run)),
-    part("engine", "The engine of Filebench's files beside loops and fio", Here(engine::run)),
-    part("sweep-kills", "A sweep that is killed", Here(sweep_kills::run)),
-    part("kills", "Whatever is killed, the next command puts back", Here(kills::run)),
-    part("packages", "Packages in a fresh root, and a first user's minutes", Here(packages::run)),
-    part("throttle", "Tasks that ruin each other's disk, in virtual time", Here(throttle::run)),
-    part("throttle-host", "The same on the running kernel, in real time", Here(throttle::host::run)),
-    part("throttle-advise", "What luc throttle advise predicts, and what comes", Here(throttle::advised::run)),
-    part("throttle-paper", "WiseThrottling's experiments and rules, beside its figures", Here(throttle::paper::run)),
-    part("throttle-protect", "A client that must be answered soon, beside batch, in virtual time", Here(throttle::protect::run)),
-    part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle::safety::run)),
-    part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle::safety::inversions::run)),
-    part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle::safety::soak::run)),
-    part("coverage", "Whether intervals cover", Here(coverage::run)),
-    part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet_clocks::simulated::run)),
-    part("fleet-guests", "Clocks of real kernels in guests whose rates change, by hand and by NTP", Here(fleet_clocks::guests::run)),
-    part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet::cost::run)),
-    part("fleet-counters", "Hardware counters that take turns, by a model", Here(fleet::counters::run)),
-    part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),
-    part("fleet-pools", "Requests handed over inside servers, and what luc fleet says of them", Here(fleet::pools::run)),
-    part("fleet-solr", "A search service of Solr, and what luc fleet says of it", Here(fleet::solr::run)),
-    part("fleet-known", "Functions of threads, holders of locks, and times that close", Here(fleet::known::run)),
-    part("fleet-unix", "Requests over unix sockets, and what luc fleet says of them", Here(fleet::unix::run)),
-    part("fleet-scale", "How long luc fleet explain takes for many hosts, and trees of many nodes", Here(fleet::scale::run)),
-    part("arm64", "The recorder and the gate on 64-bit Arm, in an emulated machine", Here(fleet::arm64::run)),
-    part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
-    part("kernels", "Kernels of several distributions, from 6.1 to 7.3", Here(kernels::run)),
-    part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
-    part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
+    measured!("prediction", "What batching would gain, predicted and obtained", prediction::run),
+    measured!("truth", "Planted troubles, and what is said of them", truth::run),
+    measured!("recording", "What recording costs", recording::run),
+    measured!("analysis", "How fast traces are explained, and in how much memory", analysis::run),
+    measured!("personalities", "Filebench's personalities beside their parameters", personalities::run),
+    measured!("engine", "The engine of Filebench's files beside loops and fio", engine::run),
+    measured!("sweep-kills", "A sweep that is killed", sweep_kills::run),
+    measured!("kills", "Whatever is killed, the next command puts back", kills::run),
+    measured!("packages", "Packages in a fresh root, and a first user's minutes", packages::run),
+    measured!("throttle", "Tasks that ruin each other's disk, in virtual time", throttle::run),
+    measured!("throttle-host", "The same on the running kernel, in real time", throttle::host::run, like "throttle"),
+    measured!("throttle-advise", "What luc throttle advise predicts, and what comes", throttle::advised::run),
+    measured!("throttle-paper", "WiseThrottling's experiments and rules, beside its figures", throttle::paper::run),
+    measured!("throttle-protect", "A client that must be answered soon, beside batch, in virtual time", throttle::protect::run),
+    measured!("throttle-safety", "A throttle that is killed, and what it costs", throttle::safety::run),
+    measured!("throttle-inversions", "How long somebody waits for what a frozen task has", throttle::safety::inversions::run),
+    measured!("throttle-soak", "A throttle among services that come, go and are killed, for two hours", throttle::safety::soak::run),
+    measured!("coverage", "Whether intervals cover", coverage::run),
+    measured!("fleet-clocks", "Clocks of hosts related by their messages, simulated", fleet_clocks::simulated::run),
+    measured!("fleet-guests", "Clocks of real kernels in guests whose rates change, by hand and by NTP", fleet_clocks::guests::run),
+    measured!("fleet-cost", "What recording the network costs servers and their clients", fleet::cost::run),
+    measured!("fleet-counters", "Hardware counters that take turns, by a model", fleet::counters::run),
+    measured!("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", fleet::truth::run),
+    measured!("fleet-pools", "Requests handed over inside servers, and what luc fleet says of them", fleet::pools::run),
+    measured!("fleet-solr", "A search service of Solr, and what luc fleet says of it", fleet::solr::run),
+    measured!("fleet-known", "Functions of threads, holders of locks, and times that close", fleet::known::run),
+    measured!("fleet-unix", "Requests over unix sockets, and what luc fleet says of them", fleet::unix::run),
+    measured!("fleet-scale", "How long luc fleet explain takes for many hosts, and trees of many nodes", fleet::scale::run),
+    measured!("arm64", "The recorder and the gate on 64-bit Arm, in an emulated machine", fleet::arm64::run),
+    measured!("kernel-powercut", "Power cuts with luc.ko", safety::powercut::run),
+    measured!("kernels", "Kernels of several distributions, from 6.1 to 7.3", kernels::run),
+    measured!("kernel-cycles", "luc.ko loaded and unloaded under load", safety::cycles::run),
+    measured!("kernel-stress", "Stress of file systems with luc.ko", safety::stress::run),
     part("kernel", "The kernel module by processor speed, in virtual time", ByPlan(planned!("kernel"))),
     part("thesis", "The thesis' figures as one sweep in virtual time", ByPlan(planned!("thesis"))),
     part("thesis-metarates", "The thesis' Metarates with four processors and clients that arrive one after another", ByPlan(planned!("thesis-metarates"))),
@@ -97,6 +101,33 @@ pub const PARTS: [Part; 61] = [
     part("matrix-processors", "The energy slides' selection matrix with one and with four processors", ByPlan(planned!("matrix-processors"))),
 ];
 
+/// A part that a function measures, and `prove/parts/NAME.toml` shows.
+macro_rules! measured {
+    ($name:literal, $about:literal, $measure:path) => {
+        part(
+            $name,
+            $about,
+            Made::Here {
+                measure: $measure,
+                page: include_str!(concat!("../../parts/", $name, ".toml")),
+                like: None,
+            },
+        )
+    };
+    ($name:literal, $about:literal, $measure:path, like $like:literal) => {
+        part(
+            $name,
+            $about,
+            Made::Here {
+                measure: $measure,
+                page: include_str!(concat!("../../parts/", $name, ".toml")),
+                like: Some(include_str!(concat!("../../parts/", $like, ".toml"))),
+            },
+        )
+    };
+}
+use measured;
+
 const fn part(name: &'static str, about: &'static str, made: Made) -> Part {
     Part { name, about, made }
 }
@@ -106,12 +137,6 @@ impl Part {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
-    }
-
-    /// Whether the part is a plan with claims.
-    #[must_use]
-    pub fn is_plan(&self) -> bool {
-        matches!(self.made, ByPlan(_))
     }
 
     /// Returns the part of a name.

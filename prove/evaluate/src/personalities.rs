@@ -11,8 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use luc_filebench::reference::{Counted, STOCKS, Stock, Verdict};
-use luc_harness::cells;
-use luc_harness::report::{Page, Table, Target, number};
+use luc_harness::report::number;
 use luc_workload::scratch::Scratch;
 use serde::Deserialize;
 use serde_json::json;
@@ -33,8 +32,6 @@ const ROOM_BYTES: u64 = 8 << 30;
 /// that all others overtake it, a name is lost.
 const MORE_NAMES: &[(&str, &[&str])] =
     &[("compflow_demo", &["nfiles=7000"]), ("webproxy", &["nfiles=50000"])];
-/// Value of `/proc/sys/kernel/randomize_va_space` with random addresses of stack, libraries and heap.
-const ASLR: &str = "2";
 
 /// Output of `luc bench filebench --json`.
 #[derive(Debug, Default, Deserialize)]
@@ -60,7 +57,6 @@ struct Moved {
 #[derive(Debug)]
 struct PersonalityRun {
     stock: &'static Stock,
-    set: &'static [&'static str],
     threads: usize,
     command: String,
     /// Empty if the run failed.
@@ -77,7 +73,7 @@ struct Bench {
     seed: u64,
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let aslr = Path::new("/proc/sys/kernel/randomize_va_space");
     let aslr = fs::read_to_string(aslr).map_err(EvaluateError::file("read", aslr))?;
     let scratch = Scratch::create(&std::env::temp_dir()).map_err(|error| {
@@ -92,7 +88,6 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<&'static Stock> =
         STOCKS.iter().filter(|stock| harness.options.wants(stock.name)).collect();
     let mut progress = Progress::new(harness.part, wanted.len());
-    let mut runs = Vec::new();
     bench.all(&wanted, harness.options.jobs, &mut |run: PersonalityRun| {
         progress.step(&format!(
             "{}: {} flowops/s{}",
@@ -117,13 +112,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             .map(|row| (row.operation.as_str(), row.bytes))
             .collect();
         harness.keep(json!({
-            "personality": run.stock.name, "command": run.command, "measured_s": run.said.measured_s,
-            "counts": counts, "bytes": bytes, "wrong": run.verdict.wrong, "failure": run.failure,
+            "number": STOCKS.iter().position(|stock| stock.name == run.stock.name), "personality": run.stock.name,
+            "command": run.command, "threads": run.threads, "measured_s": run.said.measured_s, "counts": counts,
+            "bytes": bytes, "sized": run.verdict.sized, "farthest": run.verdict.farthest, "wrong": run.verdict.wrong,
+            "failure": run.failure, "randomize_va_space": aslr.trim(),
         }));
-        runs.push(run);
-    })?;
-    runs.sort_by_key(|run| wanted.iter().position(|stock| stock.name == run.stock.name));
-    Ok(page(&runs, wanted.len(), aslr.trim(), bench.seconds))
+    })
 }
 
 impl Bench {
@@ -220,7 +214,6 @@ impl Bench {
         verdict.wrong.extend(stock.differences(&whole));
         Ok(PersonalityRun {
             stock,
-            set,
             threads: workload.clients(),
             command: line(&command),
             said,
@@ -251,78 +244,5 @@ impl Bench {
             });
         }
         parse(&read(&out)?, "the JSON of a run")
-    }
-}
-
-fn page(runs: &[PersonalityRun], wanted: usize, aslr: &str, seconds: f64) -> Page {
-    let mut table = Table::new(&[
-        "personality",
-        "threads",
-        "measured, s",
-        "flowops/s",
-        "flowops",
-        "with sizes",
-        "farthest mean, %",
-        "variables changed",
-        "not as in the reference",
-    ]);
-    let (mut ended, mut good, mut flowops, mut sized) = (0, 0, 0, 0);
-    for PersonalityRun { stock, set, threads, said, failure, verdict, .. } in runs {
-        ended += usize::from(failure.is_none());
-        good += usize::from(failure.is_none() && verdict.wrong.is_empty());
-        flowops += verdict.flowops;
-        sized += verdict.sized;
-        table.row(cells![
-            stock.name,
-            threads,
-            format!("{:.1}", said.measured_s),
-            number(said.flowops_per_second),
-            verdict.flowops,
-            verdict.sized,
-            format!("{:.2}", verdict.farthest * 100.0),
-            if set.is_empty() { "-".to_owned() } else { set.join(", ") },
-            match failure {
-                Some(failure) => format!("failed: {failure}"),
-                None if verdict.wrong.is_empty() => "-".to_owned(),
-                None => verdict.wrong.join("; "),
-            }
-        ]);
-    }
-    Page {
-        title: "Filebench's personalities".to_owned(),
-        about: format!(
-            "Each personality of Filebench's (the language is theirs, the files are ours) by `luc bench filebench NAME \
-             --compat --seconds {}` with its own threads and files; what has a natural end (all files made, so many \
-             flowops done) stops there. Where its files would take more than {} GiB they are made smaller by the variables \
-             in the table. compflow_demo and webproxy have more of them: `--compat` skips the deletion of a file that is open, as \
-             Filebench does, and can lose all free names before the minute is over. The files of fivestreamwrite, \
-             singlestreamwrite and their direct variants grow as long as they run; the space of all but their ends is \
-             given back meanwhile. Several run at the same time: rates say nothing about the machine.\n\nIn `--compat` every \
-             thread goes through its flowops in order, so the counts of each loop's flowops follow from the number of \
-             rounds: rounds are at most the count of the rarest flowop, at least that of the most frequent one less one \
-             round per thread; no number of rounds between means a wrong share. Sizes that are fixed must be met by every \
-             call. The mean of drawn sizes may be off by five standard errors of its distribution (\"farthest\": the \
-             largest distance of a mean from the reference's).",
-            number(seconds),
-            ROOM_BYTES >> 30
-        ),
-        tables: vec![("Each personality:".to_owned(), table)],
-        targets: vec![
-            Target::new(
-                format!("all {} personalities run to their end", STOCKS.len()),
-                ended == wanted && wanted == STOCKS.len(),
-                ended.to_string(),
-            ),
-            Target::new(
-                "addresses are random (ASLR)",
-                aslr == ASLR,
-                format!("randomize_va_space is {aslr}"),
-            ),
-            Target::new(
-                "personalities whose flowops have the reference's shares and sizes: all",
-                !runs.is_empty() && good == runs.len(),
-                format!("{good} of {}; {flowops} flowops, {sized} of them with sizes", runs.len()),
-            ),
-        ],
     }
 }

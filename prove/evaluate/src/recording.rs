@@ -3,19 +3,18 @@
 
 use std::path::Path;
 
-use luc_harness::report::{Page, Table, Target, number, or_dash, spread, spread_as};
-use luc_harness::{Extent, cells};
-use luc_stats::median;
+use luc_harness::Extent;
+use luc_harness::report::number;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
 use crate::disks::{Disk, EXT4};
-use crate::drift::{around, over_unrecorded};
+use crate::drift::around;
 use crate::error::EvaluateError;
 use crate::harness::{Harness, count, directory_bytes, figure, line, missing, parse};
 use crate::progress::Progress;
-use crate::rival::{Rival, SCRIPT};
+use crate::rival::Rival;
 use crate::steal::{self, with_stolen_share};
 
 const THREADS: usize = 64;
@@ -99,15 +98,6 @@ impl RecorderKind {
             Self::Rival => "bpftrace",
         }
     }
-
-    /// Minimum share of the unrecorded throughput.
-    fn target(self) -> Option<f64> {
-        match self {
-            Self::Events => Some(0.98),
-            Self::Summary => Some(0.99),
-            _ => None,
-        }
-    }
 }
 
 /// Program and recorder of a run in a round.
@@ -118,19 +108,8 @@ struct RecordingTrial {
     repeat: usize,
 }
 
-#[derive(Debug)]
-struct ThroughputRun {
-    cell: RecordedProgram,
-    setting: RecorderKind,
-    throughput: f64,
-    switches_per_s: Option<f64>,
-    lost: Option<u64>,
-    trace_bytes_per_s: Option<f64>,
-}
-
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let extent = harness.options.extent(16, 3.0);
-    let Extent { repeats, seconds } = extent;
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
+    let Extent { repeats, seconds } = harness.options.extent(16, 3.0);
     let rival = Rival::find(harness);
     let cells: Vec<RecordedProgram> = RecordedProgram::ALL
         .into_iter()
@@ -147,7 +126,6 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     recorders.retain(|&setting| setting != RecorderKind::Rival || rival.is_ok());
     let disk = Disk::create(harness, &EXT4)?;
     let mut progress = Progress::new(harness.part, cells.len() * (recorders.len() + 2) * repeats);
-    let mut rounds = Vec::new();
     for repeat in 0..repeats {
         let mut random = random::stream(harness.options.seed, repeat as u64);
         let mut order: Vec<(RecordedProgram, u64)> =
@@ -156,25 +134,22 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         for (cell, work) in order {
             recorders.shuffle(&mut random);
             let words = cell.words(harness, &disk.mount, work, seconds);
-            let mut runs = Vec::new();
             for setting in around(RecorderKind::Unrecorded, &recorders) {
                 let rival = rival.as_ref().ok().filter(|_| setting == RecorderKind::Rival);
                 let trial = RecordingTrial { cell, setting, repeat };
-                let run = steal::undisturbed(harness, |may_repeat| {
+                let throughput = steal::undisturbed(harness, |may_repeat| {
                     measure_once(harness, &disk, trial, &words, rival, may_repeat)
                 })?;
                 progress.step(&format!(
                     "{}, {}: {}/s",
                     cell.name(),
                     setting.name(),
-                    number(run.throughput)
+                    number(throughput)
                 ));
-                runs.push(run);
             }
-            rounds.push(runs);
         }
     }
-    Ok(page(&cells, &rounds, rival.err(), extent))
+    Ok(())
 }
 
 /// Finds the work between two switches, once and unrecorded, so that all settings do the same.
@@ -188,7 +163,7 @@ fn calibrate(harness: &Harness, cell: RecordedProgram) -> Result<u64, EvaluateEr
     count(&done, "work")
 }
 
-/// Makes a run, and returns the share of the processors' time that was stolen during it.
+/// Makes a run. Returns its throughput, and the share of the processors' time that was stolen during it.
 fn measure_once(
     harness: &Harness,
     disk: &Disk<'_>,
@@ -196,7 +171,7 @@ fn measure_once(
     words: &[String],
     rival: Option<&Rival>,
     may_repeat: bool,
-) -> Result<(ThroughputRun, f64), EvaluateError> {
+) -> Result<(f64, f64), EvaluateError> {
     let RecordingTrial { cell, setting, repeat } = trial;
     let trace = harness.path("trace");
     let mut all: Vec<String> = match setting {
@@ -225,119 +200,18 @@ fn measure_once(
         let report = harness.json(&["explain", &trace.display().to_string(), "--json"])?;
         std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
         let places = report["lost"].as_object().ok_or_else(|| missing("lost"))?;
-        lost = Some(places.values().filter_map(Value::as_u64).sum());
+        lost = Some(places.values().filter_map(Value::as_u64).sum::<u64>());
         let begin_ns = figure(&report["trace"], "start_ns")?;
         let length_ns = figure(&report["trace"], "end_ns")? - begin_ns;
         trace_bytes_per_s = Some(bytes as f64 / (length_ns / 1e9).max(1e-9));
     }
-    let run = ThroughputRun {
-        cell,
-        setting,
-        throughput: figure(&done, cell.figure())?,
-        switches_per_s: figure(&done, "switches_per_s").ok(),
-        lost,
-        trace_bytes_per_s,
-    };
+    let throughput = figure(&done, cell.figure())?;
+    let switches_per_s = figure(&done, "switches_per_s").ok();
     harness.keep(json!({
         "cell": cell.name(), "setting": setting.name(), "repeat": repeat, "command": line(&command),
-        "throughput": run.throughput, "switches_per_s": run.switches_per_s, "lost": lost,
+        "throughput": throughput, "switches_per_s": switches_per_s, "lost": lost,
         "trace_bytes_per_s": trace_bytes_per_s, "rival_counted": watched, "stolen_share": stolen_share,
         "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
-    Ok((run, stolen_share))
-}
-
-fn page(
-    cells: &[RecordedProgram],
-    rounds: &[Vec<ThroughputRun>],
-    no_rival: Option<String>,
-    Extent { repeats, seconds }: Extent,
-) -> Page {
-    let mut table = Table::new(&[
-        "program",
-        "under",
-        "throughput, 1/s",
-        "over unrecorded",
-        "events lost",
-        "trace, kB/s",
-    ]);
-    let mut targets = Vec::new();
-    for &cell in cells {
-        let rounds: Vec<&Vec<ThroughputRun>> = (rounds.iter())
-            .filter(|round| round.first().is_some_and(|run| run.cell == cell))
-            .collect();
-        let figures =
-            |setting: RecorderKind, of: &dyn Fn(&ThroughputRun) -> Option<f64>| -> Vec<f64> {
-                let runs = rounds.iter().copied().flatten();
-                runs.filter(|run| run.setting == setting).filter_map(of).collect()
-            };
-        for setting in [RecorderKind::Unrecorded].into_iter().chain(RecorderKind::RECORDERS) {
-            let with = figures(setting, &|run| Some(run.throughput));
-            if with.is_empty() {
-                continue;
-            }
-            let over: Vec<f64> = (rounds.iter())
-                .filter(|_| setting != RecorderKind::Unrecorded)
-                .filter_map(|round| {
-                    let index = round.iter().position(|run| run.setting == setting)?;
-                    let throughputs: Vec<f64> = round.iter().map(|run| run.throughput).collect();
-                    over_unrecorded(&throughputs, index)
-                })
-                .collect();
-            let lost = figures(setting, &|run| run.lost.map(|lost| lost as f64));
-            let bytes = figures(setting, &|run| run.trace_bytes_per_s);
-            table.row(cells![
-                cell.name(),
-                setting.name(),
-                spread(&with),
-                spread_as(&over, |ratio| format!("{ratio:.3}")),
-                if lost.is_empty() {
-                    "-".to_owned()
-                } else {
-                    format!("{}", lost.iter().sum::<f64>())
-                },
-                or_dash(median(&bytes).map(|bytes| number(bytes / 1e3)))
-            ]);
-            if let Some(least) = setting.target() {
-                targets.push(Target::at_least(
-                    format!("{}: {} over unrecorded", cell.name(), setting.name()),
-                    median(&over),
-                    least,
-                ));
-            }
-        }
-    }
-    let lost: u64 = (rounds.iter().flatten()).filter_map(|run| run.lost).sum();
-    targets.push(Target::new("no event lost in any recording", lost == 0, lost.to_string()));
-    let rival = match no_rival {
-        None => format!(
-            "bpftrace runs this script beside the program, which is a part of what `luc record --summary` does:\n\n\
-             ```\n{SCRIPT}```"
-        ),
-        Some(reason) => format!("bpftrace could not be run here: {reason}."),
-    };
-    let switches: Vec<f64> = rounds
-        .iter()
-        .flatten()
-        .filter(|run| run.setting == RecorderKind::Unrecorded)
-        .filter_map(|run| run.switches_per_s)
-        .collect();
-    Page {
-        title: "What recording costs".to_owned(),
-        about: format!(
-            "Throughput of programs that are recorded, against the same unrecorded; {repeats} rounds of {seconds} s \
-             each. The fsyncing threads are `luc bench metarates` on ext4 on a disk whose flush takes 6 ms. The \
-             switching program is pairs of threads that pass a byte through pipes, a pair on each processor or one \
-             alone, with as much computing in between as makes {SWITCHES_PER_S} switches a second \
-             unrecorded ({} by the kernel's count); the first {WARMUP_S} s are not counted. Each run's \
-             throughput is files or rounds per second. A round is a run under each recorder, in random order, between two \
-             unrecorded ones, on one disk whose journal is emptied before each run. This machine's speed drifts by \
-             more than recording costs, so each recorded run is compared with what lies between its round's two \
-             unrecorded ones, as far from each as it was in the round; the ratio given is the median over the rounds. \
-             In parentheses the 95 % interval from order statistics, or with fewer than 6 rounds the range.\n\n{rival}",
-            spread(&switches),
-        ),
-        tables: vec![("Throughput:".to_owned(), table)],
-        targets,
-    }
+    Ok((throughput, stolen_share))
 }

@@ -11,7 +11,7 @@ use crate::error::EvaluateError;
 use crate::harness::Harness;
 
 /// Script that measures fsync on ext4 and the time that threads are off the processors.
-pub(super) const SCRIPT: &str = include_str!("rival.bt");
+const SCRIPT: &str = include_str!("rival.bt");
 
 /// Shell command that starts bpftrace. It needs tracepoints below /sys/kernel/tracing, which not every system mounts.
 /// It runs in a mount namespace of its own, which leaves this system unchanged.

@@ -1,4 +1,4 @@
-//! BenchRuns of `luc bench` alone, with the gate and recorded, with all settings in random order within each repeat.
+//! Runs of `luc bench` alone, with the gate and recorded, with all settings in random order within each repeat.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::disks::{Disk, DiskSpec};
 use crate::error::EvaluateError;
-use crate::harness::{Harness, elements, figure, line, missing, of_disk, read_json};
+use crate::harness::{Harness, elements, line, missing, of_disk, read_json};
 use crate::progress::Progress;
 use crate::steal::{self, with_stolen_share};
 
@@ -49,46 +49,14 @@ impl Under {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct BenchRun {
-    cell: String,
-    setting: &'static str,
-    pub(super) bench: Value,
-    /// Output of `luc explain` on the disk's file system; null unless recorded.
-    pub(super) explained: Value,
-    /// Share of the processors' time that the hypervisor took during the run.
-    stolen_share: f64,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct BenchRuns(Vec<BenchRun>);
-
-impl BenchRuns {
-    /// Returns a figure of each run of a cell's setting. BenchRuns without it are left out.
-    pub(super) fn figures(
-        &self,
-        cell: &str,
-        setting: &str,
-        of: impl Fn(&BenchRun) -> Option<f64>,
-    ) -> Vec<f64> {
-        let of_both = |run: &&BenchRun| run.cell == cell && run.setting == setting;
-        self.0.iter().filter(of_both).filter_map(of).collect()
-    }
-}
-
-/// BenchRuns all jobs `repeats` times, on fresh disks each time.
-pub(super) fn run(
-    harness: &Harness,
-    jobs: &[Job],
-    repeats: usize,
-) -> Result<BenchRuns, EvaluateError> {
+/// Runs all jobs `repeats` times, on fresh disks each time.
+pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<(), EvaluateError> {
     let jobs: Vec<&Job> = jobs.iter().filter(|job| harness.options.wants(&job.cell)).collect();
     if jobs.is_empty() {
         return Err(harness.options.no_cell());
     }
     harness.keep_processors_awake()?;
     let mut progress = Progress::new(harness.part, jobs.len() * repeats);
-    let mut runs = BenchRuns::default();
     for repeat in 0..repeats {
         let mut order = jobs.clone();
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
@@ -99,25 +67,23 @@ pub(super) fn run(
             }
             let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
             let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
-            let run = steal::undisturbed(harness, |may_repeat| {
-                let run = run_job(harness, disk, job, repeat, may_repeat)?;
-                let stolen_share = run.stolen_share;
-                Ok((run, stolen_share))
+            steal::undisturbed(harness, |may_repeat| {
+                run_job(harness, disk, job, repeat, may_repeat).map(|share| ((), share))
             })?;
             progress.step(&format!("{}, {}", job.cell, job.setting));
-            runs.0.push(run);
         }
     }
-    Ok(runs)
+    Ok(())
 }
 
+/// Makes a run. Returns the share of the processors' time that the hypervisor took meanwhile.
 fn run_job(
     harness: &Harness,
     disk: &Disk<'_>,
     job: &Job,
     repeat: usize,
     may_repeat: bool,
-) -> Result<BenchRun, EvaluateError> {
+) -> Result<f64, EvaluateError> {
     // Output of `luc run` or `luc record`.
     let file = harness.path("written");
     let mut words = job.under.words(&file);
@@ -148,7 +114,7 @@ fn run_job(
         "disturbed": steal::is_disturbed(may_repeat, stolen_share), "flushes": flushes, "commits": commits,
         "bench": bench, "gate": gate, "explained": reduce(&explained),
     }));
-    Ok(BenchRun { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
+    Ok(stolen_share)
 }
 
 /// Explains a trace, removes it, and returns the part on the disk's file system.
@@ -187,39 +153,9 @@ fn reduce(explained: &Value) -> Value {
     })
 }
 
-/// Returns the mean latency of the named operations in ms, weighted by their counts.
-pub(super) fn mean_ms(run: &BenchRun, operations: &[&str]) -> Option<f64> {
-    let wanted = |name: &Value| name.as_str().is_some_and(|name| operations.contains(&name));
-    let rows = elements(&run.bench["operations"]).iter().filter(|row| wanted(&row["operation"]));
-    let (sum, count) = rows.fold((0.0, 0.0), |(sum, all), row| {
-        let count = figure(row, "count").unwrap_or(0.0);
-        (sum + count * figure(row, "mean_us").unwrap_or(0.0), all + count)
-    });
-    (count > 0.0).then(|| sum / count / 1e3)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_of_several_operations() {
-        let run = BenchRun {
-            cell: "c".to_owned(),
-            setting: "gate",
-            bench: json!({
-                "operations": [
-                    { "operation": "fsync2", "count": 3, "mean_us": 1000.0, "p99_us": 2000.0 },
-                    { "operation": "fsync3", "count": 1, "mean_us": 5000.0, "p99_us": 9000.0 },
-                    { "operation": "open", "count": 9, "mean_us": 9.0, "p99_us": 99e3 },
-                ],
-            }),
-            explained: Value::Null,
-            stolen_share: 0.0,
-        };
-        assert_eq!(mean_ms(&run, &["fsync2", "fsync3"]), Some(2.0));
-        assert_eq!(mean_ms(&run, &["close"]), None);
-    }
 
     #[test]
     fn what_is_kept_of_an_explanation() {

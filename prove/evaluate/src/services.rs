@@ -1,19 +1,17 @@
 //! Part `services`: unchanged programs of the distribution, run as their users would: without luc, by `luc run`, and by
 //! `luc run --reach notify`; and most of them in a guest, with `luc.ko`.
 //!
-//! Each has a script beside this file. It makes instances on an emulated disk, starts them, and drives eight clients
-//! for a fixed amount of work. Then it reads back what was acknowledged, and stops them. It fails if a log has an
-//! error. `catalogue` has the services, `runs` makes a run, `guest` those in a guest, and `page` shows them.
+//! Each has a script beside this file. It makes instances on an emulated disk, starts them, and drives eight clients for
+//! a fixed amount of work. Then it reads back what was acknowledged, and stops them. It fails if a log has an error.
+//! `catalogue` has the services, `runs` makes a run, and `guest` those in a guest.
 
 mod catalogue;
 pub(super) mod guest;
-mod page;
 mod runs;
 
-use luc_harness::report::Page;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::EvaluateError;
 use crate::harness::{Harness, elements};
@@ -23,19 +21,7 @@ use crate::runs::Runs;
 use catalogue::{SERVICES, Service};
 use runs::{Stage, Way};
 
-#[derive(Debug)]
-struct ServiceOutcome {
-    service: &'static Service,
-    version: String,
-    /// Requests of all clients in a run: transactions, mails, messages.
-    requests: f64,
-    /// Result of each run, with its way.
-    runs: Vec<(Way, Value)>,
-    /// Parts of the calls' time in a recorded run without luc.
-    parts: Value,
-}
-
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(10);
     let wanted: Vec<&'static Service> =
         SERVICES.iter().filter(|service| harness.options.wants(service.name)).collect();
@@ -45,11 +31,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let steps = wanted.iter().map(|service| runs_of(service)).sum();
     let mut progress = Progress::new(harness.part, steps);
     let kept = Runs::open(harness);
-    let mut outcomes = Vec::new();
     for service in wanted {
-        outcomes.push(compare(harness, &kept, service, repeats, &mut progress)?);
+        compare(harness, &kept, service, repeats, &mut progress)?;
     }
-    Ok(page::page(&outcomes, repeats))
+    Ok(())
 }
 
 /// Makes the runs of a service, each way once in each repeat in random order, and one recorded run.
@@ -59,10 +44,9 @@ fn compare(
     service: &'static Service,
     repeats: usize,
     progress: &mut Progress,
-) -> Result<ServiceOutcome, EvaluateError> {
+) -> Result<(), EvaluateError> {
     let work = runs::work(harness, service);
     let mut stage = None;
-    let mut made = Vec::new();
     for repeat in 0..repeats {
         let mut ways = Way::of(service).to_vec();
         ways.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
@@ -74,19 +58,12 @@ fn compare(
                 harness.count_disturbed();
             }
             progress.step(&format!("{}, {}: {} s", service.name, way.name(), result["seconds"]));
-            made.push((way, result));
         }
     }
     let key = json!({ "service": service.name, "recorded": true, "work": work });
-    let parts = kept.get(&key, || on(&mut stage, harness, service)?.recorded())?;
+    kept.get(&key, || on(&mut stage, harness, service)?.recorded())?;
     progress.step(&format!("{}, recorded", service.name));
-    Ok(ServiceOutcome {
-        service,
-        version: harness.package_version(service.package)?,
-        requests: work * catalogue::CLIENTS,
-        runs: made,
-        parts,
-    })
+    Ok(())
 }
 
 /// Returns the service on its disk, which is made when the first run needs it. An evaluation that continues an

@@ -9,8 +9,6 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use luc_harness::cells;
-use luc_harness::report::{Page, Table, Target, number};
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::fs::{FlockOperation, flock};
@@ -18,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
-use crate::harness::{Harness, figure, line, of_disk, parse, read_json, stop_if_interrupted};
+use crate::harness::{Harness, line, of_disk, parse, read_json, stop_if_interrupted};
 use crate::progress::Progress;
 
 const WORKERS: usize = 8;
@@ -121,7 +119,7 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     }))
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     // 1. Kill workers that run under luc.
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let source = include_str!("../../../crates/luc/tests/programs/caller.c");
@@ -140,62 +138,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let counted: Value = parse(&output, "the counts")?;
     let report = read_json(&gate_file)?;
     let of_disk = of_disk(&report, disk.device()).clone();
-    let gate = &of_disk["gate"];
     let left = find_leftovers(&caller);
     harness.keep(json!({ "command": line(&command), "counted": counted, "gate": of_disk,
                      "left": left }));
-
-    // 3. Make the page.
-    let longest_ms = figure(gate, "longest_wait_us")? / 1e3;
-    let (calls, slow) = (figure(&counted, "calls")?, figure(&counted, "slow")?);
-    let gated = figure(gate, "gated")?;
-    let mut table = Table::new(&["figure", "value"]);
-    for (what, value) in [
-        ("workers killed", kills.to_string()),
-        ("calls of all workers", number(calls)),
-        ("calls through rounds", number(gated)),
-        ("calls slower than the limit", slow.to_string()),
-        ("the limit, ms", limit_ms.to_string()),
-        ("longest wait in the gate, ms", number(longest_ms)),
-        ("calls that left at their own deadline", gate["timed_out"].to_string()),
-        ("left behind", left.clone().unwrap_or("nothing".to_owned())),
-    ] {
-        table.row(cells![what, value]);
-    }
-    let engaged = gate["decision"]["engagements"].as_u64().unwrap_or(0);
-    Ok(Page {
-        title: "Killed workers".to_owned(),
-        about: format!(
-            "{WORKERS} processes under one `luc run --policy auto` write and fsync a file each, on \
-             ext4 on a disk whose flush takes 6 ms. From 3 s on, every 100 to 200 ms one drawn at \
-             random gets a SIGKILL and another takes its place. The limit for one call is the \
-             gate's deadline ({DEADLINE_MS} ms), four commits ({COMMITS_MS} ms) and {SLACK_MS} ms for \
-             the scheduler."
-        ),
-        tables: vec![("What was counted:".to_owned(), table)],
-        targets: vec![
-            Target::new(
-                "the gate engaged, so that there was something to disturb",
-                engaged > 0 && gated > 0.0,
-                format!("{engaged} engagements, {} gated calls", number(gated)),
-            ),
-            Target::new(
-                format!("no call slower than {limit_ms} ms"),
-                slow == 0.0 && calls > 0.0,
-                format!("{slow} of {calls}"),
-            ),
-            Target::new(
-                format!("longest wait in the gate <= {} ms", DEADLINE_MS + SLACK_MS),
-                longest_ms <= DEADLINE_MS + SLACK_MS,
-                format!("{} ms", number(longest_ms)),
-            ),
-            Target::new(
-                "no shared file and no process left",
-                left.is_none(),
-                left.unwrap_or("none".to_owned()),
-            ),
-        ],
-    })
+    Ok(())
 }
 
 /// Returns what the workers and the gate left behind. Shared files that another run of this user is using do not count.

@@ -47,9 +47,6 @@ pub enum EvaluateError {
          to go on", folder = .folder.display()
     )]
     OtherBuild { part: &'static str, folder: PathBuf },
-    /// A page that only measuring makes.
-    #[error("{part} is no plan, so its page is made while it is measured: leave --again out")]
-    NoPlan { part: &'static str },
     #[error("{0}")]
     Trace(#[source] Box<luc_events::store::StoreError>),
     /// The budget was spent before anything was measured.

@@ -5,7 +5,7 @@
 //! - [`guests`]: guests that a signal ends.
 //! - [`runs`]: runs that outlive an interruption.
 //! - [`steal`]: makes runs again that the machine's host disturbed.
-//! - [`drift`]: removes the drift of the machine's speed from figures.
+//! - [`drift`]: rounds whose ends show the drift of the machine's speed.
 //! - [`report`]: the page of the results.
 
 pub mod disks;

@@ -9,15 +9,20 @@ use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
 
-/// Describes the machine, with everything that a reader of the figures may ask for.
+/// Describes the machine, with everything that a reader of the figures may ask for. The commit is that of the current
+/// folder.
 pub fn describe(luc: &Path) -> Result<Value, EvaluateError> {
     let uname = rustix::system::uname();
     let version = Command::new(luc).arg("--version").output();
     let version = version.map_err(EvaluateError::file("run", luc))?.stdout;
+    let mut describe = Command::new("git");
+    describe.args(["describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"]);
+    let commit = describe.output().ok().filter(|output| output.status.success());
+    let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Ok(json!({
-        "started": now()?, "luc": String::from_utf8_lossy(&version).trim(),
+        "started": now()?, "luc": String::from_utf8_lossy(&version).trim(), "commit": commit,
         "kernel": uname.release().to_string_lossy(), "architecture": uname.machine().to_string_lossy(),
         "cpus": available_parallelism().map(usize::from).unwrap_or(1), "cpu": field(&cpuinfo, "model name"),
         "memory": field(&meminfo, "MemTotal"), "load": load(),
@@ -28,10 +33,10 @@ pub fn describe(luc: &Path) -> Result<Value, EvaluateError> {
 pub fn sentence(machine: &Value) -> String {
     let text = |key: &str| machine[key].as_str().unwrap_or("unknown").to_owned();
     if machine["kernel"].is_null() {
-        return format!("Made up to {}.", text("started"));
+        return format!("Made up to {}, of commit {}.", text("started"), text("commit"));
     }
     format!(
-        "Measured {} on Linux {}, {} CPUs ({}), memory {}, load {} at the start, with {}.",
+        "Measured {} on Linux {}, {} CPUs ({}), memory {}, load {} at the start, with {} of commit {}.",
         text("started"),
         text("kernel"),
         machine["cpus"],
@@ -39,6 +44,7 @@ pub fn sentence(machine: &Value) -> String {
         text("memory"),
         text("load"),
         text("luc"),
+        text("commit"),
     )
 }
 

@@ -89,26 +89,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// Makes a claim that holds or not, by `figure`.
-    pub fn new(what: impl Into<String>, met: bool, figure: impl Into<String>) -> Self {
-        Self { what: what.into(), met: Some(met), figure: figure.into() }
-    }
-
-    /// Claims that `value` is at least `bound`.
-    pub fn at_least(what: impl fmt::Display, value: Option<f64>, bound: f64) -> Self {
-        Self {
-            what: format!("{what} >= {bound}"),
-            met: value.map(|value| value >= bound),
-            figure: value.map_or_else(|| "no figure".to_owned(), |value| decimals(value, 3)),
-        }
-    }
-
-    pub fn below(what: impl fmt::Display, value: Option<f64>, bound: f64) -> Self {
-        Self {
-            what: format!("{what} < {}", number(bound)),
-            met: value.map(|value| value < bound),
-            figure: value.map_or_else(|| "no figure".to_owned(), number),
-        }
+    /// Makes a claim that holds, does not, or is not measured.
+    pub fn new(what: String, met: Option<bool>, figure: String) -> Self {
+        Self { what, met, figure }
     }
 }
 
@@ -121,17 +104,6 @@ impl fmt::Display for Target {
         };
         write!(f, "target: {} -> {verdict} ({})", self.what, self.figure)
     }
-}
-
-/// Makes the cells of a row from values that can be displayed.
-#[macro_export]
-macro_rules! cells {
-    ($($cell:expr),* $(,)?) => { vec![$(($cell).to_string()),*] };
-}
-
-/// Formats a value; `-` if there is none.
-pub fn or_dash(value: Option<impl fmt::Display>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
 /// Formats a figure with three significant digits or more. A figure that is not finite becomes `-`, such as a ratio to
@@ -221,30 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn targets_follow_the_figures() {
-        let text = |target: Target| target.to_string();
-        assert_eq!(
-            text(Target::at_least("ratio", Some(1.85), 1.85)),
-            "target: ratio >= 1.85 -> met (1.850)"
-        );
-        assert_eq!(
-            text(Target::at_least("ratio", Some(1.849), 1.85)),
-            "target: ratio >= 1.85 -> **not met** (1.849)"
-        );
-        assert_eq!(Target::at_least("ratio", None, 1.0).met, None);
-        assert_eq!(Target::below("ns", Some(1000.0), 1000.0).met, Some(false));
-        assert_eq!(
-            text(Target::below("ns", Some(12.34), 1000.0)),
-            "target: ns < 1000 -> met (12.3)"
-        );
-    }
-
-    #[test]
     fn nothing_has_no_sign_and_what_is_no_figure_is_not_shown() {
         assert_eq!([-0.0, -0.0004, -0.001].map(number), ["0.000", "0.000", "-0.001"]);
         assert_eq!([f64::INFINITY, f64::NAN].map(number), ["-", "-"]);
-        let figure = |value| Target::at_least("gain", Some(value), 1.0).figure;
-        assert_eq!([-0.0004, f64::INFINITY, f64::NAN].map(figure), ["0.000", "-", "-"]);
         let interval = Interval { ratio: -0.001, low: f64::NEG_INFINITY, high: 1.5 };
         assert_eq!(ratio(Some(&interval)), "0.00 (- to 1.50)");
     }
@@ -279,7 +230,7 @@ mod tests {
             title: "T".to_owned(),
             about: "Something.".to_owned(),
             tables: vec![("A table:".to_owned(), Table::new(&["x"]))],
-            targets: vec![Target::new("none lost", true, "0")],
+            targets: vec![Target::new("none lost".to_owned(), Some(true), "0".to_owned())],
         };
         let text = page.markdown("part", "Here.");
         assert!(text.contains("make evaluate-part"), "{text}");

@@ -1,7 +1,5 @@
 //! Counts of calls, by whether they are assigned to the request that they were made for.
 
-pub(crate) mod tables;
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -27,7 +25,7 @@ impl Calls {
         self.right.values().sum()
     }
 
-    pub(crate) fn all_wrong(&self) -> u64 {
+    fn all_wrong(&self) -> u64 {
         self.wrong.values().sum()
     }
 
@@ -65,21 +63,10 @@ impl Calls {
             self.missing
         )
     }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.unknown += other.unknown;
-        self.missing += other.missing;
-        for (all, more) in [(&mut self.right, &other.right), (&mut self.wrong, &other.wrong)] {
-            for (evidence, count) in more {
-                *all.entry(evidence.clone()).or_default() += count;
-            }
-        }
-    }
 }
 
 /// Lists counts by evidence.
-pub(crate) fn words(counts: &BTreeMap<String, u64>) -> String {
+fn words(counts: &BTreeMap<String, u64>) -> String {
     let words = counts.iter().map(|(evidence, count)| format!("{count} {evidence}"));
     let words: Vec<String> = words.collect();
     if words.is_empty() { "0".to_owned() } else { words.join(", ") }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use luc_harness::cells;
-use luc_harness::report::Table;
 use serde::Serialize;
 
 use crate::answer::{Answer, Finding, Party};
@@ -103,31 +101,6 @@ impl Expected {
         let wrong = all.into_iter().filter(|(is_right, _)| !is_right);
         wrong.map(|(_, what)| what).collect()
     }
-}
-
-/// A run under one view.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Viewed<'r> {
-    pub(crate) trouble: &'static str,
-    pub(crate) seed: u64,
-    pub(crate) view: &'static str,
-    pub(crate) judgement: &'r Judgement,
-}
-
-/// Makes the table of runs whose first cause is wrong.
-pub(crate) fn of_wrong<'r>(all: impl Iterator<Item = Viewed<'r>>) -> Table {
-    let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
-    for one in all.filter(|one| !one.judgement.is_right()) {
-        table.row(cells![
-            one.trouble,
-            one.seed,
-            one.view,
-            one.judgement.wrong.join(", "),
-            one.judgement.first,
-            format!("{:.0} %", one.judgement.share * 100.0)
-        ]);
-    }
-    table
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! messages.
 
 pub mod loaded;
-mod page;
 mod recorded;
 pub(crate) mod servers;
 
@@ -10,13 +9,13 @@ use luc_harness::drift::around;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing, parse};
 use luc_harness::progress::Progress;
-use luc_harness::report::{Page, number};
+use luc_harness::report::number;
 use luc_harness::runs::Runs;
 use luc_harness::steal::with_stolen_share;
 use luc_harness::{Extent, steal};
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
 use loaded::Loaded;
@@ -78,17 +77,6 @@ impl ServerCell {
         }
     }
 
-    /// Minimum number of receives and sends of the server for a request, each a row.
-    fn messages(self) -> f64 {
-        match self {
-            Self::Redis(_) | Self::RedisLists | Self::Select => 2.0,
-            Self::Update => 14.0,
-            // The query, and three calls, of which each is received and answered at both ends: 14 of all nodes, and 16
-            // with the client's. Half of these, as there are two ends.
-            Self::Search => 8.0,
-        }
-    }
-
     /// Returns the words of the client, for this many requests or for this time.
     fn words(
         self,
@@ -146,7 +134,7 @@ impl ServerCell {
 }
 
 /// A way of recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum RecordingMode {
     Unrecorded,
@@ -166,31 +154,6 @@ impl RecordingMode {
     const RECORDERS: [Self; 5] =
         [Self::Record, Self::Fleet, Self::Tokens, Self::FleetOfServer, Self::Sums];
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Unrecorded => "unrecorded",
-            Self::Record => "luc record",
-            Self::Fleet => "luc record --fleet",
-            Self::Tokens => "luc record --fleet --tokens",
-            Self::FleetOfServer => "luc record --fleet, server only",
-            Self::Sums => "luc record --fleet --summary",
-        }
-    }
-
-    /// Number of ends of a connection that have rows of messages.
-    fn ends(self) -> f64 {
-        match self {
-            Self::Unrecorded | Self::Record | Self::Sums => 0.0,
-            Self::Fleet | Self::Tokens => 2.0,
-            Self::FleetOfServer => 1.0,
-        }
-    }
-
-    /// Minimum share of the unrecorded throughput. Sums may be recorded always, so they must cost less.
-    fn least(self) -> f64 {
-        if self == Self::Sums { 0.99 } else { 0.98 }
-    }
-
     /// Returns the words of `luc`; `None` without a recorder.
     fn words(self, trace: &str, servers: &[u32]) -> Option<Vec<String>> {
         let options = match self {
@@ -209,7 +172,7 @@ impl RecordingMode {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 struct CostRun {
     setting: RecordingMode,
     /// Command line of the recorder.
@@ -224,14 +187,6 @@ struct CostRun {
     disturbed: bool,
 }
 
-impl CostRun {
-    /// Processor time of client, server and recorder for a request, µs.
-    fn processor_us(&self) -> f64 {
-        let Loaded { client_s, server_s, recorder_s, .. } = self.loaded;
-        (client_s + server_s + recorder_s) / self.requests.max(1.0) * 1e6
-    }
-}
-
 /// Cell and recorder of a run, and the client's work.
 struct CostTrial {
     cell: ServerCell,
@@ -240,20 +195,12 @@ struct CostTrial {
     seconds: f64,
 }
 
-/// The runs of one cell in one round, unrecorded at the beginning and the end.
-#[derive(Debug, Clone)]
-struct Round {
-    cell: ServerCell,
-    runs: Vec<CostRun>,
-}
-
 /// Makes part `fleet-cost`.
 ///
 /// # Errors
 /// A server, a client or the recorder that cannot be run, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let extent = harness.options.extent(10, 3.0);
-    let Extent { repeats, seconds } = extent;
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
+    let Extent { repeats, seconds } = harness.options.extent(10, 3.0);
     let cells: Vec<ServerCell> =
         ServerCell::ALL.into_iter().filter(|cell| harness.options.wants(&cell.name())).collect();
     harness.keep_processors_awake()?;
@@ -263,9 +210,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     for &cell in &cells {
         work.push((cell, calibrate(harness, &servers, cell, seconds)?));
     }
+    harness.keep(json!({ "servers": servers.versions }));
     let earlier = Runs::open(harness);
     let mut progress = Progress::new(harness.part, cells.len() * repeats);
-    let mut rounds = Vec::new();
     for repeat in 0..repeats {
         let mut random = random::stream(harness.options.seed, repeat as u64);
         let mut order = work.clone();
@@ -287,15 +234,11 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 }
                 Ok(json!(runs))
             })?;
-            let mut runs: Vec<CostRun> =
-                serde_json::from_value(result).map_err(|_| missing("the runs of a round"))?;
-            runs.retain(|run| !run.disturbed);
-            let rate = runs.first().map_or(0.0, |run| run.requests_per_s);
+            let rate = result[0]["requests_per_s"].as_f64().unwrap_or(0.0);
             progress.step(&format!("{}: {}/s", cell.name(), number(rate)));
-            rounds.push(Round { cell, runs });
         }
     }
-    Ok(page::page(&cells, &rounds, &servers, extent))
+    Ok(())
 }
 
 /// Returns the number of requests that take `seconds` unrecorded.

@@ -3,7 +3,6 @@
 
 mod accounts;
 pub(crate) mod names;
-mod page;
 
 use std::path::Path;
 
@@ -11,7 +10,6 @@ use luc_events::store::{Reader, Row, StoreError};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use serde_json::json;
 
 /// Number of runs of each cell.
@@ -23,7 +21,7 @@ const ACCOUNTS: &str = "accounts";
 ///
 /// # Errors
 /// A program that is not there or fails, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(REPEATS).max(1);
     let [of_names, of_accounts] = [NAMES, ACCOUNTS].map(|name| harness.options.wants(name));
     if !of_names && !of_accounts {
@@ -33,23 +31,20 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     harness.let_others_pass()?;
     let cells = usize::from(of_names) + usize::from(of_accounts);
     let mut progress = Progress::new(harness.part, cells * repeats);
-    let (mut known, mut closed) = (Vec::new(), Vec::new());
     let servers = of_accounts.then(|| accounts::start(harness)).transpose()?;
     for _ in 0..repeats {
         if of_names {
             let run = names::once(harness)?;
             progress.step(&run.brief());
             harness.keep(json!(run));
-            known.push(run);
         }
         if let Some(servers) = &servers {
             let run = accounts::once(harness, servers)?;
             progress.step(&run.brief());
             harness.keep(json!(run));
-            closed.push(run);
         }
     }
-    Ok(page::page(&known, &closed, repeats))
+    Ok(())
 }
 
 /// Reads the rows of a table.

@@ -3,17 +3,17 @@
 
 pub mod back_end;
 mod clients;
-mod page;
 mod spans;
 mod subjects;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
@@ -36,6 +36,8 @@ const REQUESTS: u64 = 100;
 #[derive(Debug, Clone, Serialize)]
 struct PoolRun {
     subject: &'static str,
+    /// Version, as the subject's program says it.
+    version: String,
     seed: u64,
     commands: Vec<String>,
     requests: usize,
@@ -50,7 +52,7 @@ struct PoolRun {
 ///
 /// # Errors
 /// A subject that cannot be made or does not answer, a recording or an explanation that fails, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let rounds = harness.options.repeats.unwrap_or(ROUNDS).max(1);
     let wanted = SUBJECTS.iter().filter(|subject| harness.options.wants(subject.name));
     let wanted: Vec<&Subject> = wanted.collect();
@@ -59,30 +61,31 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     // nginx's workers are not root.
     harness.let_others_pass()?;
-    let (mut made, mut versions): (Vec<Program>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut versions: BTreeMap<Program, String> = BTreeMap::new();
     for subject in &wanted {
-        if !made.contains(&subject.program()) {
-            let version = subjects::make(harness, subject.program())?;
-            made.push(subject.program());
-            if !versions.contains(&version) {
-                versions.push(version);
-            }
+        if let Entry::Vacant(entry) = versions.entry(subject.program()) {
+            entry.insert(subjects::make(harness, subject.program())?);
         }
     }
     let mut progress = Progress::new(harness.part, wanted.len() * rounds);
-    let mut runs = Vec::new();
     for round in 0..rounds {
         for subject in &wanted {
-            let run = run_subject(harness, subject, harness.options.seed + round as u64)?;
-            progress.step(&page::brief(&run));
-            runs.push(run);
+            let version = &versions[&subject.program()];
+            let seed = harness.options.seed + round as u64;
+            let run = run_subject(harness, subject, version, seed)?;
+            progress.step(&format!("{}: {}", run.subject, run.counts.brief()));
         }
     }
-    Ok(page::page(&runs, &versions, rounds))
+    Ok(())
 }
 
 /// Records a subject, and judges the explanation.
-fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<PoolRun, EvaluateError> {
+fn run_subject(
+    harness: &Harness,
+    subject: &Subject,
+    version: &str,
+    seed: u64,
+) -> Result<PoolRun, EvaluateError> {
     let (trace, calls) = (harness.path("trace"), harness.path("calls.json"));
     let back_end_port = free_port()?;
     let back_end = start_back_end(harness, back_end_port, seed, &calls)?;
@@ -110,6 +113,7 @@ fn run_subject(harness: &Harness, subject: &Subject, seed: u64) -> Result<PoolRu
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = PoolRun {
         subject: subject.name,
+        version: version.to_owned(),
         seed,
         commands,
         requests: asked.len(),

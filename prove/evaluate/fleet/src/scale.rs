@@ -1,7 +1,6 @@
 //! Part `fleet-scale`: time and memory of `luc fleet explain` for the traces of many hosts. It also measures the time
 //! to number and sum trees of many nodes.
 
-mod page;
 mod trees;
 
 use std::fs;
@@ -11,13 +10,12 @@ use std::process::Command;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, directory_bytes, missing};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_testkit::fleet::PlantedFleet;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::asked::{Asked, ask};
-use trees::{Shape, Timed};
+use trees::Shape;
 
 /// Number of runs of each cell.
 const REPEATS: usize = 3;
@@ -53,7 +51,7 @@ struct Explained {
 ///
 /// # Errors
 /// Traces that cannot be written, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(REPEATS).max(1);
     let options = &harness.options;
     let sizes = SIZES.iter().filter(|(name, _)| options.wants(name));
@@ -65,24 +63,18 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let steps = (sizes.len() + shapes.len()) * repeats;
     let mut progress = Progress::new(harness.part, steps);
-    let mut trees: Vec<(Shape, Vec<Timed>)> = Vec::new();
     for shape in shapes {
-        let mut runs = Vec::new();
         for _ in 0..repeats {
             let timed = trees::time(shape, NODES, options.seed)?;
             harness.keep(json!({ "tree": shape.name(), "nodes": NODES, "timed": timed }));
             progress.step(&format!("{}: {:.3} s", shape.name(), timed.numbered_s));
-            runs.push(timed);
         }
-        trees.push((shape, runs));
     }
-    let mut explained = Vec::new();
     for &(size, rows) in sizes {
         let of_size = explain(harness, size, rows, repeats, &mut progress)?;
         harness.keep(json!(of_size));
-        explained.push(of_size);
     }
-    Ok(page::page(&explained, &trees, repeats))
+    Ok(())
 }
 
 /// Explains traces of about `rows` rows.

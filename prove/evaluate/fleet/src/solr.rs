@@ -3,7 +3,6 @@
 
 pub mod clients;
 pub(crate) mod node;
-mod page;
 mod plants;
 pub(crate) mod service;
 mod settings;
@@ -16,7 +15,6 @@ use std::fs;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
@@ -41,6 +39,8 @@ const QUERIES: u64 = 2_000;
 
 #[derive(Debug, Clone, Serialize)]
 struct QueryRun {
+    /// Names and versions of the programs.
+    version: String,
     clients: u64,
     seed: u64,
     commands: Vec<String>,
@@ -53,13 +53,11 @@ struct QueryRun {
 ///
 /// # Errors
 /// Solr cannot be made or does not answer, a recording or an explanation that fails, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let rounds = harness.options.repeats.unwrap_or(ROUNDS).max(1);
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1);
-    let wanted: Vec<u64> = CLIENTS
-        .into_iter()
-        .filter(|clients| harness.options.wants(&page::name(*clients)))
-        .collect();
+    let wanted: Vec<u64> =
+        CLIENTS.into_iter().filter(|clients| harness.options.wants(&name(*clients))).collect();
     let troubles: Vec<Trouble> =
         Trouble::ALL.into_iter().filter(|trouble| harness.options.wants(trouble.name())).collect();
     if wanted.is_empty() && troubles.is_empty() {
@@ -68,21 +66,23 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let solr = Solr::make(harness)?;
     let steps = wanted.len() * rounds + troubles.len() * seeds;
     let mut progress = Progress::new(harness.part, steps);
-    let (mut runs, mut planted) = (Vec::new(), Vec::new());
     for round in 0..rounds.max(seeds) {
         let seed = harness.options.seed + round as u64;
         for &clients in wanted.iter().filter(|_| round < rounds) {
             let run = run_round(harness, &solr, clients, seed)?;
-            progress.step(&page::brief(&run));
-            runs.push(run);
+            progress.step(&format!("{}: {}", name(clients), run.counts.brief()));
         }
         for &trouble in troubles.iter().filter(|_| round < seeds) {
             let run = plants::once(harness, &solr, trouble, seed)?;
-            progress.step(&page::brief_of_plant(&run));
-            planted.push(run);
+            progress.step(&run.brief());
         }
     }
-    Ok(page::page(&runs, &planted, &solr.version))
+    Ok(())
+}
+
+/// Returns the name of the runs of `clients` clients.
+fn name(clients: u64) -> String {
+    format!("{clients} clients")
 }
 
 /// Records the service under a load, and judges the explanation of its calls.
@@ -114,6 +114,7 @@ fn run_round(
     let answer = Answer::of(harness, &[&trace])?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = QueryRun {
+        version: solr.version.clone(),
         clients,
         seed,
         commands,

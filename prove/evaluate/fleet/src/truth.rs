@@ -5,11 +5,8 @@ mod cause;
 mod edges;
 mod guest;
 mod idle;
-mod page;
 mod plants;
 mod requests;
-mod tables;
-mod view;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,7 +16,6 @@ use luc_harness::disks::{Disk, DiskSpec, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing, remove_folder};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;
@@ -68,11 +64,38 @@ struct Judged {
     cause: Option<Judgement>,
 }
 
+impl TwinRun {
+    /// Describes the run in a few words.
+    fn brief(&self) -> String {
+        if let Some(why) = &self.unable {
+            return format!("not made: {why}");
+        }
+        let views = [("as one host", &self.one_host), ("as four hosts", &self.hosts)];
+        let views = views.map(|(name, judged)| {
+            let cause = judged.cause.as_ref().map_or("-".to_owned(), |cause| {
+                if cause.is_right() {
+                    "right".to_owned()
+                } else {
+                    format!("wrong ({}): {}", cause.wrong.join(", "), cause.first)
+                }
+            });
+            format!(
+                "{name} {} of {} edges, {} of {} requests, first cause {cause}",
+                judged.edges.found,
+                judged.edges.planted,
+                judged.requests.all_right(),
+                judged.requests.calls
+            )
+        });
+        views.join("; ")
+    }
+}
+
 /// Makes part `fleet-truth`.
 ///
 /// # Errors
 /// A twin that is not built, a recording or an explanation that fails, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let twin = twin(harness)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let wanted = PLANTS.iter().filter(|plant| harness.options.wants(plant.name));
@@ -81,15 +104,13 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         return Err(harness.options.no_cell());
     }
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
-    let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for plant in &wanted {
             let run = run_plant(harness, &twin, plant, seed)?;
-            progress.step(&format!("{} {seed}: {}", plant.name, page::brief(&run)));
-            runs.push(run);
+            progress.step(&format!("{} {seed}: {}", plant.name, run.brief()));
         }
     }
-    Ok(page::page(&runs, seeds))
+    Ok(())
 }
 
 fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {

@@ -1,7 +1,5 @@
 //! Part `fleet-unix`: whether requests over unix sockets are found, and assigned to those that they were made for.
 
-mod page;
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
@@ -9,7 +7,6 @@ use std::path::Path;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
@@ -67,7 +64,7 @@ struct UnixRun {
 ///
 /// # Errors
 /// A program that cannot be compiled or fails, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let wanted = SETTINGS.iter().filter(|setting| harness.options.wants(setting.name));
     let wanted: Vec<&SocketSetting> = wanted.collect();
@@ -76,7 +73,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let program = harness.compile("unix", SOURCE, &["-pthread"])?;
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
-    let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for setting in &wanted {
             let run = run_setting(harness, &program, setting, seed)?;
@@ -88,10 +84,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 run.calls.brief()
             ));
             harness.keep(json!(run));
-            runs.push(run);
         }
     }
-    Ok(page::page(&runs, seeds))
+    Ok(())
 }
 
 fn run_setting(

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use luc_harness::report::{Page, Table, Target};
 use luc_vm::Outcome;
 use serde_json::{Value, json};
 
 use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
-use crate::harness::{Harness, elements, missing};
+use crate::harness::{Harness, missing};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
@@ -22,8 +21,6 @@ const BOOTS: [(&str, &str, u64); 4] =
 const LUC: &str = "luc";
 const OTHER: &str = "crc7";
 const BOOT_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Growth of the kernel's memory that is noise: less than half a page for each cycle.
-const MAX_NOISE_KIB_PER_CYCLE: i64 = 2;
 
 fn boot(guests: &Guests, module: &str, cycles: u64, seed: u64) -> Result<Value, EvaluateError> {
     let mut vm = guests.machine(BOOT_TIMEOUT);
@@ -65,19 +62,7 @@ fn growing(outcome: &Outcome, cycles: u64) -> BTreeMap<String, i64> {
     objects("slab.after").into_iter().filter_map(more).collect()
 }
 
-/// Sums over all boots of luc.ko.
-#[derive(Debug, Default)]
-struct Sums {
-    cycles: i64,
-    warned: usize,
-    grown: usize,
-    /// Maximum growth of the kernel's memory in a boot since the first four cycles, and since the half.
-    max_growth_kib: i64,
-    max_late_growth_kib: i64,
-}
-
-pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    // 1. Choose the boots.
+pub(crate) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let each = harness.options.cuts.map_or(CHUNK, |cuts| cuts.min(CHUNK));
     let wanted: Vec<_> = BOOTS
         .iter()
@@ -86,20 +71,6 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let runs = Runs::open(harness);
     let boots = wanted.iter().map(|(.., boots)| *boots as usize).sum();
     let mut progress = Progress::new(harness.part, boots);
-    let mut table = Table::new(&[
-        "module",
-        "kernel",
-        "cycles",
-        "commits held",
-        "copies",
-        "memory after four, KiB",
-        "half",
-        "all",
-        "caches that grew",
-        "warnings",
-    ]);
-    // 2. Boot, and add each boot's row.
-    let mut sums = Sums::default();
     for (module, version, boots) in wanted {
         let guests = Guests::prepare(harness, version)?;
         for boot_number in 0..*boots {
@@ -107,79 +78,11 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let key =
                 json!({ "module": module, "kernel": version, "boot": boot_number, "cycles": each });
             let result = runs.get(&key, || boot(&guests, module, each, seed))?;
-            let row = add(&mut sums, module, &result)?;
             progress.step(&format!(
                 "{module} on {version}: memory {} KiB after four cycles, {} after half, {} at the end",
-                row[5], row[6], row[7]
+                result["memory_kib_before"], result["memory_kib_half"], result["memory_kib_after"]
             ));
-            table.row(row);
         }
     }
-    // 3. Compare the growth of memory with the noise.
-    let noise_kib = MAX_NOISE_KIB_PER_CYCLE * each as i64;
-    let targets = vec![
-        Target::new("at least 1000 cycles", sums.cycles >= 1000, sums.cycles.to_string()),
-        Target::new("no warning in any kernel's log", sums.warned == 0, sums.warned.to_string()),
-        Target::new("no slab cache grows with the cycles", sums.grown == 0, sums.grown.to_string()),
-        Target::new(
-            format!("the kernel's memory is back to its start, {noise_kib} KiB of noise allowed"),
-            sums.max_growth_kib <= noise_kib,
-            format!("{} KiB more at most", sums.max_growth_kib),
-        ),
-        Target::new(
-            format!(
-                "the second half of the cycles leaves nothing behind, {} KiB of noise allowed",
-                noise_kib / 2
-            ),
-            sums.max_late_growth_kib <= noise_kib / 2,
-            format!("{} KiB more at most", sums.max_late_growth_kib),
-        ),
-    ];
-    Ok(Page {
-        title: "Loading and unloading luc.ko under load".to_owned(),
-        about: format!(
-            "In a virtual machine eight threads create and fsync files on ext4 while `luc.ko` is loaded, left \
-             for up to 130 ms and unloaded, with every policy and every way of copying in turn, and settings \
-             changed meanwhile; {CHUNK} cycles in a boot. Memory is what is neither free nor cache nor a \
-             program's, with nothing mounted and lagdisk empty, after `drop_caches` and with slabs shrunk, \
-             after four cycles, after half and at the end. The file system must be clean for its checker after each \
-             boot. `{OTHER}`, a module of the kernel's own that does nothing while it is loaded, comes and goes as \
-             often under the same load: what that leaves is the load's and the loading's own."
-        ),
-        tables: vec![("Each boot:".to_owned(), table)],
-        targets,
-    })
-}
-
-/// Adds a boot of luc.ko to the sums, and returns the row of any boot.
-fn add(sums: &mut Sums, module: &str, result: &Value) -> Result<Vec<String>, EvaluateError> {
-    let number = |name: &str| {
-        let value = result[name].as_f64();
-        value.map(|value| value as i64).ok_or_else(|| missing(name))
-    };
-    let before = number("memory_kib_before")?;
-    let half = number("memory_kib_half")?;
-    let after = number("memory_kib_after")?;
-    let growing = result["growing_caches"].as_object();
-    let grown = growing.map_or(0, serde_json::Map::len);
-    let warned = elements(&result["warnings"]).len();
-    if module == LUC {
-        sums.cycles += number("cycles")?;
-        sums.warned += warned;
-        sums.grown += grown;
-        sums.max_growth_kib = sums.max_growth_kib.max(after - before);
-        sums.max_late_growth_kib = sums.max_late_growth_kib.max(after - half);
-    }
-    Ok(vec![
-        module.to_owned(),
-        result["release"].as_str().unwrap_or_default().to_owned(),
-        number("cycles")?.to_string(),
-        number("holds")?.to_string(),
-        number("copies")?.to_string(),
-        before.to_string(),
-        half.to_string(),
-        after.to_string(),
-        grown.to_string(),
-        warned.to_string(),
-    ])
+    Ok(())
 }

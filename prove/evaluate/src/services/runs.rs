@@ -16,7 +16,7 @@ use crate::rounds;
 use crate::steal::with_stolen_share;
 
 /// User for services that refuse to run as root: nobody.
-pub(super) const USER: &str = "nobody";
+const USER: &str = "nobody";
 const GROUP: &str = "nogroup";
 const USER_ID: u32 = 65_534;
 
@@ -120,7 +120,8 @@ impl<'a> Stage<'a> {
         }))
     }
 
-    /// Makes one more run without luc, recorded by root. Returns the parts of the calls' time.
+    /// Makes one more run without luc, recorded by root. Returns the parts of the calls' time, and the version of the
+    /// service.
     pub(super) fn recorded(&self) -> Result<Value, EvaluateError> {
         let trace = self.harness.path("trace");
         let luc = self.harness.luc_path().display().to_string();
@@ -129,7 +130,10 @@ impl<'a> Stage<'a> {
         self.disk.settle()?;
         self.harness.execute(&mut self.command(&record, "run"), &every_status())?;
         let syncs = &rounds::explain(self.harness, &self.disk, &trace)?["syncs"];
-        Ok(json!({ "syncs": syncs["latency"]["count"], "parts": syncs["parts"] }))
+        Ok(json!({
+            "syncs": syncs["latency"]["count"], "parts": syncs["parts"],
+            "version": self.harness.package_version(self.service.package)?,
+        }))
     }
 
     /// Returns the command line of the script, as the service's user. `before` comes before it, as root.

@@ -27,7 +27,7 @@ pub(super) const HANG_MS: u64 = 1000;
 /// Duration of a crowd that nobody ends, ms.
 pub(super) const ENDLESS_MS: u64 = 600_000;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) calls: u64,
     /// Calls that took longer than [`HANG_MS`].
@@ -50,13 +50,6 @@ impl Counted {
             failed: figure("failed")?,
             longest_ms: figure("longest_ms")?,
         })
-    }
-
-    pub(super) fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.slow += other.slow;
-        self.failed += other.failed;
-        self.longest_ms = self.longest_ms.max(other.longest_ms);
     }
 }
 
@@ -214,11 +207,8 @@ mod tests {
     #[test]
     fn figures_of_a_crowd() {
         let text = "calls 12 slow 0 failed 1 longest_ms 34\n";
-        let mut counted = Counted::of(text).expect("figures");
         let one = Counted { calls: 12, slow: 0, failed: 1, longest_ms: 34 };
-        assert_eq!(counted, one);
+        assert_eq!(Counted::of(text), Some(one));
         assert_eq!(Counted::of("calls 12 slow 0 failed"), None);
-        counted.add(Counted { longest_ms: 20, ..one });
-        assert_eq!((counted.calls, counted.longest_ms), (24, 34));
     }
 }

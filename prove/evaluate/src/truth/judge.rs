@@ -1,9 +1,7 @@
 //! Judges whether the findings are the planted troubles.
 
-use std::fmt;
 use std::path::Path;
 
-use luc_harness::report::number;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,7 +11,7 @@ use super::cases::{Case, Expected, Figure, Named};
 use crate::harness::elements;
 
 /// Maximum relative error of a figure that the disk determines.
-pub(super) const MAX_KNOWN_ERROR: f64 = 0.15;
+const MAX_KNOWN_ERROR: f64 = 0.15;
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Actor {
@@ -37,15 +35,8 @@ impl Known {
         self.measured_ms / self.must_ms - 1.0
     }
 
-    pub(super) fn is_close(&self) -> bool {
+    fn is_close(&self) -> bool {
         self.error().abs() <= MAX_KNOWN_ERROR
-    }
-}
-
-impl fmt::Display for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (measured, must) = (number(self.measured_ms), number(self.must_ms));
-        write!(f, "{} {measured} ms, must be {must} ({:+.1} %)", self.what, self.error() * 100.0)
     }
 }
 
@@ -224,7 +215,6 @@ mod tests {
         let known = |measured_ms| Known { what: "own commit", measured_ms, must_ms: 20.0 };
         assert!(known(21.0).is_close());
         assert!(!known(24.0).is_close());
-        assert_eq!(known(21.0).to_string(), "own commit 21.0 ms, must be 20.0 (+5.0 %)");
     }
 
     #[test]

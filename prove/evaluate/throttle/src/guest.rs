@@ -146,7 +146,8 @@ fn read(
         cells.push(json!({ "setting": setting.name, "tasks": of, "throttle": report }));
     }
     Ok(json!({
-        "release": release, "tasks": mix.about(), "alone_s": alone, "cells": cells, "wall_s": outcome.wall.as_secs(),
+        "release": release, "tasks": mix.about(), "file_mib": mix.sizes(), "alone_s": alone, "cells": cells,
+        "wall_s": outcome.wall.as_secs(),
     }))
 }
 

@@ -8,13 +8,11 @@ use luc_harness::disks::Disk;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_harness::steal;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
-use super::figures::{self, Group};
 use super::guest::{CELLS, cells, times};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, ours, plain, schedulers};
@@ -26,11 +24,11 @@ const REPEATS: usize = 5;
 /// Number of streams at a time, and size of each one's file, MiB.
 const STREAMS: [(usize, u64); 2] = [(4, 64), (8, 32)];
 
-/// Makes the part.
+/// Measures the part.
 ///
 /// # Errors
 /// [`EvaluateError`].
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let mixes: Vec<Mix> = STREAMS
         .into_iter()
         .map(|(count, file_mib)| Mix::streams(count, file_mib))
@@ -45,23 +43,14 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let settings: Vec<&Setting> = settings.iter().collect();
     let cells_of = |mix: &Mix| (mix.kinds.len() + settings.len()) * repeats;
     let mut progress = Progress::new(harness.part, mixes.iter().map(cells_of).sum());
-    let mut groups = Vec::new();
     for mix in &mixes {
         let site = HostSite::open(harness, mix)?;
-        let mut group = Group::new(mix);
         for repeat in 0..repeats {
-            let result = site.repeat(mix, &settings, repeat, &mut progress)?;
-            group.add(&settings, &result)?;
+            site.repeat(mix, &settings, repeat, &mut progress)?;
         }
-        groups.push(group);
     }
-    Ok(figures::page("Tasks that share a disk, on the running kernel", &groups, ABOUT.to_owned()))
+    Ok(())
 }
-
-const ABOUT: &str = "As in [throttle](throttle.md), but in real time on the running kernel, on `luc disk` with a hard \
-    disk of 7200 rpm whose full stroke is over 3 GiB. The io controller is not in this kernel's cgroup v2, so iocost and \
-    io.max are not here; BFQ has a group of the blkio controller (v1) for each task. All runs of a repeat, those of each \
-    task alone as well, are in random order. Medians with 95 % intervals, of fewer than 6 repeats with their range.";
 
 /// A disk with files, and the scheduler that its queue had before.
 struct HostSite<'a> {
@@ -128,12 +117,11 @@ impl<'a> HostSite<'a> {
         settings: &[&Setting],
         repeat: usize,
         progress: &mut Progress,
-    ) -> Result<Value, EvaluateError> {
+    ) -> Result<(), EvaluateError> {
         let lines = cells(mix, &plain(), settings);
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.shuffle(&mut random::stream(self.harness.options.seed, repeat as u64));
         let tasks = mix.kinds.len();
-        let mut made = vec![Vec::new(); lines.len()];
         for cell in order {
             let line = &lines[cell];
             let name = line.split(' ').nth(1).unwrap_or_default();
@@ -141,32 +129,28 @@ impl<'a> HostSite<'a> {
                 || format!("task {} alone", cell + 1),
                 |cell| settings[cell].name.clone(),
             );
-            made[cell] = steal::undisturbed(self.harness, |may_repeat| {
+            steal::undisturbed(self.harness, |may_repeat| {
                 let (_, stolen_share) = steal::with_stolen_share(|| self.shell(line))?;
                 let path = self.harness.path("times").join(format!("{name}.tasks"));
                 let text = fs::read_to_string(&path).map_err(EvaluateError::file("read", &path))?;
                 let times = times(&text)?;
+                if times.is_empty() {
+                    return Err(missing("a task's times"));
+                }
                 let report = fs::read_to_string(path.with_extension("json")).ok();
                 let report: Option<Value> =
                     report.and_then(|text| serde_json::from_str(&text).ok());
                 self.harness.keep(json!({
-                    "mix": mix.name, "setting": setting, "repeat": repeat, "tasks": times,
+                    "mix": mix.name, "kinds": mix.about(), "file_mib": mix.sizes(),
+                    "setting": setting, "repeat": repeat, "tasks": times,
                     "throttle": report, "stolen_share": stolen_share,
                     "disturbed": steal::is_disturbed(may_repeat, stolen_share),
                 }));
-                Ok((times, stolen_share))
+                Ok(((), stolen_share))
             })?;
             progress.step(&format!("{}, {setting}", mix.name));
         }
-        let alone: Option<Vec<f64>> = made[..tasks]
-            .iter()
-            .map(|times| times.first().map(|(start, finish)| finish - start))
-            .collect();
-        let together = made[tasks..].iter().zip(settings);
-        let cells: Vec<Value> = together
-            .map(|(times, setting)| json!({ "setting": setting.name, "tasks": times }))
-            .collect();
-        Ok(json!({ "alone_s": alone.ok_or_else(|| missing("a task alone"))?, "cells": cells }))
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Part `throttle`: tasks that ruin each other's disk, under each rival at its best and under `luc throttle`.
 //!
-//! `mixes` are the tasks, `settings` the rivals and our policies. `guest` runs both in virtual time, `rows` and
-//! `figures` make tables and targets. `host` is part `throttle-host`: the same on the running kernel, with fewer
-//! rivals. `paper` is part `throttle-paper`: the paper's experiments and its figures. `protect` is part
-//! `throttle-protect`: a client that must be answered soon, beside batch. `advised` is part `throttle-advise`:
-//! predictions of `luc throttle advise` beside the results.
+//! `mixes` are the tasks, `settings` the rivals and our policies. `guest` runs both in virtual time, `figures` finds
+//! the rivals that run again. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
+//! `paper` is part `throttle-paper`: the paper's experiments. `protect` is part `throttle-protect`: a client that must
+//! be answered soon, beside batch. `advised` is part `throttle-advise`: predictions of `luc throttle advise`, and the
+//! results.
 
 pub mod advised;
 mod figures;
@@ -13,14 +13,12 @@ pub mod host;
 mod mixes;
 pub mod paper;
 pub mod protect;
-mod rows;
 pub mod safety;
 mod settings;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, array};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
@@ -63,11 +61,11 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Makes part `throttle`.
+/// Measures part `throttle`.
 ///
 /// # Errors
 /// [`EvaluateError`].
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     let all: Vec<Case> =
@@ -92,25 +90,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             progress.step(&format!("{}, places {}", mix.name, seed + 1));
         }
     }
-    let title = "Tasks that share a disk";
-    Ok(figures::page(title, &groups, about(kernel.release())))
-}
-
-fn about(release: &str) -> String {
-    format!(
-        "In guests with Linux {release} in virtual time tasks run together on an emulated disk, each in a cgroup (v2) of \
-         its own, on cold files; those of one size lie at equal distances over the whole disk, and which is where is drawn \
-         anew for each repeat. The hard disk has 7200 rpm, its full stroke over 2 GiB, one request at a time; elevators hold 64. \
-         A task's time alone is of the same file without a scheduler, with the kernel's read-ahead of 128 KiB. \
-         Every rival is shown with each setting that was tried; the best is chosen by the figures. TP is tasks over the \
-         time until all are done. WS, weighted speedup, is the sum over the tasks of time alone / time together: N equal \
-         tasks under fair sharing that loses nothing have 1, one after the other 2.08 (4) or 2.72 (8), so it says nothing \
-         without the worst task's slowdown beside it. Fairness is Jain's index of time alone / time together. In a batch \
-         a task's time begins when it is its turn. Medians over the places of files, with the range. A rival that has less \
-         than {:.1} of the best rival's TP and less than that of its WS at the first places is not run at further ones. \
-         io.latency is not in these kernels.",
-        figures::MIN_PART_OF_BEST
-    )
+    Ok(())
 }
 
 /// Returns a guest's results. The rivals have one run and ours another, so that a change of ours repeats only that.

@@ -145,12 +145,6 @@ impl Mix {
         }
     }
 
-    /// Whether nothing is to be gained from order: there is one task, or all think.
-    pub(super) fn has_nothing_to_gain(&self) -> bool {
-        let all_think = self.kinds.iter().all(|kind| *kind == Kind::Think);
-        self.kinds.len() == 1 || (self.model == Model::Ssd && all_think)
-    }
-
     /// Makes the paper's batch mode: 8 of `count` at a time, streams and others in turn.
     pub(super) fn batch(count: usize, file_mib: u64) -> Self {
         let kinds = (0..count).map(|number| match number % 4 {

@@ -1,31 +1,34 @@
-//! Part `throttle-paper`: the experiments of WiseThrottling, scaled, under its rules and ours, beside its figures.
+//! Part `throttle-paper`: the experiments of WiseThrottling, scaled, under its rules and ours.
 //!
 //! `programs` are its programs, `services` combinations of them. `guest` runs them, `points` measures degradation
-//! curves and Vector Points, `results` are the metrics, `pages` the tables and targets.
+//! curves and Vector Points.
 
 mod guest;
-mod pages;
 mod points;
 mod programs;
-mod results;
 mod services;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::json;
 
 use super::KERNEL;
 use guest::{Compiled, Under};
-use pages::{AUTO, PRINTED, WISE};
 use points::Curves;
 use programs::Program;
-use results::{NONE, Results};
 use services::Stage;
 
+/// Name of services without a throttle, which others are compared with.
+const NONE: &str = "none";
+/// The paper's rules with its one printed Vector Point.
+const PRINTED: &str = "wise, as printed";
+/// The paper's rules with the Vector Points of this disk.
+const WISE: &str = "wise, this disk's points";
+/// Default policy of `luc throttle`.
+const AUTO: &str = "auto";
 /// Number of the mix in ablations.
 const ABLATED: u64 = 0;
 /// Name of the guest of ablations.
@@ -48,7 +51,7 @@ fn policies(curves: &Curves) -> Vec<Under> {
         Under::new(NONE, ""),
         Under::new(PRINTED, format!("wise:{}", curves.peak.round())),
         Under::new(WISE, curves.policy("")),
-        Under::new(AUTO, "auto"),
+        Under::new(AUTO, AUTO),
     ]
 }
 
@@ -71,11 +74,11 @@ fn ablations(curves: &Curves) -> Vec<Under> {
     all
 }
 
-/// Makes the part.
+/// Measures the part.
 ///
 /// # Errors
 /// [`EvaluateError`].
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
     let compiled = Compiled::of(harness)?;
     let wants = |name: &str| harness.options.wants(name);
@@ -91,7 +94,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })?;
     let curves = Curves::of(&measured)?;
     progress.step("degradation curves");
-    let (mut results, mut ablated) = (Results::default(), Results::default());
     let policies = policies(&curves);
     let one = |stage: &Stage, name: &str, policies: &[Under], seed: u64| {
         let all: Vec<&str> = policies.iter().map(|under| under.policy.as_str()).collect();
@@ -101,38 +103,14 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     // Seed by seed: an evaluation that is ended early has all services.
     for seed in first..first + seeds {
         for stage in &stages {
-            results.add(&one(stage, &stage.name, &policies, seed)?)?;
+            one(stage, &stage.name, &policies, seed)?;
             progress.step(&format!("{}, places {seed}", stage.name));
         }
         if wants_ablations {
             let stage = Stage::compounded(ABLATED);
-            ablated.add(&one(&stage, ABLATIONS, &self::ablations(&curves), seed)?)?;
+            one(&stage, ABLATIONS, &ablations(&curves), seed)?;
             progress.step(&format!("{ABLATIONS}, places {seed}"));
         }
     }
-    let about = about(kernel.release(), &stages);
-    Ok(pages::page(&results, &ablated, &curves, about))
-}
-
-fn about(release: &str, stages: &[Stage]) -> String {
-    let drawn = stages.iter().filter(|stage| stage.services.len() == 1 && stage.tasks.len() > 1);
-    let drawn: Vec<String> =
-        drawn.map(|stage| format!("{}: {}", stage.name, stage.about())).collect();
-    format!(
-        "The experiments of Lv et al., *WiseThrottling* (The Journal of Supercomputing, 2015), in guests with Linux \
-         {release} in virtual time, one processor, CFS and no disk scheduler where the paper has CFS and CFQ on 64 \
-         cores, on an emulated hard disk of 7200 rpm with its full stroke over 2 GiB. The programs are scaled to the \
-         disk, from minutes to tenths of a second alone: PB (parallel building) 8 `gzip` at a time over 48 files of 64 \
-         KiB, an object for each few; PS (paper similarity) `cmp` of 4 MiB with three others at once; KM (kmeans) `md5sum` twice over 16 MiB, \
-         the second time in memory; BFS a breadth-first search over a mapped graph of 8 MiB in 5 MiB of memory; X264 `gzip` \
-         of 6 MiB with fsync; SW (swaptions) `md5sum` of 40 MiB of zeros, no I/O; WD `wc -w` of 16 MiB, of 4 MiB per \
-         thread where threads are counted. Times alone are without a scheduler. CHECK_INTERVAL is 1 s as in the paper, so \
-         a task lasts few checks. *wise, as printed* has the one Vector Point that the paper prints, scaled to \
-         this peak; *wise, this disk's points* has those measured here; IO_BUSY_THRESHOLD, which the paper does not give, \
-         is 1 MB/s, and each dtimeslice begins at 1. WS is the sum over the tasks of time alone / time together, TP tasks \
-         over the time until all are done; WS rewards unfairness, so the worst task's slowdown is beside it. An \
-         improvement of a task is its time under none over its time here, less 1. In a batch a task's time begins when a place is free. \
-         Drawn at random: {}.",
-        drawn.join("; ")
-    )
+    Ok(())
 }

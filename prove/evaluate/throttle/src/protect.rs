@@ -1,9 +1,7 @@
 //! Part `throttle-protect`: a client that must be answered soon, beside batch, under each rival and `luc throttle`.
 //!
-//! `settings` has the rivals and our policies, `figures` makes tables and targets; `protect.sh` runs a client beside
-//! batch.
+//! `settings` has the rivals and our policies; `protect.sh` runs a client beside batch.
 
-mod figures;
 mod scenario;
 mod settings;
 
@@ -13,14 +11,12 @@ use luc_harness::error::EvaluateError;
 use luc_harness::guests;
 use luc_harness::harness::{Harness, missing, parse};
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_harness::runs::Runs;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
 use super::KERNEL;
 use super::guest::{boot, script};
-use figures::ScenarioGroup;
 use scenario::Scenario;
 use settings::ClientSetting;
 
@@ -30,11 +26,11 @@ const BESIDE: &str = include_str!("protect.sh");
 const DEFAULT_SEEDS: usize = 3;
 const CLIENT_SECONDS: f64 = 20.0;
 
-/// Makes the part.
+/// Measures the part.
 ///
 /// # Errors
 /// [`EvaluateError`].
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
@@ -59,24 +55,17 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, guests.len() * seeds);
-    let mut groups: Vec<ScenarioGroup> = Vec::new();
     // Seed by seed: an evaluation that is ended early has all settings.
     for seed in harness.options.seed..harness.options.seed + seeds as u64 {
         for (scenario, settings) in &guests {
             let names: Vec<&str> = settings.iter().map(|s| s.name.as_str()).collect();
             let key = json!({ "scenario": scenario.name(), "places": seed, "settings": names });
             let make = || in_guest(harness, &kernel, *scenario, settings, seed);
-            let result = runs.get(&key, make)?;
-            let known = groups.iter().position(|group| group.is_of(*scenario));
-            let place = known.unwrap_or_else(|| {
-                groups.push(ScenarioGroup::new(*scenario));
-                groups.len() - 1
-            });
-            groups[place].add(settings, &result)?;
+            runs.get(&key, make)?;
             progress.step(&format!("{}, places {seed}", scenario.name()));
         }
     }
-    Ok(figures::page(&groups, kernel.release()))
+    Ok(())
 }
 
 /// Runs the client alone, then beside batch under each setting.

@@ -15,10 +15,9 @@ use std::time::{Duration, Instant};
 
 use luc_harness::disks::{Disk, EXT4};
 use luc_harness::error::EvaluateError;
+use luc_harness::groups;
 use luc_harness::harness::{Harness, array, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
-use luc_harness::report::{Page, Table, Target, number, spread};
-use luc_harness::{cells, groups};
 use luc_host::run_dir;
 use luc_stats::random;
 use rand::RngExt as _;
@@ -38,10 +37,6 @@ const SLEEPER: &str = "while :; do sleep 1; done";
 const BUSY: &str = "three write";
 const IDLE: &str = "none uses the disk";
 const LINKED: &str = "three write, all have one pipe open";
-/// Maximum processor time, as a share of one processor.
-const MAX_PROCESSOR_SHARE: f64 = 0.005;
-/// Maximum time for which anybody may be frozen after a kill, ms.
-const MAX_FROZEN_AFTER_KILL_MS: f64 = 100.0;
 /// Maximum time for which the daemon may freeze a task, s.
 const MAX_FROZEN_S: f64 = 1.0;
 /// Time for which freezes are watched, and processor time is measured.
@@ -78,23 +73,15 @@ fn config(harness: &Harness, disk: &Disk<'_>) -> Result<PathBuf, EvaluateError> 
     Ok(path)
 }
 
-struct Kill {
-    /// Whether the guardian was killed first, and the daemon a moment later.
-    guardian_first: bool,
-    /// Time from the daemon's kill until nothing was frozen, ms.
-    thawed_ms: f64,
-}
-
 /// Kills daemons while something is frozen, every second one after its guardian.
 fn kills(
     harness: &Harness,
     services: &[Service],
     config: &Path,
     progress: &mut Progress,
-) -> Result<Vec<Kill>, EvaluateError> {
+) -> Result<(), EvaluateError> {
     let count = harness.options.cuts.unwrap_or(KILLS);
     let mut random = random::stream(harness.options.seed, 0);
-    let mut all = Vec::new();
     for number in 0..count {
         let mut daemon = Daemon::start(harness, config)?;
         wait_for_freeze(services)?;
@@ -116,31 +103,28 @@ fn kills(
         let thawed_ms = begun.elapsed().as_secs_f64() * 1e3;
         let _ = daemon.0.wait();
         harness.keep(json!({ "guardian_first": guardian_first, "thawed_ms": thawed_ms }));
-        all.push(Kill { guardian_first, thawed_ms });
         if (number + 1) % 50 == 0 {
             progress.step(&format!("{} kills", number + 1));
         }
     }
-    Ok(all)
+    Ok(())
 }
 
-/// Returns the longest freeze of a daemon that is left alone, s.
-fn longest(harness: &Harness, services: &[Service], config: &Path) -> Result<f64, EvaluateError> {
+/// Keeps what a daemon that is left alone says of its freezes.
+fn longest(harness: &Harness, services: &[Service], config: &Path) -> Result<(), EvaluateError> {
     let daemon = Daemon::start(harness, config)?;
     wait_for_freeze(services)?;
     sleep(WATCH_TIME);
     let mut command = harness.luc(&["throttle", "status", "--json"]);
     let status = harness.json_of(command.env(run_dir::VARIABLE, harness.path("run")))?;
     daemon.end();
-    let tasks = array(&status["tasks"], "the tasks")?;
-    let longest =
-        tasks.iter().filter_map(|task| task["longest_frozen_s"].as_f64()).fold(0.0, f64::max);
+    array(&status["tasks"], "the tasks")?;
     harness.keep(json!({ "longest": status }));
-    Ok(longest)
+    Ok(())
 }
 
-/// Returns the processor time of a daemon and its guardian, as a share of one processor.
-fn processor_share(harness: &Harness, config: &Path, what: &str) -> Result<f64, EvaluateError> {
+/// Keeps the processor time of a daemon and its guardian, as a share of one processor.
+fn processor_share(harness: &Harness, config: &Path, what: &str) -> Result<(), EvaluateError> {
     let daemon = Daemon::start(harness, config)?;
     sleep(Duration::from_secs(3));
     let guardian = daemon.guardian().ok_or_else(|| missing("the guardian"))?;
@@ -151,8 +135,8 @@ fn processor_share(harness: &Harness, config: &Path, what: &str) -> Result<f64, 
     let after = spent().ok_or_else(|| missing("the daemon's processor time"))?;
     let share = (after.0 - before.0 + after.1 - before.1) / begun.elapsed().as_secs_f64();
     daemon.end();
-    harness.keep(json!({ "cgroups": CGROUPS, "load": what, "processor_share": share }));
-    Ok(share)
+    harness.keep(json!({ "cgroups": CGROUPS, "of_which": what, "processor_share": share }));
+    Ok(())
 }
 
 /// Returns the processor time that a process has used, s, from its scheduling statistics.
@@ -166,7 +150,7 @@ fn spent_s(process: u32) -> Option<f64> {
 ///
 /// # Errors
 /// [`EvaluateError`].
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let root = groups::root().ok_or_else(|| missing("a mount of cgroup2"))?;
     let disk = Disk::create(harness, &EXT4)?;
     let config = config(harness, &disk)?;
@@ -176,19 +160,19 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let mut services = (0..WRITERS)
         .map(|number| start(number, &writer(&disk, number)))
         .collect::<Result<Vec<_>, _>>()?;
-    let killed = kills(harness, &services, &config, &mut progress)?;
-    let longest_s = longest(harness, &services, &config)?;
+    kills(harness, &services, &config, &mut progress)?;
+    longest(harness, &services, &config)?;
     progress.step("longest freeze");
     for number in WRITERS..CGROUPS {
         services.push(start(number, SLEEPER)?);
     }
-    let busy = processor_share(harness, &config, BUSY)?;
+    processor_share(harness, &config, BUSY)?;
     progress.step("processor time under load");
     services.drain(..WRITERS);
     for number in 0..WRITERS {
         services.push(start(number, SLEEPER)?);
     }
-    let idle = processor_share(harness, &config, IDLE)?;
+    processor_share(harness, &config, IDLE)?;
     progress.step("processor time without load");
     services.clear();
     let pipe = harness.path("pipe");
@@ -201,73 +185,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         };
         services.push(start(number, &with_pipe(&script))?);
     }
-    let linked = processor_share(harness, &config, LINKED)?;
+    processor_share(harness, &config, LINKED)?;
     progress.step("processor time with a pipe");
-    drop(services);
-    let costs = [(BUSY, busy), (IDLE, idle), (LINKED, linked)];
-    Ok(page(&killed, longest_s, &costs))
-}
-
-fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
-    let late = killed.iter().filter(|kill| kill.thawed_ms > MAX_FROZEN_AFTER_KILL_MS).count();
-    let mut thaws = Table::new(&["killed", "times", "until nothing was frozen, ms", "longest, ms"]);
-    for (name, guardian_first) in [("the daemon", false), ("its guardian, then the daemon", true)] {
-        let ms: Vec<f64> = killed
-            .iter()
-            .filter(|kill| kill.guardian_first == guardian_first)
-            .map(|kill| kill.thawed_ms)
-            .collect();
-        thaws.row(cells![
-            name,
-            ms.len(),
-            spread(&ms),
-            number(ms.iter().copied().fold(0.0, f64::max))
-        ]);
-    }
-    let mut costs = Table::new(&["100 cgroups, of which", "part of one processor"]);
-    for (what, share) in shares {
-        costs.row(cells![what, format!("{:.2} %", share * 100.0)]);
-    }
-    let cost_targets = shares.iter().map(|(what, share)| {
-        Target::new(
-            format!("100 cgroups, {what}: <= 0.5 % of one processor"),
-            *share <= MAX_PROCESSOR_SHARE,
-            format!("{:.2} %", share * 100.0),
-        )
-    });
-    Page {
-        title: "A throttle that is killed, and what it costs".to_owned(),
-        about: format!(
-            "`luc throttle daemon --policy fcfs` over {WRITERS} cgroups that write past the page cache without an \
-             end, on ext4 on a disk that takes 20 µs for a request, so that two of the three are frozen. Daemons get a \
-             SIGKILL at a random moment; before every second one its guardian gets one, 0.12 to 0.2 s earlier. The time \
-             is from the kill of the daemon until no cgroup is asked to be frozen, looked at every 0.1 ms. The longest \
-             freeze is that of a daemon with `max_frozen` of {MAX_FROZEN_S} s in {} s. Processor time is the daemon's \
-             and its guardian's, by their scheduling statistics over {} s.",
-            WATCH_TIME.as_secs(),
-            WATCH_TIME.as_secs()
-        ),
-        tables: vec![
-            ("Kills:".to_owned(), thaws),
-            ("Processor time of the daemon and its guardian:".to_owned(), costs),
-        ],
-        targets: [
-            Target::new(
-                format!(
-                    "{} kills: something frozen {MAX_FROZEN_AFTER_KILL_MS} ms later: never",
-                    killed.len()
-                ),
-                late == 0 && !killed.is_empty(),
-                format!("{late} times"),
-            ),
-            Target::new(
-                format!("longest freeze <= {} s", MAX_FROZEN_S + 0.1),
-                longest_s <= MAX_FROZEN_S + 0.1 && longest_s > 0.0,
-                format!("{longest_s:.3} s"),
-            ),
-        ]
-        .into_iter()
-        .chain(cost_targets)
-        .collect(),
-    }
+    Ok(())
 }

@@ -4,7 +4,6 @@
 mod chrony;
 mod judge;
 mod machines;
-mod page;
 mod run;
 mod scenario;
 mod schedule;
@@ -13,7 +12,6 @@ mod truth;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
-use luc_harness::report::Page;
 use luc_vm::Kernel;
 use serde_json::json;
 
@@ -34,7 +32,7 @@ const KERNELS: [&str; 2] = ["6.12", "6.1"];
 ///
 /// # Errors
 /// A guest, a recording or a fit that fails, and interruption.
-pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let wanted: Vec<Scenario> =
         SCENARIOS.into_iter().filter(|scenario| harness.options.wants(scenario.name)).collect();
     if wanted.is_empty() {
@@ -50,19 +48,17 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         chrony: chrony::unpack(harness),
     };
     let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
-    let mut runs = Vec::new();
     for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
         for (place, scenario) in wanted.iter().enumerate() {
             // Each scenario has both kernels, and each round has.
             let kernel = (seed as usize + place) % tools.kernels.len();
             let run =
                 run_scenario(harness, &tools, &tools.kernels[kernel], scenario, seed, seconds)?;
-            progress.step(&format!("{} {seed}: {}", scenario.name, page::brief(&run)));
+            progress.step(&format!("{} {seed}: {}", scenario.name, run.brief()));
             harness.keep(json!(run));
-            runs.push(run);
         }
     }
-    Ok(page::page(&runs, seeds, seconds))
+    Ok(())
 }
 
 fn run_scenario(

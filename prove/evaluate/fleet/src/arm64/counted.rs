@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::machine::{Tools, succeeded, unpack};
 
-pub(super) const SEEDS: usize = 20;
+const SEEDS: usize = 20;
 /// Duration of each seed's work, ms of virtual time.
-pub(super) const WORK_MS: usize = 5000;
+const WORK_MS: usize = 5000;
 /// Binary logarithm of an instruction's time in ns.
 const SHIFT: u32 = 1;
 
@@ -35,17 +35,6 @@ pub(super) struct Counted {
     pub(super) half_width: Option<f64>,
     /// Part of the time in which it was counted.
     pub(super) running_share: f64,
-}
-
-impl Counted {
-    pub(super) fn error(&self) -> f64 {
-        (self.value / self.truth - 1.0).abs()
-    }
-
-    /// Whether the truth is within the interval; `None` without one.
-    pub(super) fn is_covered(&self) -> Option<bool> {
-        Some((self.value - self.truth).abs() <= self.half_width?)
-    }
 }
 
 pub(super) fn run(

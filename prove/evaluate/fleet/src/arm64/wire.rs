@@ -47,9 +47,4 @@ impl Wire {
             ],
         })
     }
-
-    /// Whether no byte is missing and none is too much.
-    pub(super) fn is_right(&self) -> bool {
-        self.ends_match && self.bytes.iter().all(|[found, all]| found == all)
-    }
 }

@@ -7,10 +7,10 @@ use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{BriefWait, Connection, ExchangeSum, Lost, Message, Packet, Wait};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::directory_bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Numbers of rows in a trace.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Rows {
     pub(super) messages: u64,
     pub(super) packets: u64,
@@ -24,13 +24,6 @@ pub(super) struct Rows {
     pub(super) trace_bytes: u64,
     /// Time from the beginning of the recording to its end.
     pub(super) trace_s: f64,
-}
-
-impl Rows {
-    pub(super) fn per_s(&self) -> f64 {
-        let rows = self.messages + self.packets + self.connections + self.waits + self.brief_waits;
-        rows as f64 / self.trace_s.max(1e-9)
-    }
 }
 
 /// Counts the rows of a trace, and removes it.

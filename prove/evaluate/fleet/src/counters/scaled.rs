@@ -27,8 +27,6 @@ pub(super) struct ScaledScenario {
     pub(super) order: Order,
     pub(super) steps_per_reading: usize,
     pub(super) steps: usize,
-    /// Whether the scenario has targets.
-    pub(super) is_claimed: bool,
 }
 
 /// Figures of the events of one seed.

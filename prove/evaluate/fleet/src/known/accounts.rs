@@ -20,33 +20,33 @@ use crate::program::{USER, bound};
 use crate::recorder::Recorder;
 use crate::running::Running;
 
-pub(super) const COMPARED_TIME: Duration = Duration::from_secs(8);
+const COMPARED_TIME: Duration = Duration::from_secs(8);
 /// Time between the begin of the load and the comparison.
 const LOAD_LEAD_TIME: Duration = Duration::from_secs(1);
 /// Number of clients of each server.
-pub(super) const CLIENTS: u32 = 8;
+const CLIENTS: u32 = 8;
 /// Minimum share of time in which a compared thread runs or waits for a processor.
 const MIN_ACTIVE_SHARE: f64 = 0.001;
 
 /// Times of a thread by the trace, less the scheduler's counts, as shares of the compared time.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Difference {
-    pub(super) name: String,
-    pub(super) ran_share: f64,
-    pub(super) ran: f64,
-    pub(super) runnable: f64,
+struct Difference {
+    name: String,
+    ran_share: f64,
+    ran: f64,
+    runnable: f64,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Closed {
     commands: Vec<String>,
-    pub(super) threads: Vec<Difference>,
+    threads: Vec<Difference>,
     /// Difference of the time that all threads of the machine ran, as a share of the processors' time.
-    pub(super) machine: f64,
+    machine: f64,
     /// Thread with the largest difference of all. It may be of any program, so its name is not kept.
     #[serde(skip)]
     furthest: Option<Difference>,
-    pub(super) lost_rows: u64,
+    lost_rows: u64,
 }
 
 impl Closed {

@@ -16,9 +16,9 @@ use crate::recorder::Recorder;
 
 pub(crate) const SOURCE: &str = include_str!("../../subjects/known.c");
 /// Number of threads that run one of five functions, before the trace and in it.
-pub(super) const THREADS: usize = 500;
+const THREADS: usize = 500;
 /// Number of locks with a holder and a waiter.
-pub(super) const LOCKS: usize = 200;
+const LOCKS: usize = 200;
 
 /// Numbers of things of a kind: all, and those that the trace has right and wrong.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -36,12 +36,6 @@ impl NameCounts {
             Some(false) => self.wrong += 1,
             None => {}
         }
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.all += other.all;
-        self.right += other.right;
-        self.wrong += other.wrong;
     }
 }
 

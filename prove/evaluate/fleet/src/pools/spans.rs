@@ -4,15 +4,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use luc_harness::cells;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
-use luc_harness::report::Table;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer::{RequestRow, Rows};
-use crate::calls::tables::share_of;
 use crate::named::Named;
 
 /// Numbers of spans, and of those assigned right and wrong.
@@ -21,14 +18,6 @@ struct SpanCounts {
     spans: u64,
     right: u64,
     wrong: u64,
-}
-
-impl SpanCounts {
-    fn add(&mut self, other: Self) {
-        self.spans += other.spans;
-        self.right += other.right;
-        self.wrong += other.wrong;
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -128,32 +117,6 @@ fn name_span(span: &Value) -> Option<(String, Name)> {
     let name = url.split('/').nth(place)?.parse().ok()?;
     let id = span.get("spanId")?.as_str()?.to_owned();
     Some((id, Name { name, is_sent }))
-}
-
-/// Makes the table of the servers that wrote spans, each with those of its runs; `None` if none did.
-pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
-    let mut table = Table::new(&["server", "spans of", "spans", "right", "wrong", "put to none"]);
-    let servers = servers.iter().filter(|(_, runs)| !runs.is_empty());
-    for (server, runs) in servers {
-        let mut sum = Spans::default();
-        for spans in runs {
-            sum.received.add(spans.received);
-            sum.sent.add(spans.sent);
-        }
-        for (what, counts) in [("requests", sum.received), ("calls", sum.sent)] {
-            let share = |part| share_of(part, counts.spans);
-            let none = counts.spans.saturating_sub(counts.right + counts.wrong);
-            table.row(cells![
-                server,
-                what,
-                counts.spans,
-                share(counts.right),
-                share(counts.wrong),
-                share(none)
-            ]);
-        }
-    }
-    (!table.is_empty()).then_some(table)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ const CORE_FILES: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("sch
 #[derive(Debug)]
 pub(crate) struct Solr {
     folder: PathBuf,
-    /// Names and versions, for the page.
+    /// Names and versions of the programs.
     pub(crate) version: String,
 }
 

@@ -21,11 +21,11 @@ use crate::hosts;
 use crate::recorder::Recorder;
 
 /// Number of clients that ask at once.
-pub(super) const CLIENTS: u64 = 4;
+const CLIENTS: u64 = 4;
 /// Number of queries of each client before anything is recorded, so that Java has compiled its hot code.
-pub(super) const QUERIES_BEFORE: u64 = 400;
+const QUERIES_BEFORE: u64 = 400;
 /// Time that clients ask while a trouble comes and goes.
-pub(super) const ASKED_TIME: Duration = Duration::from_secs(8);
+const ASKED_TIME: Duration = Duration::from_secs(8);
 /// Disk of a slow shard's files.
 const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
 /// Offset of the seed of the queries before.
@@ -35,18 +35,35 @@ const PROCESSORS: [usize; 2] = [1, 0];
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct PlantRun {
-    pub(super) trouble: &'static str,
-    pub(super) seed: u64,
-    pub(super) shard: usize,
+    /// Names and versions of the programs.
+    version: String,
+    trouble: &'static str,
+    seed: u64,
+    shard: usize,
     commands: Vec<String>,
-    pub(super) queries: u64,
-    pub(super) lost_rows: u64,
+    queries: u64,
+    lost_rows: u64,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
-    pub(super) sums: bool,
-    /// Judgement of the recorded trace, which is of one host.
-    pub(super) one_host: Judgement,
+    sums: bool,
+    /// Judgement of the trace by itself, of one host.
+    one_host: Judgement,
     /// Judgement of the trace as those of four hosts with clocks of their own.
-    pub(super) hosts: Judgement,
+    hosts: Judgement,
+}
+
+impl PlantRun {
+    /// Describes the run in a few words.
+    pub(super) fn brief(&self) -> String {
+        let views = [("as one host", &self.one_host), ("as four hosts", &self.hosts)];
+        let views = views.map(|(name, judged)| {
+            if judged.is_right() {
+                format!("{name} right")
+            } else {
+                format!("{name} wrong ({}): {}", judged.wrong.join(", "), judged.first)
+            }
+        });
+        format!("{} {}: {}", self.trouble, self.seed, views.join("; "))
+    }
 }
 
 /// Records the service while it has a trouble, and judges the first finding.
@@ -120,6 +137,7 @@ pub(super) fn once(
     let hosts = judged(&answer, &expected);
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = PlantRun {
+        version: solr.version.clone(),
         trouble: trouble.name(),
         seed,
         shard: planted.shard,

@@ -90,19 +90,6 @@ impl Trouble {
         }
     }
 
-    pub(super) fn about(self) -> &'static str {
-        match self {
-            Self::Hog => {
-                "8 to 16 threads of another program compute on the only processor that the shard may use"
-            }
-            Self::Disk => {
-                "files of the shard's index are dropped from memory, and read from an emulated disk like a volume of a cloud"
-            }
-            Self::Loss => "5 to 12 % of the packets on their way to the shard get lost",
-            Self::Stop => "the shard's process is stopped for 100 of each 300 ms (SIGSTOP)",
-        }
-    }
-
     /// Kind of the finding that names it.
     pub(super) fn finding(self) -> &'static str {
         match self {

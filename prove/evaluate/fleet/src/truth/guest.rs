@@ -11,7 +11,7 @@ use luc_harness::harness::Harness;
 use luc_vm::{Kernel, Vm};
 
 /// Series of Debian's kernel that has the controller for processors in cgroups v2.
-pub(super) const KERNEL: &str = "6.12";
+const KERNEL: &str = "6.12";
 const TIMEOUT: Duration = Duration::from_secs(600);
 const MODULES: [&str; 4] = ["veth", "bridge", "sch_ingress", "cls_bpf"];
 

@@ -11,31 +11,16 @@ use crate::hosts::Clock;
 /// Counts of waits by judgement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Waits {
-    pub(super) right: u64,
+    right: u64,
     /// Waits that are called idle, although the thread had something to do.
-    pub(super) had_work: u64,
+    had_work: u64,
     /// Waits that are called waits for an answer, although the thread had nothing to do.
-    pub(super) had_none: u64,
-    pub(super) unknown: u64,
+    had_none: u64,
+    unknown: u64,
     /// Planted threads that wake for nothing.
-    pub(super) tickers: u64,
+    tickers: u64,
     /// Planted threads of these that are named.
-    pub(super) tickers_named: u64,
-}
-
-impl Waits {
-    pub(super) fn all(&self) -> u64 {
-        self.right + self.had_work + self.had_none + self.unknown
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        self.right += other.right;
-        self.had_work += other.had_work;
-        self.had_none += other.had_none;
-        self.unknown += other.unknown;
-        self.tickers += other.tickers;
-        self.tickers_named += other.tickers_named;
-    }
+    tickers_named: u64,
 }
 
 /// Judges the waits of the twin's threads. A worker that leaves the answer to another thread is not judged. The truth

@@ -65,17 +65,6 @@ impl Plant {
     pub(super) fn needs_disk(&self) -> bool {
         self.words.contains(DIRECTORY)
     }
-
-    /// Returns the options for the page.
-    pub(super) fn options(&self) -> &'static str {
-        self.words
-    }
-}
-
-/// Returns the options of the plant of a name.
-pub(super) fn options_of(name: &str) -> &'static str {
-    let found = PLANTS.iter().find(|plant| plant.name == name);
-    found.map_or("", Plant::options)
 }
 
 #[cfg(test)]

@@ -3,12 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_harness::report::{Table, Target, number, ratio};
-use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
 use serde_json::{Value, json};
 
-use super::super::catalogue::CLIENTS;
 use super::super::runs::{Way, summary};
 use super::inside::{Comparison, GuestSetting, Inside};
 use super::system::System;
@@ -30,21 +27,13 @@ const START_SHIFT_US: usize = 1300;
 /// Folder of `luc run` in the guest, where the packages' system sees it, too.
 const LUC_FOLDER: &str = "/root/luc";
 const LUC_FILES: [&str; 2] = ["luc", "libluc_gate_preload.so"];
-/// Minimum upper end of a gain's interval. A service below it is slower.
-const MIN_GAIN_UPPER_END: f64 = 0.98;
 
-pub(super) struct MeasuredServices {
-    pub(super) repeats: usize,
-    pub(super) table: Table,
-    pub(super) targets: Vec<Target>,
-}
-
-/// Makes all runs of a part, and the table and the targets of its page.
+/// Makes all runs of a part.
 pub(super) fn measure(
     harness: &Harness,
     guests: &Guests,
     comparison: &Comparison,
-) -> Result<MeasuredServices, EvaluateError> {
+) -> Result<(), EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(5);
     let kept = Runs::open(harness);
     let wanted = comparison
@@ -55,15 +44,8 @@ pub(super) fn measure(
         .collect::<Result<Vec<_>, EvaluateError>>()?;
     let boots: usize = wanted.iter().map(|(_, settings)| settings.len()).sum();
     let mut progress = Progress::new(harness.part, boots * repeats);
-    let names = || comparison.others.iter().map(|other| other.name());
-    let mut heads = vec!["service".to_owned(), "stock, s".to_owned()];
-    heads.extend(names().flat_map(|name| [format!("with `{name}`, s"), "gain".to_owned()]));
-    heads.push("flushes per request, stock".to_owned());
-    heads.extend(names().map(|name| format!("with `{name}`")));
-    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
-    let mut targets = Vec::new();
     for (inside, settings) in wanted {
-        let of_settings = compare(
+        compare(
             harness,
             guests,
             &kept,
@@ -71,37 +53,8 @@ pub(super) fn measure(
             repeats,
             &mut progress,
         )?;
-        let requests = inside.work()? * CLIENTS;
-        let middle = |runs: &[Value], key: &str| median(&figures(runs, key));
-        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-        let of = |wanted: GuestSetting| -> &[Value] {
-            let found = settings.iter().position(|setting| *setting == wanted);
-            found.map_or(&[], |index| &of_settings[index])
-        };
-        let stock = of(GuestSetting::Stock);
-        let mut row = vec![inside.title(), shown(middle(stock, "seconds"))];
-        for other in comparison.others {
-            let gain = gain(stock, of(*other), harness.options.seed);
-            row.push(shown(middle(of(*other), "seconds")));
-            row.push(ratio(gain.as_ref()));
-            if settings.contains(other) {
-                let title = match comparison.others {
-                    [_] => inside.title(),
-                    _ => format!("{}, {}", inside.title(), other.name()),
-                };
-                targets.push(Target::at_least(
-                    format!("{title}: not slower: upper end of the gain's interval"),
-                    gain.map(|gain| gain.high),
-                    MIN_GAIN_UPPER_END,
-                ));
-            }
-        }
-        for setting in std::iter::once(&GuestSetting::Stock).chain(comparison.others) {
-            row.push(shown(middle(of(*setting), "flushes").map(|all| all / requests)));
-        }
-        table.row(row);
     }
-    Ok(MeasuredServices { repeats, table, targets })
+    Ok(())
 }
 
 /// Makes the runs of a service that needs these packages, with each of these settings.
@@ -112,13 +65,12 @@ fn compare(
     (inside, settings, packages): (&Inside, &[GuestSetting], &[&str]),
     repeats: usize,
     progress: &mut Progress,
-) -> Result<Vec<Vec<Value>>, EvaluateError> {
-    let mut of_settings = vec![Vec::new(); settings.len()];
+) -> Result<(), EvaluateError> {
     // They are made when the first run needs them.
     let mut system: Option<System<'_>> = None;
     for repeat in 0..repeats {
         let mut image = None;
-        for (setting, made) in settings.iter().zip(&mut of_settings) {
+        for setting in settings {
             let key = json!({
                 "service": inside.title(), "setting": setting.name(), "repeat": repeat, "work": inside.work()?,
             });
@@ -139,10 +91,9 @@ fn compare(
                 setting.name(),
                 result["seconds"]
             ));
-            made.push(result);
         }
     }
-    Ok(of_settings)
+    Ok(())
 }
 
 /// Boots a guest with this system and runs the service once.
@@ -205,24 +156,4 @@ fn boot(
         "luc": setting.way().map(|_| summary(&reports, DEVICE)), "release": guests.release(),
         "wall_s": outcome.wall.as_secs(),
     }))
-}
-
-fn figures(runs: &[Value], key: &str) -> Vec<f64> {
-    runs.iter().filter_map(|run| run[key].as_f64()).collect()
-}
-
-fn gain(stock: &[Value], module: &[Value], seed: u64) -> Option<Interval> {
-    ratio_interval(&figures(stock, "seconds"), &figures(module, "seconds"), seed).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gain_is_the_stock_time_over_the_other() {
-        let runs = |seconds: f64| vec![json!({ "seconds": seconds }); 3];
-        assert_eq!(gain(&runs(3.0), &runs(2.0), 1).map(|gain| gain.ratio), Some(1.5));
-        assert!(gain(&[], &runs(2.0), 1).is_none());
-    }
 }

@@ -60,7 +60,7 @@ pub(super) fn run(
         vm = vm.program(program);
     }
     let outcome = succeed(&vm, &format!("running '{}' in a guest", stage.name))?;
-    read(&outcome, stage, policies)
+    read(&outcome, kernel.release(), stage, policies)
 }
 
 /// Returns the calls of `cell`.
@@ -87,7 +87,12 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
     all
 }
 
-fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, EvaluateError> {
+fn read(
+    outcome: &Outcome,
+    release: &str,
+    stage: &Stage,
+    policies: &[Under],
+) -> Result<Value, EvaluateError> {
     let file = |name: String| guests::file(outcome, &name);
     let mut alone = vec![0.0; stage.tasks.len()];
     for task in stage.different() {
@@ -117,7 +122,9 @@ fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, E
             }));
         }
     }
-    Ok(json!({ "stage": stage.about(), "cells": cells, "wall_s": outcome.wall.as_secs() }))
+    Ok(json!({
+        "release": release, "stage": stage.about(), "cells": cells, "wall_s": outcome.wall.as_secs(),
+    }))
 }
 
 fn figures<'a>(report: &'a Value, name: &'a str) -> impl Iterator<Item = f64> + 'a {

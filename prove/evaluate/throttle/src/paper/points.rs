@@ -1,10 +1,8 @@
 //! Degradation curves of the emulated disk and its Vector Points (the paper's Fig. 4 and 10).
 
-use luc_harness::cells;
 use luc_harness::error::EvaluateError;
 use luc_harness::guests::{self, succeed};
 use luc_harness::harness::{Harness, array, missing, parse};
-use luc_harness::report::{Table, number};
 use luc_vm::{Kernel, Outcome};
 use serde_json::{Value, json};
 
@@ -32,8 +30,6 @@ pub(super) struct Curves {
     pub(super) peak: f64,
     /// For each demand, the rate of one probe alone in bytes per second, and the loss by number of probes.
     curves: Vec<(f64, Vec<f64>)>,
-    /// Points of `luc throttle learn`: tasks and bytes per second.
-    learned: Vec<(usize, f64)>,
 }
 
 /// Measures the curves in a guest.
@@ -112,15 +108,12 @@ impl Curves {
             curves.push((alone * 1e6, losses));
         }
         let peak = result["peak_mb_per_s"].as_f64();
-        let learned: Vec<(usize, f64)> =
-            serde_json::from_value(result["learned"]["vector_points"].clone())
-                .map_err(|_| missing("the Vector Points that were learned"))?;
-        Ok(Self { peak: peak.ok_or_else(|| missing("the peak"))? * 1e6, curves, learned })
+        Ok(Self { peak: peak.ok_or_else(|| missing("the peak"))? * 1e6, curves })
     }
 
     /// Returns Vector Points by the paper's section 3.4.1: tasks, and the highest demand up to which all losses are
     /// allowed, bytes per second. Neighbours of nearly equal demand become the one with more tasks.
-    pub(super) fn points(&self) -> Vec<(usize, f64)> {
+    fn points(&self) -> Vec<(usize, f64)> {
         let mut points: Vec<(usize, f64)> = Vec::new();
         for (index, tasks) in PROBE_COUNTS.into_iter().enumerate().skip(1) {
             let borne = self.curves.iter().take_while(|curve| curve.1[index] <= ALLOWED_LOSS);
@@ -135,12 +128,6 @@ impl Curves {
         points
     }
 
-    /// Returns the highest allowed demand of two tasks, over the peak.
-    pub(super) fn of_two(&self) -> Option<f64> {
-        let borne = self.curves.iter().take_while(|curve| curve.1[1] <= ALLOWED_LOSS);
-        Some(borne.last()?.0 / self.peak)
-    }
-
     /// Returns the policy with these points, rounded to 100 kB/s: `wise:PEAK,point=...`.
     pub(super) fn policy(&self, words: &str) -> String {
         let rounded = |rate: f64| (rate / 1e5).round() as u64 * 100_000;
@@ -149,43 +136,6 @@ impl Curves {
             text += &format!(",point={}:{tasks}", rounded(rate));
         }
         text + words
-    }
-
-    pub(super) fn table(&self) -> (String, Table) {
-        let heads: Vec<String> = ["asked for alone, MB/s".to_owned(), "of the peak".to_owned()]
-            .into_iter()
-            .chain(PROBE_COUNTS[1..].iter().map(|tasks| format!("{tasks} together, loss")))
-            .collect();
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        let mut table = Table::new(&heads);
-        for (alone, losses) in &self.curves {
-            let mut row = vec![number(alone / 1e6), number(alone / self.peak)];
-            row.extend(losses[1..].iter().map(|loss| format!("{:.0} %", 100.0 * loss)));
-            table.row(row);
-        }
-        let said = format!(
-            "**Degradation curves** (the paper's Fig. 4): what each of so many probes loses. Peak {} MB/s.",
-            number(self.peak / 1e6)
-        );
-        (said, table)
-    }
-
-    /// Makes the table of Vector Points: ours, and the printed one.
-    pub(super) fn points_table(&self) -> (String, Table) {
-        let mut table = Table::of_words(&["Vector Points", "as <A-BW, N-CO>", "A-BW of the peak"]);
-        let mut row = |name: &str, points: &[(usize, f64)], peak: f64| {
-            let point = |(tasks, rate): &(usize, f64)| format!("<{}, {tasks}>", number(rate / 1e6));
-            let part = |(_, rate): &(usize, f64)| number(rate / peak);
-            table.row(cells![
-                name,
-                points.iter().map(point).collect::<Vec<_>>().join(" "),
-                points.iter().map(part).collect::<Vec<_>>().join(" ")
-            ]);
-        };
-        row("of these curves", &self.points(), self.peak);
-        row("`luc throttle learn`, three demands", &self.learned, self.peak);
-        row("printed in the paper", &[(2, 24.3e6)], PAPER_PEAK_MB * 1e6);
-        ("**Vector Points** (the paper's Fig. 10), MB/s.".to_owned(), table)
     }
 }
 
@@ -201,14 +151,12 @@ mod tests {
                 (10e6, vec![0.0, 0.02, 0.3, 0.4, 0.5, 0.6]),
                 (30e6, vec![0.0, 0.5, 0.6, 0.7, 0.8, 0.9]),
             ],
-            learned: vec![(2, 10e6)],
         }
     }
 
     #[test]
     fn a_point_is_the_highest_demand_that_is_borne() {
         assert_eq!(curves().points(), [(2, 10e6), (4, 2e6), (8, 0.0)]);
-        assert_eq!(curves().of_two(), Some(0.1));
     }
 
     #[test]

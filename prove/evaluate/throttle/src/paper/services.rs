@@ -29,11 +29,6 @@ impl ServiceKind {
             Self::Threads => "threads",
         }
     }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        let all = [Self::Same, Self::Different, Self::Compounded, Self::Batch, Self::Threads];
-        all.into_iter().find(|kind| kind.name() == name)
-    }
 }
 
 #[derive(Debug, Clone)]

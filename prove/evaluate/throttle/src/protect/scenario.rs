@@ -1,6 +1,4 @@
-//! A client, the batch beside it, and the client's latencies.
-
-use serde_json::Value;
+//! A client, and the batch beside it.
 
 use crate::mixes::Mix;
 
@@ -18,19 +16,6 @@ impl Scenario {
         match self {
             Self::Reads => "reads",
             Self::Fsyncs => "fsyncs",
-        }
-    }
-
-    pub(super) fn about(self) -> &'static str {
-        match self {
-            Self::Reads => {
-                "a client reads 4 KiB at a random place and pauses for 10 ms, again and again, beside three tasks that \
-                 read files from end to end"
-            }
-            Self::Fsyncs => {
-                "a client appends 4 KiB to a log, calls fsync and pauses for 10 ms, again and again, beside two tasks \
-                 that write a file of 40 MiB over and fsync it, again and again, and one that reads such a file"
-            }
         }
     }
 
@@ -66,57 +51,5 @@ impl Scenario {
         format!(
             "while :; do \"$LUC\" bench ranking \"$MNT/{number}\" {options} 2>/dev/null || exit 1; done"
         )
-    }
-
-    /// Returns the client's latencies in its output.
-    pub(super) fn latency(self, printed: &Value) -> Option<Latency> {
-        let of = match self {
-            Self::Reads => &printed["latency"],
-            Self::Fsyncs => printed["operations"]
-                .as_array()?
-                .iter()
-                .find(|figures| figures["operation"] == "fsync")?,
-        };
-        let ms = |name: &str| Some(of[name].as_f64()? / 1e3);
-        Some(Latency {
-            requests: of["count"].as_f64()?,
-            mean_ms: ms("mean_us")?,
-            p50_ms: ms("p50_us")?,
-            p99_ms: ms("p99_us")?,
-            max_ms: ms("max_us")?,
-            seconds: printed["measured_s"].as_f64()?,
-        })
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Latency {
-    pub(super) requests: f64,
-    pub(super) mean_ms: f64,
-    pub(super) p50_ms: f64,
-    pub(super) p99_ms: f64,
-    pub(super) max_ms: f64,
-    pub(super) seconds: f64,
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_clients_figures_are_found_where_they_are() {
-        let figures = json!({
-            "operation": "fsync", "count": 300, "mean_us": 31_000.0, "p50_us": 30_000.0, "p99_us": 40_000.0,
-            "max_us": 50_000.0,
-        });
-        let appended =
-            json!({ "measured_s": 20.0, "operations": [{ "operation": "write" }, figures] });
-        let latency = Scenario::Fsyncs.latency(&appended).expect("figures");
-        assert_eq!((latency.requests, latency.p99_ms), (300.0, 40.0));
-        let read = json!({ "measured_s": 20.0, "latency": figures });
-        assert_eq!(Scenario::Reads.latency(&read), Some(latency));
-        assert_eq!(Scenario::Reads.latency(&appended), None);
     }
 }

@@ -45,11 +45,6 @@ impl ClientSetting {
         }
     }
 
-    /// Whether the setting uses `luc throttle`.
-    pub(super) fn is_ours(&self) -> bool {
-        !self.throttle.is_empty()
-    }
-
     /// Returns the words of `beside` in `protect.sh` after its name and the number of batch tasks.
     pub(super) fn words(&self) -> String {
         format!(
@@ -152,7 +147,7 @@ pub(super) fn ours(scenario: Scenario) -> Vec<ClientSetting> {
 }
 
 /// Name of the setting that should be as if the client were alone.
-pub(super) const STRICT: &str = "batch_floor 0";
+const STRICT: &str = "batch_floor 0";
 
 fn on(scheduler: &'static str, setting: &ClientSetting) -> ClientSetting {
     ClientSetting {
@@ -172,8 +167,8 @@ mod tests {
     fn each_setting_has_a_name_of_its_own() {
         for scenario in [Scenario::Reads, Scenario::Fsyncs] {
             let (rivals, ours) = (rivals(scenario), ours(scenario));
-            assert!(ours.iter().all(ClientSetting::is_ours));
-            assert!(!rivals.iter().any(ClientSetting::is_ours));
+            assert!(ours.iter().all(|setting| !setting.throttle.is_empty()));
+            assert!(rivals.iter().all(|setting| setting.throttle.is_empty()));
             let names: HashSet<&str> =
                 rivals.iter().chain(&ours).map(|setting| setting.name.as_str()).collect();
             assert_eq!(names.len(), rivals.len() + ours.len());

@@ -9,9 +9,9 @@ use super::clock::{Clock, MAX_CURVATURE};
 use super::network::{Delays, Ways, record, thinned};
 
 pub(super) const NAME: &str = "mesh of 20 hosts";
-pub(super) const HOSTS: usize = 20;
-pub(super) const SECONDS: f64 = 20.0;
-pub(super) const PER_S: f64 = 200.0;
+const HOSTS: usize = 20;
+const SECONDS: f64 = 20.0;
+const PER_S: f64 = 200.0;
 /// Range of each way's minimum delay, ns: half the difference of two has an rms of 1.4 us.
 const LEAST: std::ops::Range<f64> = 10_000.0..16_860.0;
 /// Number of moments looked at in each run.
@@ -102,12 +102,6 @@ pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
         inside,
         events: MOMENTS * HOSTS,
     })
-}
-
-/// Returns the ratio of the rms error in the mesh to that of a pair, over all runs.
-pub(super) fn ratio(runs: &[MeshRun]) -> f64 {
-    let sum = |of: fn(&MeshRun) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
-    (sum(|run| run.mesh_rms_ns) / sum(|run| run.pair_rms_ns)).sqrt()
 }
 
 fn id(host: usize) -> HostId {

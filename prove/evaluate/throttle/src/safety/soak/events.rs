@@ -51,34 +51,21 @@ const SERVICE_SCRIPTS: [(&str, &str); 5] = [
 pub(super) struct Count {
     arrived: u64,
     /// Services that ended by themselves, without an error.
-    pub(super) ended: u64,
+    ended: u64,
     /// Services that ended with an error, or never.
-    pub(super) lost: u64,
+    lost: u64,
     killed: u64,
     daemon_stopped: u64,
     guardian_stopped: u64,
     daemon_killed: u64,
     guardian_killed: u64,
     /// Services that another program froze.
-    pub(super) foreign: u64,
+    foreign: u64,
     /// Services that were thawed although another program froze them.
-    pub(super) thawed_foreign: u64,
+    thawed_foreign: u64,
 }
 
 impl Count {
-    pub(super) fn rows(&self) -> [(&'static str, u64); 8] {
-        [
-            ("a service arrives", self.arrived),
-            ("a service ends by itself", self.ended),
-            ("a service is killed, and its cgroup removed", self.killed),
-            ("the daemon is stopped for a while", self.daemon_stopped),
-            ("the guardian is stopped for a while", self.guardian_stopped),
-            ("the daemon is killed and started again", self.daemon_killed),
-            ("the guardian is killed", self.guardian_killed),
-            ("somebody else freezes a service", self.foreign),
-        ]
-    }
-
     pub(super) fn line(&self) -> String {
         format!("{} services, {} lost", self.arrived, self.lost)
     }

@@ -1,0 +1,182 @@
+//! Functions and filters of a part's templates.
+//!
+//! Filters of lists: `where(path, value)`, `pick(path)` (values that are there), `distinct(path)`, `group(path)`,
+//! `flatten`, `times(factor)`. Figures: `median`, `mean`, `quantile(list, share)`, `ratio(with, without)`,
+//! `share_interval(hits, all)`, `median_interval(list)`, `together(alone, spans, own_starts)`. Text: `number`, `decimals(x, n)`, `change`, `percent(share, n)`, `spread`,
+//! `ratio_text`, `dash`. What is not there is `none`, and `-` in a text.
+
+use luc_harness::report;
+use luc_stats::{Interval, TaskTimes};
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind};
+
+pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
+    environment.add_global("notation", report::NOTATION);
+    environment.add_filter("where", keep);
+    environment.add_filter("pick", pick);
+    environment.add_filter("distinct", distinct);
+    environment.add_filter("group", group);
+    environment.add_filter("flatten", flatten);
+    environment.add_filter("times", |list: Vec<Value>, factor: f64| -> Vec<f64> {
+        numbers(&list).into_iter().map(|value| value * factor).collect()
+    });
+    environment.add_function("median", |list: Vec<Value>| luc_stats::median(&numbers(&list)));
+    environment.add_function("mean", |list: Vec<Value>| {
+        let all = numbers(&list);
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    });
+    environment.add_function("quantile", |list: Vec<Value>, share: f64| {
+        let mut sorted = numbers(&list);
+        sorted.sort_by(f64::total_cmp);
+        luc_stats::quantile(&sorted, share)
+    });
+    environment.add_function("ratio", move |with: Vec<Value>, without: Vec<Value>| {
+        let interval = luc_stats::ratio_interval(&numbers(&with), &numbers(&without), seed).ok();
+        interval.map(|Interval { ratio, low, high }| {
+            Value::from_iter([("ratio", ratio), ("low", low), ("high", high)])
+        })
+    });
+    environment.add_function("share_interval", |hits: u64, all: u64| {
+        luc_stats::share_interval(hits, all).map(|(low, high)| vec![low, high])
+    });
+    environment.add_function("number", |value: Value| shown(&value, report::number));
+    environment.add_function("change", |value: Value| shown(&value, report::change));
+    environment.add_function("decimals", |value: Value, digits: usize| {
+        shown(&value, |value| format!("{value:.digits$}"))
+    });
+    environment.add_function("percent", |value: Value, digits: Option<usize>| {
+        let digits = digits.unwrap_or(1);
+        shown(&value, |value| format!("{:.digits$} %", value * 100.0))
+    });
+    environment.add_function("dash", |value: Value| match value.is_none() {
+        true => "-".to_owned(),
+        false => value.to_string(),
+    });
+    environment.add_function("spread", |list: Vec<Value>, digits: Option<usize>| match digits {
+        None => report::spread(&numbers(&list)),
+        Some(digits) => report::spread_as(&numbers(&list), |value| format!("{value:.digits$}")),
+    });
+    environment.add_function("median_interval", |list: Vec<Value>| {
+        luc_stats::median_interval(&numbers(&list)).map(|interval| {
+            let (ratio, low, high) = (interval.median, interval.low, interval.high);
+            Value::from_iter([("ratio", ratio), ("low", low), ("high", high)])
+        })
+    });
+    environment.add_function("together", together);
+    environment.add_function("ratio_text", |value: Value| -> Result<String, Error> {
+        Ok(report::ratio(ratio_of(&value)?.as_ref()))
+    });
+    environment.add_function("figure_of", figure_of);
+}
+
+fn ratio_of(value: &Value) -> Result<Option<Interval>, Error> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let figure = |name: &str| f64::try_from(value.get_attr(name)?);
+    Ok(Some(Interval { ratio: figure("ratio")?, low: figure("low")?, high: figure("high")? }))
+}
+
+/// Returns the numbers of a list; anything else is left out.
+fn numbers(list: &[Value]) -> Vec<f64> {
+    let numbers = list.iter().filter(|value| value.kind() == ValueKind::Number);
+    numbers.filter_map(|value| f64::try_from(value.clone()).ok()).collect()
+}
+
+fn shown(value: &Value, write: impl Fn(f64) -> String) -> Result<String, Error> {
+    if value.is_undefined() {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    let figure = (value.kind() == ValueKind::Number).then(|| f64::try_from(value.clone()).ok());
+    let figure = figure.flatten().filter(|value| value.is_finite());
+    Ok(figure.map_or_else(|| "-".to_owned(), write))
+}
+
+/// Summarizes tasks that ran together: their times alone, and when each began and ended. Unless `own_starts`, all
+/// count as begun at 0.
+fn together(alone: Vec<f64>, spans: Vec<Vec<f64>>, own_starts: bool) -> Value {
+    let task = |(alone, span): (&f64, &Vec<f64>)| {
+        let [start, finish] = span[..] else {
+            return None;
+        };
+        Some(TaskTimes { alone: *alone, start: if own_starts { start } else { 0.0 }, finish })
+    };
+    let tasks: Option<Vec<TaskTimes>> = alone.iter().zip(&spans).map(task).collect();
+    Value::from_serialize(tasks.and_then(|tasks| luc_stats::together(&tasks).ok()))
+}
+
+/// Looks up a path of names and numbers, as `luc.gate.0`; `None` if it is not there.
+fn at(value: &Value, path: &str) -> Option<Value> {
+    let mut found = value.clone();
+    for name in path.split('.') {
+        found = match name.parse::<usize>() {
+            Ok(index) => found.get_item_by_index(index).ok()?,
+            Err(_) => found.get_attr(name).ok()?,
+        };
+        if found.is_undefined() || found.is_none() {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+fn keep(list: Vec<Value>, path: &str, wanted: Value) -> Vec<Value> {
+    let has = |value: &Value| at(value, path).unwrap_or_default() == wanted;
+    let is_absent = |value: &Value| wanted.is_none() && at(value, path).is_none();
+    list.into_iter().filter(|value| has(value) || is_absent(value)).collect()
+}
+
+fn pick(list: Vec<Value>, path: &str) -> Vec<Value> {
+    list.iter().filter_map(|value| at(value, path)).collect()
+}
+
+fn distinct(list: Vec<Value>, path: Option<&str>) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    for value in path.map_or(list.clone(), |path| pick(list, path)) {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
+}
+
+/// Groups a list by what is at a path, in the order of its first elements: `{key, rows}`.
+fn group(list: Vec<Value>, path: &str) -> Vec<Value> {
+    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    for value in list {
+        let key = at(&value, path).unwrap_or_else(|| Value::from(()));
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, rows)) => rows.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    let pair = |(key, rows): (Value, Vec<Value>)| {
+        Value::from_iter([("key", key), ("rows", Value::from(rows))])
+    };
+    groups.into_iter().map(pair).collect()
+}
+
+fn flatten(list: Vec<Value>) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::new();
+    for value in &list {
+        all.extend(value.try_iter()?);
+    }
+    Ok(all)
+}
+
+/// Formats a claim's figure for its judge: a number, or a ratio with both ends; nothing for `none`.
+fn figure_of(value: Value) -> Result<String, Error> {
+    match value.kind() {
+        ValueKind::None => Ok(String::new()),
+        ValueKind::Number => {
+            Ok(f64::try_from(value).map_or_else(|_| String::new(), |value| value.to_string()))
+        }
+        ValueKind::Map => {
+            let found = ratio_of(&value)?;
+            Ok(found.map_or_else(String::new, |Interval { ratio, low, high }| {
+                format!("{ratio} {low} {high}")
+            }))
+        }
+        kind => Err(Error::new(ErrorKind::InvalidOperation, format!("a figure is no {kind}"))),
+    }
+}
