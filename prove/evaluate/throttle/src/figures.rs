@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::mixes::{Mix, Model};
 use super::settings::Setting;
 
-/// Minimum throughput or weighted speedup of a rival that may be the best elsewhere, as a part of the best one's.
+/// Minimum throughput or weighted speedup of a rival that may be the best elsewhere, over the best one's.
 const MIN_PART_OF_BEST: f64 = 0.8;
 /// Setting of a system that was not tuned.
 const UNTUNED: &str = "none";
