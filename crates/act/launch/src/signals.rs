@@ -7,7 +7,6 @@ use std::os::fd::FromRawFd as _;
 
 use libc::c_int;
 use luc_units::OnPath as _;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::LaunchError;
 
@@ -191,7 +190,8 @@ impl Blocked {
         // SAFETY: written by the successful call.
         let before = unsafe { before.assume_init() };
         // SAFETY: `set` is valid.
-        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC) };
+        let fd =
+            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if fd < 0 {
             let error = io::Error::last_os_error();
             set_mask(&before)?;
@@ -212,13 +212,14 @@ impl Blocked {
     }
 
     /// Reads the next pending signal, if there is one.
+    ///
+    /// Never waits: what was pending a moment ago may have come to a thread that does not block it.
     pub(crate) fn next(&self) -> io::Result<Option<SignalInfo>> {
-        let mut events = [PollFd::new(&self.file, PollFlags::IN)];
-        if poll(&mut events, Some(&Timespec::default()))? == 0 {
-            return Ok(None);
-        }
         let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
-        (&self.file).read_exact(&mut bytes)?;
+        match (&self.file).read_exact(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            read => read?,
+        }
         // SAFETY: plain integers, for which all bytes are valid.
         let info: libc::signalfd_siginfo = unsafe { std::mem::transmute(bytes) };
         Ok(Some(SignalInfo::from(&info)))
@@ -278,6 +279,17 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    #[test]
+    fn nothing_pending_is_not_waited_for() {
+        let blocked = Blocked::new().unwrap();
+        assert!(blocked.next().unwrap().is_none());
+        // SAFETY: plain numbers; this thread blocks the signal, which stays pending for it alone.
+        unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGUSR1) };
+        let found = blocked.next().unwrap().unwrap();
+        assert_eq!((found.number, found.is_own()), (libc::SIGUSR1, true));
+        assert!(blocked.next().unwrap().is_none());
     }
 
     #[test]

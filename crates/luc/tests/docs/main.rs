@@ -1,7 +1,9 @@
-//! The documentation's form: links lead somewhere, lines can be read in a terminal, the README stays short.
+//! The documentation's form and figures: links lead somewhere, lines can be read in a terminal, the README stays short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+mod quoted;
 
 const MAX_COLUMNS: usize = 118;
 const MAX_README_LINES: usize = 90;
