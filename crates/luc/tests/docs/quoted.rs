@@ -1,7 +1,7 @@
 //! Figures that the README and the guides quote are on the pages that they link to.
 //!
-//! A ratio with its interval, `1.69 (1.68 to 1.71)`, must be on a page as it is quoted; in a table, on a line of the page
-//! that names the row. Any other figure with two decimals must be one of a page's, rounded.
+//! A ratio with its interval, `1.69 (1.68 to 1.71)`, must be on a page word for word; in a table, on a line of the
+//! page that names the row. Any other figure with two decimals must be one of a page's, rounded.
 
 use std::fs;
 
