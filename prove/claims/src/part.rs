@@ -344,7 +344,8 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (from, to, reason) in [
-            ("luc.rate", "luc.rat", "undefined"),
+            ("luc.rate", "luc.rat", "has 'luc.rat'"),
+            ("pick('lost')", "pick('lots')", "has 'lots'"),
             ("met = \"", "# met = \"", "write at-least"),
             ("options.seconds", "options.second", "undefined"),
             ("rows = \"settings\"", "rows = \"setings\"", "undefined"),

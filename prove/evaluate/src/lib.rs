@@ -78,7 +78,7 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
                 here(part, measure, options)?;
             }
             let data = read_json(&options.out.join(format!("raw/{}.json", part.name())))?;
-            let page = PartPage::parse(part.name(), page, like)?.page(&data)?;
+            let page = PartPage::parse(part.name(), page, like.first().copied())?.page(&data)?;
             write_page(part, &page, &made_on(&data), options)
         }
         Made::Planned(planned) => {

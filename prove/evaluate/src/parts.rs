@@ -26,8 +26,8 @@ pub(super) enum Made {
     Here {
         measure: fn(&Harness) -> Result<(), EvaluateError>,
         page: &'static str,
-        /// A page whose prelude, claims and tables come before its own.
-        like: Option<&'static str>,
+        /// A page whose prelude, claims and tables come before its own, if there is one.
+        like: &'static [&'static str],
     },
     /// A sweep, and claims about it.
     Planned(Planned),
@@ -103,25 +103,14 @@ pub const PARTS: [Part; 61] = [
 
 /// A part that a function measures, and `prove/parts/NAME.toml` shows.
 macro_rules! measured {
-    ($name:literal, $about:literal, $measure:path) => {
+    ($name:literal, $about:literal, $measure:path $(, like $like:literal)?) => {
         part(
             $name,
             $about,
             Made::Here {
                 measure: $measure,
                 page: include_str!(concat!("../../parts/", $name, ".toml")),
-                like: None,
-            },
-        )
-    };
-    ($name:literal, $about:literal, $measure:path, like $like:literal) => {
-        part(
-            $name,
-            $about,
-            Made::Here {
-                measure: $measure,
-                page: include_str!(concat!("../../parts/", $name, ".toml")),
-                like: Some(include_str!(concat!("../../parts/", $like, ".toml"))),
+                like: &[$(include_str!(concat!("../../parts/", $like, ".toml")))?],
             },
         )
     };

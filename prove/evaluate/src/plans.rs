@@ -57,7 +57,7 @@ impl Planned {
             ),
         };
         let sentence = format!(
-            "`luc sweep prove/plans/{}.toml` makes the same repeats, of which {} are there; the points ran on Linux {}{}. \
+            "`luc sweep prove/plans/{}.toml` makes the same repeats. {} of them are there; the points ran on Linux {}{}. \
              {}{unfinished}{disturbed}",
             self.name,
             data.repeats(),

@@ -1,9 +1,12 @@
 //! Functions and filters of a part's templates.
 //!
-//! Filters of lists: `where(path, value)`, `pick(path)` (values that are there), `distinct(path)`, `group(path)`,
-//! `flatten`, `times(factor)`. Figures: `median`, `mean`, `quantile(list, share)`, `ratio(with, without)`,
-//! `share_interval(hits, all)`, `median_interval(list)`, `together(alone, spans, own_starts)`. Text: `number`, `decimals(x, n)`, `change`, `percent(share, n)`, `spread`,
-//! `ratio_text`, `dash`. What is not there is `none`, and `-` in a text.
+//! - Filters of lists: `where(path, value)`, `pick(path)`, `if_kept(path)`, `distinct(path)`, `group(path)`, `flatten`,
+//!   `times(factor)`. `pick` is wrong if no element has the path, `if_kept` is then empty.
+//! - Figures: `median`, `mean`, `quantile(list, share)`, `ratio(with, without)`, `share_interval(hits, all)`,
+//!   `median_interval(list)`, `together(alone, spans, own_starts)`.
+//! - Text: `number`, `decimals(x, n)`, `change`, `percent(share, n)`, `spread`, `ratio_text`, `dash`.
+//!
+//! A figure that is missing is `none`, and `-` in a text.
 
 use luc_harness::report;
 use luc_stats::{Interval, TaskTimes};
@@ -13,7 +16,8 @@ use minijinja::{Environment, Error, ErrorKind};
 pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
     environment.add_global("notation", report::NOTATION);
     environment.add_filter("where", keep);
-    environment.add_filter("pick", pick);
+    environment.add_filter("pick", pick_strictly);
+    environment.add_filter("if_kept", pick);
     environment.add_filter("distinct", distinct);
     environment.add_filter("group", group);
     environment.add_filter("flatten", flatten);
@@ -32,9 +36,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
     });
     environment.add_function("ratio", move |with: Vec<Value>, without: Vec<Value>| {
         let interval = luc_stats::ratio_interval(&numbers(&with), &numbers(&without), seed).ok();
-        interval.map(|Interval { ratio, low, high }| {
-            Value::from_iter([("ratio", ratio), ("low", low), ("high", high)])
-        })
+        interval.map(|Interval { ratio, low, high }| with_ends(ratio, low, high))
     });
     environment.add_function("share_interval", |hits: u64, all: u64| {
         luc_stats::share_interval(hits, all).map(|(low, high)| vec![low, high])
@@ -57,16 +59,19 @@ pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
         Some(digits) => report::spread_as(&numbers(&list), |value| format!("{value:.digits$}")),
     });
     environment.add_function("median_interval", |list: Vec<Value>| {
-        luc_stats::median_interval(&numbers(&list)).map(|interval| {
-            let (ratio, low, high) = (interval.median, interval.low, interval.high);
-            Value::from_iter([("ratio", ratio), ("low", low), ("high", high)])
-        })
+        let interval = luc_stats::median_interval(&numbers(&list));
+        interval.map(|interval| with_ends(interval.median, interval.low, interval.high))
     });
     environment.add_function("together", together);
     environment.add_function("ratio_text", |value: Value| -> Result<String, Error> {
         Ok(report::ratio(ratio_of(&value)?.as_ref()))
     });
     environment.add_function("figure_of", figure_of);
+}
+
+/// Makes a figure with its interval, as `ratio_of` reads it.
+fn with_ends(ratio: f64, low: f64, high: f64) -> Value {
+    Value::from_iter([("ratio", ratio), ("low", low), ("high", high)])
 }
 
 fn ratio_of(value: &Value) -> Result<Option<Interval>, Error> {
@@ -128,6 +133,24 @@ fn keep(list: Vec<Value>, path: &str, wanted: Value) -> Vec<Value> {
 
 fn pick(list: Vec<Value>, path: &str) -> Vec<Value> {
     list.iter().filter_map(|value| at(value, path)).collect()
+}
+
+/// Picks values, of which there must be one unless the list is empty. Else a name that is wrong, or a figure that was
+/// not kept, would count as nothing lost.
+fn pick_strictly(list: Vec<Value>, path: &str) -> Result<Vec<Value>, Error> {
+    // A value of `null` is there, though it is not picked.
+    let is_there = |value: &Value| {
+        let (folder, name) = path.rsplit_once('.').map_or((None, path), |(a, b)| (Some(a), b));
+        let parent = folder.map_or_else(|| Some(value.clone()), |folder| at(value, folder));
+        parent
+            .and_then(|parent| parent.get_attr(name).ok())
+            .is_some_and(|value| !value.is_undefined())
+    };
+    if !list.is_empty() && !list.iter().any(|value| is_there(value) || at(value, path).is_some()) {
+        let reason = format!("none of {} elements has '{path}'", list.len());
+        return Err(Error::new(ErrorKind::UndefinedError, reason));
+    }
+    Ok(pick(list, path))
 }
 
 fn distinct(list: Vec<Value>, path: Option<&str>) -> Vec<Value> {

@@ -61,7 +61,7 @@ pub(crate) struct Expected {
     pub(crate) process: Option<u32>,
     /// `None` if there is only one host.
     pub(crate) host: Option<String>,
-    /// Threads of which one must be named; empty for any.
+    /// One of these threads must be named; empty for any.
     pub(crate) threads: BTreeSet<u32>,
     /// Cause of the waiter's wait.
     pub(crate) waiter_cause: Option<&'static str>,

@@ -72,7 +72,7 @@ pub(super) struct Means<'m> {
 #[derive(Debug)]
 pub(super) struct Culprit {
     pub(super) process: u32,
-    /// Threads of which one must be named.
+    /// One of these threads must be named.
     pub(super) threads: BTreeSet<u32>,
     /// Whether the process was started for the trouble.
     pub(super) is_new: bool,
