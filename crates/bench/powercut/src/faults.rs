@@ -2,8 +2,8 @@
 //! synchronizes with luc and without, and must get the same results.
 //!
 //! [`run`] makes every trial of a matrix: errnos of the block layer, calls that wait for data, blocks of a file,
-//! kinds of files, policies. Many trials share one disk and one file system. Each has its own file, of which one
-//! block cannot be written. One client makes all trials of an errno and a policy at the same time.
+//! kinds of files, policies. Many trials share one disk and one file system. Each has a file of its
+//! own. One block of that file cannot be written. One client makes all trials of an errno and a policy at the same time.
 //!
 //! Failed flushes end a file system's journal, so their trials get a new file system each time. [`run_command`] runs a
 //! command of the user on a disk that begins to fail.

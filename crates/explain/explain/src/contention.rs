@@ -5,8 +5,8 @@
 //! intervals are short; on a disk with an arm they contain the arm's moves. A *switch* is a request that follows
 //! another task's. Its cost is the extra time, compared with a request that follows its own task's ([`estimate`]).
 //!
-//! A task is a process. Kernel threads write for others, so they are no tasks. Processes of which only the number is
-//! known are no tasks either. The time of both counts as the disk's.
+//! A task is a process. Kernel threads write for others, so they are no tasks. A process whose name is not known
+//! is no task either. The time of both counts as the disk's.
 
 use crate::grow::Grow as _;
 

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print as JSON which profile was made, and of which one
+    /// Print as JSON which profile was made, and from which profile
     #[arg(long, requires = "output")]
     json: bool,
 }

@@ -71,8 +71,10 @@ fn check(version: &str) {
             ["made", "seen", "lost"].map(|which| number(&format!("{what}_{which}")));
         assert!(seen + lost >= made, "{what}:\n{text}");
     }
-    // No call is missed: they are seen by programs that run to their end. Those that see messages may be preempted.
+    // No call is missed: they are seen by programs that run to their end. From 7.0 on a program that sees messages may
+    // be preempted, and is then skipped.
     assert_eq!(number("calls_lost"), 0, "{recorded:?}");
+    assert!(number("messages_lost") == 0 || version.starts_with('7'), "{recorded:?}");
 
     let held = &json(&outcome, "notified.json")["file_systems"][0]["gate"];
     assert!(held["gated"].as_u64() > Some(0), "{held:#}");

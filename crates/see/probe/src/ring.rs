@@ -1,4 +1,4 @@
-//! Writes rows into a ring of consecutive traces of some seconds, of which the oldest are removed.
+//! Writes rows into a ring: consecutive traces of some seconds, whose oldest are removed.
 //!
 //! A segment has all rows up to its end. Rows of that time arrive for a while longer: processors gather rows, and
 //! sums are taken out once a second. So a segment is closed a little later than it ends. Every segment repeats the

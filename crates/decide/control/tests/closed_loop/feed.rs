@@ -240,7 +240,7 @@ fn held_callers_that_are_slower_than_alone_are_soon_let_go() {
     assert!(held_ns < 700 * MS, "held for {held_ns} ns of 6 s");
 }
 
-/// Feeds 3 s of commits, of which held ones serve `held` callers. The held commits numbered in `stalls` take 400 ms
+/// Feeds 3 s of commits. A held commit serves `held` callers. The held commits numbered in `stalls` take 400 ms
 /// instead of 24 ms.
 fn feed_with_a_stall(held: u32, stalls: &[u64]) -> Feed {
     let mut feed = Feed::default();

@@ -9,7 +9,7 @@ const MAX_KEPT: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     seen: u64,
-    /// Binary logarithm of the number of requests of which one is kept.
+    /// One of 2 to this power requests is kept.
     sparseness: u32,
     kept: Vec<Sample>,
 }

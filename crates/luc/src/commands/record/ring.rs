@@ -22,8 +22,8 @@ const MIN_RING_BYTES: u64 = 16 << 20;
 pub(crate) struct Args {
     /// Keep only the last TIME, such as 10m
     ///
-    /// The directory then has a trace for every 10 s, of which the oldest are removed. After the recorder was killed,
-    /// the same command goes on with it.
+    /// The directory then has a trace for every 10 s. The oldest are removed. After the recorder was killed, the same
+    /// command goes on with it.
     #[arg(long, value_name = "TIME", requires = "fleet", requires = "out")]
     ring: Option<String>,
 
