@@ -15,6 +15,9 @@ pub struct Claims {
     pub(super) title: String,
     /// Description of the measurement, in Markdown; a template.
     pub(super) about: String,
+    /// Changes of subjects and thresholds, each with its day.
+    #[serde(default)]
+    pub(super) history: Vec<String>,
     /// Axis of series, as `mips`.
     pub(super) along: Option<String>,
     /// Head of each column of series; a template in which `along` is the value.
@@ -38,6 +41,8 @@ pub struct Claims {
     pub(super) rows: BTreeMap<String, Vec<Rows>>,
     #[serde(default)]
     pub(super) claim: Vec<Claim>,
+    #[serde(default)]
+    pub(super) fact: Vec<PlanFact>,
     #[serde(default)]
     pub(super) findings: Vec<Findings>,
     #[serde(default)]
@@ -82,9 +87,11 @@ impl OneOrMany {
 pub(super) struct Claim {
     /// Text of the claim; a template, in which `row` is the row's name.
     pub(super) text: String,
-    pub(super) figure: String,
+    pub(super) figure: Option<String>,
     pub(super) at_least: Option<f64>,
     pub(super) below: Option<f64>,
+    /// Expression of a ratio, round by round, in place of `figure` and a bound.
+    pub(super) not_slower: Option<String>,
     /// Text beside the verdict; a template. Default: the figure.
     pub(super) found: Option<String>,
     /// Name of a set of rows.
@@ -95,6 +102,22 @@ pub(super) struct Claim {
     /// Whether there is one target, for the row whose figure is furthest from the bound.
     #[serde(default)]
     pub(super) worst: bool,
+}
+
+/// A line below the targets that no figure can contradict. Of several rows there is a line for each.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlanFact {
+    /// Text of the line; a template, in which `row` is the row's name.
+    pub(super) text: String,
+    pub(super) figure: Option<String>,
+    /// Shown in place of `figure`; a template.
+    pub(super) found: Option<String>,
+    /// Name of a set of rows.
+    pub(super) rows: Option<String>,
+    /// Values that a row must have.
+    #[serde(default, rename = "where")]
+    pub(super) only: BTreeMap<String, OneOrMany>,
 }
 
 /// A table of statements of others, each with the verdict of these figures.

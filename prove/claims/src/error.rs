@@ -1,7 +1,7 @@
 //! Errors of claims and raw data.
 
 use luc_harness::EvaluateError;
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
 /// An error of claims or of the raw data that they are about.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum ClaimsError {
         reason: String,
     },
     #[error(transparent)]
-    File(#[from] Failed),
+    File(#[from] FileOperationError),
 }
 
 impl From<ClaimsError> for EvaluateError {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use luc_sweep::{Counters, Record};
+use luc_sweep::{CounterValues, RepeatRecord};
 
 use super::ClaimsError;
 use super::claims::Claims;
@@ -13,7 +13,7 @@ use super::series::{Selection, VALUE};
 pub(super) fn of_records(
     claims: &Claims,
     axes: &Selection,
-    records: &[&Record],
+    records: &[&RepeatRecord],
 ) -> Result<BTreeMap<String, Vec<Option<f64>>>, ClaimsError> {
     let own = axes.get("workload").and_then(|workload| claims.value.get(workload));
     let value = own.map_or(VALUE, String::as_str).to_owned();
@@ -21,7 +21,8 @@ pub(super) fn of_records(
     let mut figures = BTreeMap::new();
     for (name, text) in &all.collect::<Vec<_>>() {
         let expression = claims.expression(text)?;
-        let of = |record: &&Record| compute(&expression, record.value, &record.counters, axes);
+        let of =
+            |record: &&RepeatRecord| compute(&expression, record.value, &record.counters, axes);
         let values: Result<Vec<Option<f64>>, String> = records.iter().map(of).collect();
         let values = values.map_err(|reason| claims.wrong(format!("figure {name}: {reason}")))?;
         if values.iter().any(Option::is_some) {
@@ -42,7 +43,7 @@ fn digits(value: f64) -> f64 {
 fn compute(
     expression: &Expression,
     value: f64,
-    counters: &Counters,
+    counters: &CounterValues,
     axes: &Selection,
 ) -> Result<Option<f64>, String> {
     let of = |expression: &Expression| compute(expression, value, counters, axes);
@@ -86,7 +87,7 @@ fn compute(
 }
 
 /// Returns the mean latency of these operations, weighted by their counts; without names that of all.
-fn mean_us(counters: &Counters, operations: &[&str]) -> Option<f64> {
+fn mean_us(counters: &CounterValues, operations: &[&str]) -> Option<f64> {
     let counts = counters.iter().filter_map(|(name, count)| {
         let operation = name.strip_prefix("operation.")?.strip_suffix(".count")?;
         let is_wanted = operations.is_empty() || operations.contains(&operation);
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn figures_of_counters() {
-        let counters: Counters = [
+        let counters: CounterValues = [
             ("luc.fsyncs", 10.0),
             ("luc.fsyncs_waited_two", 5.0),
             ("luc.commits", 0.0),

@@ -2,9 +2,10 @@
 
 use luc_harness::report::number;
 use luc_stats::median;
-use luc_stats::selection::{Candidate, Terms, select};
+use luc_stats::selection::{MeasuredCandidate, SelectionTerms, select};
 
-use super::series::{Fall, Series};
+use super::choice::{JudgedChoice, chosen_then_judged};
+use super::series::{Fall, Repeat, Series};
 use super::value::{Value, to_number};
 
 pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, String> {
@@ -42,6 +43,13 @@ pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, Strin
         ("most_over", [Value::Series(series), Value::List(list)]) => {
             Ok(ratios_over(series, list).last().map_or(Value::Missing, |most| Value::Number(*most)))
         }
+        ("chosen_then_judged", [Value::List(ours), Value::List(theirs), seed]) => {
+            let choices = choices(ours, theirs, seed)?.into_iter();
+            Ok(Value::Series(Series(choices.map(|(at, choice)| (at, choice.ratios)).collect())))
+        }
+        ("chosen_names", [Value::List(ours), Value::List(theirs), seed]) => {
+            Ok(Value::Text(chosen_names(ours, theirs, seed)?))
+        }
         ("not", [Value::Bool(holds)]) => Ok(Value::Bool(!holds)),
         ("winner", [Value::List(list)]) => Ok(rank(list)
             .first()
@@ -56,6 +64,45 @@ pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, Strin
     }
 }
 
+/// Chooses and judges at each value of the axis.
+fn choices(
+    ours: &[(String, Series)],
+    theirs: &[(String, Series)],
+    seed: &Value,
+) -> Result<Vec<(u64, JudgedChoice)>, String> {
+    let seed = to_number(seed)?.ok_or("a seed is a number")? as u64;
+    let mut places: Vec<u64> =
+        ours.iter().flat_map(|(_, series)| series.0.iter().map(|(at, _)| *at)).collect();
+    places.sort_unstable();
+    places.dedup();
+    let choice = |place: u64| {
+        let (ours, theirs) = (repeats_at(ours, place), repeats_at(theirs, place));
+        Some((place, chosen_then_judged(&ours, &theirs, seed)?))
+    };
+    Ok(places.into_iter().filter_map(choice).collect())
+}
+
+/// Returns the repeats of each setting at a value of the axis; none of a setting that lacks it.
+fn repeats_at(list: &[(String, Series)], place: u64) -> Vec<&[Repeat]> {
+    list.iter().map(|(_, series)| series.at(place).unwrap_or_default()).collect()
+}
+
+/// Names the settings that are chosen at any value of the axis, each pair once.
+fn chosen_names(
+    ours: &[(String, Series)],
+    theirs: &[(String, Series)],
+    seed: &Value,
+) -> Result<String, String> {
+    let mut names: Vec<String> = Vec::new();
+    for (_, choice) in choices(ours, theirs, seed)? {
+        let name = format!("{} over {}", ours[choice.ours].0, theirs[choice.theirs].0);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(if names.is_empty() { "-".to_owned() } else { names.join("; ") })
+}
+
 /// Returns the ratios of a series to each other one of a list, the least first.
 fn ratios_over(series: &Series, list: &[(String, Series)]) -> Vec<f64> {
     let others = list.iter().filter(|(_, other)| other != series);
@@ -68,7 +115,7 @@ fn ratios_over(series: &Series, list: &[(String, Series)]) -> Vec<f64> {
 
 /// Returns the settings that are the best or not shown to be worse, by simultaneous intervals of all ratios.
 fn not_worse(list: &[(String, Series)]) -> Vec<(String, Series)> {
-    let candidate = |(name, series): &(String, Series)| Candidate {
+    let candidate = |(name, series): &(String, Series)| MeasuredCandidate {
         file_system: name.clone(),
         options: String::new(),
         is_default: false,
@@ -76,8 +123,8 @@ fn not_worse(list: &[(String, Series)]) -> Vec<(String, Series)> {
         rates: series.values(),
         per_joule: Vec::new(),
     };
-    let candidates: Vec<Candidate> = list.iter().map(candidate).collect();
-    let Ok(selection) = select(&candidates, Terms::default()) else {
+    let candidates: Vec<MeasuredCandidate> = list.iter().map(candidate).collect();
+    let Ok(selection) = select(&candidates, SelectionTerms::default()) else {
         return Vec::new();
     };
     let is_good = |at: &usize| selection.rate.is_among_the_best(*at);

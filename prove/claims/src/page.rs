@@ -1,11 +1,14 @@
 //! The page of a plan: targets, findings and tables, all computed from the raw data.
 
+mod targets;
+
 use std::collections::BTreeMap;
 
-use luc_harness::report::{Page, Table, Target, number};
+use luc_harness::report::{Fact, Page, Table};
 
 use super::ClaimsError;
-use super::claims::{Claim, Claims, Column, Finding, Findings, OneOrMany, TableOf};
+use super::claims::{Claims, Column, Finding, Findings, OneOrMany, TableOf};
+use super::criterion::{NOT_SLOWER, power};
 use super::data::Data;
 use super::scope::Scope;
 use super::series::{Selection, Series};
@@ -24,20 +27,23 @@ pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
     let mut page = Page {
         title: claims.title.clone(),
         about: scope.text(claims.about.trim())?,
+        history: claims.history.clone(),
         ..Page::default()
     };
+    let mut judgements = Vec::new();
     for claim in &claims.claim {
-        page.targets.extend(targets(&scope, claim)?);
+        page.targets.extend(targets::targets(&scope, claim, &mut judgements)?);
+    }
+    page.facts.extend(power::fact(&judgements, &NOT_SLOWER));
+    for fact in &claims.fact {
+        page.facts.extend(targets::facts(&scope, fact)?);
     }
     for findings in &claims.findings {
         let (verdicts, table) = judge_findings(&scope, findings)?;
         let known = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
-        let shown = format!("{known} of {}", verdicts.len());
-        let all = known == verdicts.len();
-        page.targets.push(Target::new(
-            format!("{}: every finding has figures", findings.name),
-            Some(all),
-            shown,
+        page.facts.push(Fact::new(
+            format!("{}: findings that have figures", findings.name),
+            format!("{known} of {}", verdicts.len()),
         ));
         page.tables.push(table);
     }
@@ -92,41 +98,6 @@ fn rows<'a>(
         }
     }
     Ok(found)
-}
-
-fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError> {
-    let claims = scope.claims;
-    let (sign, bound, is_least) = match (claim.at_least, claim.below) {
-        (Some(bound), None) => (">=", bound, true),
-        (None, Some(bound)) => ("<", bound, false),
-        _ => return Err(claims.wrong(format!("'{}': write at-least or below", claim.text))),
-    };
-    let mut measured = Vec::new();
-    for row in rows(scope, claim.rows.as_deref(), &claim.only)? {
-        measured.push((row.number(&claim.figure)?, row));
-    }
-    if claim.worst {
-        // A row without a figure is worse than any.
-        measured.sort_by(|(a, _), (b, _)| match is_least {
-            true => a.unwrap_or(f64::NEG_INFINITY).total_cmp(&b.unwrap_or(f64::NEG_INFINITY)),
-            false => b.unwrap_or(f64::INFINITY).total_cmp(&a.unwrap_or(f64::INFINITY)),
-        });
-        measured.truncate(1);
-    }
-    let target = |(figure, row): (Option<f64>, Scope<'_>)| {
-        let text = row.text(&claim.text)?;
-        let Some(figure) = figure else {
-            return Ok(Target::new(format!("{text} {sign} {bound}"), None, "no figure".to_owned()));
-        };
-        let met = if is_least { figure >= bound } else { figure < bound };
-        let shown = match &claim.found {
-            Some(found) => row.text(found)?,
-            None if is_least => format!("{figure:.3}"),
-            None => number(figure),
-        };
-        Ok(Target::new(format!("{text} {sign} {bound}"), Some(met), shown))
-    };
-    measured.into_iter().map(target).collect()
 }
 
 /// Returns the verdicts, and the table with its title.
@@ -275,171 +246,4 @@ fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, ClaimsError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    const CLAIMS: &str = r#"
-        title = "T"
-        about = "{count(all)} speeds of a"
-        along = "mips"
-        [figure]
-        fsync_ms = "mean_us(fsync) / 1000"
-        [define]
-        all = "in(a, stock)"
-        slow_stock = "at(stock, 1000)"
-        slow_gate = "at(gate, 1000)"
-        [setting]
-        a = { workload = "a" }
-        stock = { policy = "off" }
-        gate = { policy = "auto" }
-        [[rows.load]]
-        name = "load {workload}"
-        each = ["workload"]
-        [[claim]]
-        rows = "load"
-        text = "{row}: gate over stock,"
-        figure = "least(gate / stock)"
-        at-least = 1.5
-        found = "{least_place(gate / stock)} MIPS"
-        [[claim]]
-        text = "any load: fsync, ms,"
-        rows = "load"
-        worst = true
-        figure = "greatest(fsync_ms(gate))"
-        below = 3
-        [[findings]]
-        name = "sayings"
-        title = "{agree} of {all} agree:"
-        heads = ["says", "here", "verdict"]
-        verdicts = ["yes", "partly", "no"]
-        [[findings.finding]]
-        says = ["gains everywhere"]
-        rows = "load"
-        agrees = "lowest(gate / stock) > 1.5"
-        found = "{row} {range(gate / stock)}"
-        [[findings.finding]]
-        says = ["stock rises"]
-        at = { workload = "a" }
-        agrees = "rising(stock) == 1"
-        found = "{fall_text(stock)}"
-        [[findings.finding]]
-        says = ["speeds of {row}"]
-        rows = "load"
-        each = true
-        agrees = "count(stock) > 1"
-        found = "{count(stock)}"
-        [[findings.finding]]
-        says = ["unknown"]
-        at = { workload = "none" }
-        agrees = "least(stock) > 0"
-        found = "{least(stock)}"
-        [[table]]
-        title = "Rates:"
-        rows = "load"
-        head = "load"
-        column = [{ head = "stock", cell = "{at(stock, 1000)}" }, { head = "best", cell = "{winner(list(slow_stock, slow_gate))}" }]
-        [[table]]
-        title = "{row}:"
-        rows = "load"
-        where = { workload = "a" }
-        head = "MIPS"
-        line = [{ head = "gate over stock", cell = "gate / stock" }]
-    "#;
-
-    fn data() -> Data {
-        let point = |workload: &str, policy: &str, mips: &str, rates: [f64; 2]| {
-            json!({ "point": [workload, policy, mips], "rounds": [0, 1],
-                    "figures": { "value": rates, "fsync_ms": [1.0, 2.0] } })
-        };
-        let data = json!({
-            "part": "t", "made_by": "a test", "machine": null, "kernel": [], "axes": ["workload", "policy", "mips"],
-            "points": [
-                point("a", "off", "1000", [10.0, 20.0]), point("a", "off", "2000", [20.0, 20.0]),
-                point("a", "auto", "1000", [20.0, 40.0]), point("a", "auto", "2000", [30.0, 32.0]),
-                point("b", "off", "1000", [1.0, 1.0]), point("b", "auto", "1000", [1.0, 1.0]),
-            ],
-        });
-        serde_json::from_value(data).expect("data")
-    }
-
-    #[test]
-    fn a_page_follows_from_claims_and_data() {
-        let claims = Claims::parse("t", CLAIMS).expect("claims");
-        let page = page(&claims, &data()).expect("a page").markdown("t", "");
-        for line in [
-            "2 speeds of a",
-            "- target: load a: gate over stock, >= 1.5 -> met (1.550 at 2000 MIPS)",
-            "- target: load b: gate over stock, >= 1.5 -> **not met** (1.000 at 1000 MIPS)",
-            "- target: any load: fsync, ms, < 3 -> met (1.50)",
-            "- target: sayings: every finding has figures -> **not met** (4 of 5)",
-            "2 of 5 agree:",
-            "| gains everywhere | load a 1.55 to 2.00; load b 1.00 to 1.00 | no |",
-            "| stock rises | never falls | yes |",
-            "| speeds of load a | 2 | yes |",
-            "| speeds of load b | 1 | no |",
-            "| unknown | - | not measured |",
-            "| load a | 15.0 (10.0 to 20.0) | slow_gate |",
-            "| MIPS | 1000 | 2000 |",
-            "| gate over stock | 2.00 | 1.55 (1.50 to 1.60) |",
-        ] {
-            assert!(page.contains(line), "{line}\n{page}");
-        }
-    }
-
-    #[test]
-    fn processors_are_the_guest_s_in_a_row_and_else_the_machine_s() {
-        let text = r#"
-            title = "T"
-            about = "made on {processors}"
-            [setting]
-            stock = { policy = "off" }
-            [[rows.guest]]
-            name = "guests of {processors}"
-            each = ["processors"]
-            [[claim]]
-            rows = "guest"
-            text = "{row}: more than one,"
-            figure = "processors"
-            at-least = 2
-            found = "{processors}, {least(stock)}"
-        "#;
-        let point = |processors: &str, rate: f64| {
-            let figures = json!({ "value": [rate] });
-            json!({ "point": ["off", processors], "rounds": [0], "figures": figures })
-        };
-        let data = json!({
-            "part": "t", "made_by": "a test", "machine": { "cpus": 64 }, "kernel": [], "axes": ["policy", "processors"],
-            "points": [point("1", 5.0), point("4", 7.0)],
-        });
-        let data: Data = serde_json::from_value(data).expect("data");
-        let claims = Claims::parse("t", text).expect("claims");
-        let page = page(&claims, &data).expect("a page").markdown("t", "");
-        for line in [
-            "made on 64",
-            "- target: guests of 1: more than one, >= 2 -> **not met** (1, 5)",
-            "- target: guests of 4: more than one, >= 2 -> met (4, 7)",
-        ] {
-            assert!(page.contains(line), "{line}\n{page}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_said() {
-        for (from, to, reason) in [
-            ("least(gate / stock)", "lest(gate / stock)", "no function lest"),
-            ("least(gate / stock)", "gate / stok", "what is 'stok'?"),
-            ("rows = \"load\"", "rows = \"lod\"", "'lod' is no set of rows"),
-            ("least(gate / stock)", "gate / stock", "take the least()"),
-            ("each = [\"workload\"]", "each = []", "what is 'workload'?"),
-            ("in(a, stock)", "count(stock)", "more than one point"),
-            ("at-least = 1.5", "", "write at-least or below"),
-        ] {
-            let claims = Claims::parse("t", &CLAIMS.replacen(from, to, 1)).expect("claims");
-            let error = page(&claims, &data()).expect_err(to).to_string();
-            assert!(error.contains(reason), "{error}");
-        }
-        assert!(Claims::parse("t", "title = 1").is_err());
-    }
-}
+mod tests;

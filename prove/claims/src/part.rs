@@ -5,12 +5,14 @@
 
 mod functions;
 
-use luc_harness::report::{Page, Table, Target, number};
+use luc_harness::report::{Fact, Page, Table, Target, number};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ClaimsError;
+use super::criterion::power::{self, Judgement};
+use super::criterion::{ComparedRatio, NOT_SLOWER};
 
 /// Separators of what a template yields, which no text has.
 const OF_ROWS: char = '\u{1e}';
@@ -23,13 +25,21 @@ pub struct PartPage {
     title: String,
     /// Description of the measurement, in Markdown; a template.
     about: String,
+    /// Changes of subjects and thresholds, each with its day.
+    #[serde(default)]
+    history: Vec<String>,
     /// Statements before every template: `set`, `macro`.
     #[serde(default)]
     prelude: String,
     #[serde(default)]
     claim: Vec<PartClaim>,
     #[serde(default)]
+    fact: Vec<PartFact>,
+    #[serde(default)]
     table: Vec<PartTable>,
+    /// Section for `luc_harness::runner`, which measures what the page shows.
+    #[serde(default, rename = "run")]
+    _run: Option<toml::Value>,
 }
 
 /// A target. It has `at-least`, `at-most`, `below` or `not-slower`, or says itself whether it is `met`.
@@ -44,13 +54,37 @@ struct PartClaim {
     text: String,
     /// Expression of the figure.
     figure: Option<String>,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    below: Option<f64>,
+    at_least: Option<Bound>,
+    at_most: Option<Bound>,
+    below: Option<Bound>,
     /// Expression of a ratio with its interval.
     not_slower: Option<String>,
     met: Option<String>,
     /// Text beside the verdict; a template. Default: the figure.
+    found: Option<String>,
+}
+
+/// Bound of a figure: a number, or an expression of one.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Bound {
+    Number(f64),
+    Expression(String),
+}
+
+/// A line below the targets that no figure can contradict.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PartFact {
+    /// Expression of a list. There is a line for each element, which is `row`.
+    each: Option<String>,
+    /// Condition without which there is no line.
+    when: Option<String>,
+    /// Text of the line; a template.
+    text: String,
+    /// Expression of the figure.
+    figure: Option<String>,
+    /// Shown in place of `figure`; a template.
     found: Option<String>,
 }
 
@@ -84,10 +118,6 @@ struct PartColumn {
     cell: String,
 }
 
-/// Not slower: the least that the lower end of the interval, and the ratio itself, may be.
-const NOT_SLOWER_LOW: f64 = 0.95;
-const NOT_SLOWER_RATIO: f64 = 0.98;
-
 impl PartPage {
     /// Parses a part's page. With `like` the prelude, claims and tables of that page come before its own.
     ///
@@ -104,10 +134,12 @@ impl PartPage {
         if let Some(like) = like {
             let mut model = parse(like)?;
             model.claim.append(&mut page.claim);
+            model.fact.append(&mut page.fact);
             model.table.append(&mut page.table);
             page = Self {
                 prelude: model.prelude + &page.prelude,
                 claim: model.claim,
+                fact: model.fact,
                 table: model.table,
                 ..page
             };
@@ -128,10 +160,16 @@ impl PartPage {
         let mut page = Page {
             title: self.title.clone(),
             about: maker.fill("about", self.about.trim())?,
+            history: self.history.clone(),
             ..Page::default()
         };
+        let mut judgements = Vec::new();
         for claim in &self.claim {
-            page.targets.extend(maker.targets(claim)?);
+            page.targets.extend(maker.targets(claim, &mut judgements)?);
+        }
+        page.facts.extend(power::fact(&judgements, &NOT_SLOWER));
+        for fact in &self.fact {
+            page.facts.extend(maker.facts(fact)?);
         }
         for table in &self.table {
             page.tables.extend(maker.tables(table)?);
@@ -161,30 +199,59 @@ impl Maker<'_> {
         Ok(filled.split_once(OF_ROWS).map(|(_, text)| text.to_owned()).unwrap_or_default())
     }
 
-    fn targets(&self, claim: &PartClaim) -> Result<Vec<Target>, ClaimsError> {
+    /// Makes the targets of a claim. Ratios that are to be not slower are added to `judgements`.
+    fn targets(
+        &self,
+        claim: &PartClaim,
+        judgements: &mut Vec<Judgement>,
+    ) -> Result<Vec<Target>, ClaimsError> {
         let figure = claim.not_slower.as_ref().or(claim.figure.as_ref());
+        let bound = [&claim.at_least, &claim.at_most, &claim.below].into_iter().flatten().next();
+        let bound = match bound {
+            None => "none".to_owned(),
+            Some(Bound::Number(number)) => number.to_string(),
+            Some(Bound::Expression(expression)) => expression.clone(),
+        };
         let cells = [
             format!("{{{{ figure_of({}) }}}}", figure.map_or("none", String::as_str)),
             claim.text.clone(),
             format!("{{{{ ({}) }}}}", claim.met.as_deref().unwrap_or("none")),
             claim.found.clone().unwrap_or_default(),
+            format!("{{{{ {bound} }}}}"),
         ];
         let rows = self.rows(&claim.text, claim.each.as_deref(), claim.when.as_deref(), &cells)?;
-        rows.into_iter().map(|cells| self.target(claim, &cells)).collect()
+        rows.into_iter().map(|cells| self.target(claim, &cells, judgements)).collect()
     }
 
-    fn target(&self, claim: &PartClaim, cells: &[String]) -> Result<Target, ClaimsError> {
-        let [figure, text, met, found] = cells else {
+    fn target(
+        &self,
+        claim: &PartClaim,
+        cells: &[String],
+        judgements: &mut Vec<Judgement>,
+    ) -> Result<Target, ClaimsError> {
+        let [figure, text, met, found, bound] = cells else {
             return Err(self.wrong(format!("{}: {cells:?}", claim.text)));
         };
-        let figures: Vec<f64> = figure.split(' ').filter_map(|word| word.parse().ok()).collect();
-        let value = figures.first().copied();
-        let bounds = [
-            claim.at_least.map(|bound| (">=", bound, value.map(|value| value >= bound))),
-            claim.at_most.map(|bound| ("<=", bound, value.map(|value| value <= bound))),
-            claim.below.map(|bound| ("<", bound, value.map(|value| value < bound))),
-        ];
-        let bound = bounds.into_iter().flatten().next();
+        let compared: Option<ComparedRatio> = serde_json::from_str(figure).ok();
+        let value = compared.map(|compared| compared.ratio).or(figure.parse().ok());
+        let sign = match claim {
+            PartClaim { at_least: Some(_), .. } => Some(">="),
+            PartClaim { at_most: Some(_), .. } => Some("<="),
+            PartClaim { below: Some(_), .. } => Some("<"),
+            _ => None,
+        };
+        let bound = match (sign, bound.parse::<f64>()) {
+            (None, _) => None,
+            (Some(_), Err(_)) => return Err(self.wrong(format!("'{text}': a bound is no number"))),
+            (Some(sign), Ok(bound)) => {
+                let holds = |value| match sign {
+                    ">=" => value >= bound,
+                    "<=" => value <= bound,
+                    _ => value < bound,
+                };
+                Some((sign, bound, value.map(holds)))
+            }
+        };
         let shown = match (claim.found.is_some(), value, &bound) {
             (true, ..) => found.clone(),
             (_, None, _) => "no figure".to_owned(),
@@ -195,14 +262,12 @@ impl Maker<'_> {
             return Ok(Target::new(format!("{text} {sign} {bound}"), met, shown));
         }
         if claim.not_slower.is_some() {
-            let is_met = match figures[..] {
-                [ratio, low, _] => Some(low >= NOT_SLOWER_LOW && ratio >= NOT_SLOWER_RATIO),
-                _ => None,
-            };
-            let text = format!(
-                "{text}: not slower (ratio >= {NOT_SLOWER_RATIO}, lower end of its interval >= {NOT_SLOWER_LOW})"
-            );
-            return Ok(Target::new(text, is_met, shown));
+            if let Some(compared) = compared {
+                judgements.push(Judgement { name: text.clone(), compared });
+            }
+            let is_met = compared.map(|compared| NOT_SLOWER.is_met(&compared));
+            let words = NOT_SLOWER.words(compared.and_then(|compared| compared.range_of));
+            return Ok(Target::new(format!("{text}: {words}"), is_met, shown));
         }
         match met.to_lowercase().as_str() {
             "true" => Ok(Target::new(text.clone(), Some(true), shown)),
@@ -213,6 +278,21 @@ impl Maker<'_> {
                     .wrong(format!("'{text}': write at-least, at-most, below, not-slower or met")))
             }
         }
+    }
+
+    fn facts(&self, fact: &PartFact) -> Result<Vec<Fact>, ClaimsError> {
+        let figure = fact.figure.as_deref().unwrap_or("none");
+        let found = fact.found.clone();
+        let cells = [
+            fact.text.clone(),
+            found.unwrap_or_else(|| format!("{{{{ figure_text({figure}) }}}}")),
+        ];
+        let rows = self.rows(&fact.text, fact.each.as_deref(), fact.when.as_deref(), &cells)?;
+        let line = |cells: Vec<String>| match <[String; 2]>::try_from(cells) {
+            Ok([text, found]) => Ok(Fact::new(text, found)),
+            Err(cells) => Err(self.wrong(format!("{}: {cells:?}", fact.text))),
+        };
+        rows.into_iter().map(line).collect()
     }
 
     fn tables(&self, table: &PartTable) -> Result<Vec<(String, Table)>, ClaimsError> {
@@ -275,88 +355,4 @@ impl Maker<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    const PAGE: &str = r#"
-        title = "T"
-        about = "{{ runs|length }} runs, {{ number(options.seconds) }} s"
-        prelude = """
-        {% set settings = runs|distinct("setting") %}
-        {% set stock = runs|where("setting", "stock")|pick("luc.rate") %}
-        {% macro rate(setting) %}{{ spread(runs|where("setting", setting)|pick("luc.rate")) }}{% endmacro %}
-        """
-        [[claim]]
-        each = "settings"
-        when = "row != 'stock'"
-        text = "{{ row }} over stock"
-        figure = "ratio(runs|where('setting', row)|pick('luc.rate'), stock)"
-        at-least = 1.5
-        [[claim]]
-        text = "the gate"
-        not-slower = "ratio(runs|where('setting', 'gate')|pick('luc.rate'), stock)"
-        found = "{{ ratio_text(ratio(runs|where('setting', 'gate')|pick('luc.rate'), stock)) }}"
-        [[claim]]
-        text = "nobody lost"
-        met = "runs|pick('lost')|sum == 0"
-        found = "{{ runs|pick('lost')|sum }}"
-        [[claim]]
-        text = "unknown"
-        figure = "median([])"
-        below = 3
-        [[table]]
-        title = "Rates:"
-        rows = "settings"
-        column = [
-            { head = "setting", cell = "{{ row }}" },
-            { head = "per s", cell = "{{ rate(row) }}" },
-            { each = "[0, 1]", head = "run {{ column }}", cell = "{{ number((runs|where('setting', row)|pick('luc.rate'))[column]) }}" },
-        ]
-    "#;
-
-    fn data() -> Value {
-        let run = |setting: &str, rate: f64, lost: u32| json!({ "setting": setting, "luc": { "rate": rate }, "lost": lost });
-        json!({ "options": { "seconds": 2.0, "seed": 1 }, "machine": {},
-                "runs": [run("stock", 10.0, 0), run("stock", 10.0, 0), run("gate", 20.0, 0), run("gate", 20.0, 1)] })
-    }
-
-    #[test]
-    fn a_page_is_made_of_data() {
-        let page =
-            PartPage::parse("t", PAGE, None).and_then(|page| page.page(&data())).expect("a page");
-        let text = page.markdown("t", "");
-        for line in [
-            "4 runs, 2.00 s",
-            "- target: gate over stock >= 1.5 -> met (2.000)",
-            "- target: the gate: not slower (ratio >= 0.98, lower end of its interval >= 0.95) -> met (2.00 (2.00 to 2.00))",
-            "- target: nobody lost -> **not met** (1)",
-            "- target: unknown < 3 -> not measured (no figure)",
-            "| setting | per s | run 0 | run 1 |",
-            "| gate | 20.0 (20.0 to 20.0) | 20.0 | 20.0 |",
-        ] {
-            assert!(text.contains(line), "{line}\n{text}");
-        }
-        assert_eq!(text.matches("target: ").count(), 4, "{text}");
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        for (from, to, reason) in [
-            ("luc.rate", "luc.rat", "has 'luc.rat'"),
-            ("pick('lost')", "pick('lots')", "has 'lots'"),
-            ("met = \"", "# met = \"", "write at-least"),
-            ("options.seconds", "options.second", "undefined"),
-            ("rows = \"settings\"", "rows = \"setings\"", "undefined"),
-        ] {
-            let page = PartPage::parse("t", &PAGE.replace(from, to), None).expect("TOML");
-            let text = match page.page(&data()) {
-                Ok(page) => page.markdown("t", ""),
-                Err(error) => error.to_string(),
-            };
-            assert!(text.contains(reason), "{from}: {text}");
-        }
-        assert!(PartPage::parse("t", "title = 1", None).is_err());
-    }
-}
+mod tests;

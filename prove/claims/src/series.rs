@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use luc_harness::report::number;
+use luc_harness::report::{between, number};
 use luc_stats::{MedianInterval, median, median_interval};
 
 /// Values of axes, by their names.
@@ -136,13 +136,14 @@ impl Series {
         })
     }
 
-    /// Formats the series for a table: `12.3 (11.9 to 12.8)`.
+    /// Formats the series for a table: `12.3 (11.9 to 12.8)`, or of few repeats `12.3 (range 11.9 to 12.8)`.
     pub(super) fn text(&self) -> String {
         let Some(MedianInterval { median, low, high }) = self.interval() else {
             return "-".to_owned();
         };
         let [middle, low, high] = [median, low, high].map(number);
-        if low == high { middle } else { format!("{middle} ({low} to {high})") }
+        let is_range = median_interval(&self.values()).is_none();
+        if low == high { middle } else { between(&middle, &low, &high, is_range) }
     }
 }
 
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn few_repeats_show_their_range_and_many_an_interval() {
         let of = |values: &[f64]| Series(vec![(0, values.iter().copied().enumerate().collect())]);
-        assert_eq!(of(&[3.0, 1.0, 2.0]).text(), "2.00 (1.00 to 3.00)");
+        assert_eq!(of(&[3.0, 1.0, 2.0]).text(), "2.00 (range 1.00 to 3.00)");
         assert_eq!(of(&[2.0, 2.0]).text(), "2.00");
         assert_eq!(of(&[]).text(), "-");
         let many: Vec<f64> = (1..=20).map(f64::from).collect();

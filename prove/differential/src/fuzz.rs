@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use rand::RngExt as _;
 use serde::Serialize;
 
@@ -93,11 +93,11 @@ pub(crate) fn run(options: &FuzzOptions, lanes: Vec<Lane>) -> Result<Summary> {
     let begun = Instant::now();
     let mut summary = Summary { seed: options.seed, ..Summary::default() };
     let may_go_on = |programs| {
-        begun.elapsed() < options.time && programs < options.count && !interrupt::interrupted()
+        begun.elapsed() < options.time && programs < options.count && !interrupt_flag::interrupted()
     };
     while may_go_on(summary.programs) {
         let first = options.seed.wrapping_add(summary.programs);
-        let mut random = luc_stats::random::stream(first, 1);
+        let mut random = luc_stats::seeded_random::stream(first, 1);
         let drawn = POLICIES[random.random_range(0..POLICIES.len())];
         let batch = Batch {
             stamp: random.random_range(1..u32::MAX),
@@ -142,7 +142,7 @@ impl Summary {
         let mut tried = std::collections::BTreeSet::new();
         for failure in &mut self.failures {
             let kind = failure.differences[0].kind;
-            let is_over = begun.elapsed() >= time || interrupt::interrupted();
+            let is_over = begun.elapsed() >= time || interrupt_flag::interrupted();
             if is_over || failure.way == Way::Plain || !tried.insert((failure.way, kind)) {
                 continue;
             }

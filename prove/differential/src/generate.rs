@@ -38,7 +38,7 @@ pub(crate) mod handler {
 
 /// Makes the program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
-    let mut random = luc_stats::random::stream(seed, 0);
+    let mut random = luc_stats::seeded_random::stream(seed, 0);
     let budget = random.random_range(6..34);
     let mut generator = Generator::new(&mut random);
     generator.open();

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use luc_host::clock::now_ns;
+use luc_host::kernel_clocks::now_ns;
 use serde::Serialize;
 use tempfile::TempDir;
 

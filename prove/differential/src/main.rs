@@ -1,5 +1,5 @@
-//! `luc-differential`: random programs are run without LUC and with it. They must be told the same, and a power cut must
-//! leave at least what they were promised.
+//! `luc-differential`: random programs are run without LUC and with it. They must be told the same, and a power cut
+//! must leave at least what they were promised.
 //!
 //! - `program`: a program, as text.
 //! - `generate`: random programs.
@@ -64,7 +64,8 @@ fn run() -> Result<ExitCode> {
         place::enter()?;
     }
     // Ctrl-C ends a batch early, and its disks are removed.
-    let _guard = luc_host::interrupt::Guard::install().context("signals cannot be taken over")?;
+    let _guard =
+        luc_host::interrupt_flag::SignalGuard::install().context("signals cannot be taken over")?;
     match command.as_str() {
         "show" => {
             print!("{}", generate::program(arguments.seed_of_file()?));
@@ -162,7 +163,8 @@ fn compile(folder: &Path) -> Result<PathBuf> {
         std::fs::write(folder.join(name), text)?;
     }
     let program = folder.join("subject");
-    // Bound at its start: a first call is to take no lock of the dynamic loader's. libgcc_s, which pthread_exit would load.
+    // Bound at its start: a first call is to take no lock of the dynamic loader's. libgcc_s, which pthread_exit would
+    // load.
     let options = ["-O1", "-g", "-pthread", "-Wl,-z,now,--no-as-needed", "-lgcc_s", "-o"];
     let sources = SOURCES.iter().map(|(name, _)| *name);
     let compiled = Command::new("cc")

@@ -222,8 +222,9 @@ static void take_steps(struct program *program, int number, int actor, int from)
 		if (step->flags & ASYNC) {
 			__atomic_store_n(&program->actors[actor].pending, at + 1, __ATOMIC_SEQ_CST);
 			advance(program, at);
-			if (sigsetjmp(jump, 1)) {
+			if (sigsetjmp(jump, 0)) {
 				may_jump = 0;
+				unblock_signals();
 				result->unused = 1;
 				goto called;
 			}

@@ -72,11 +72,22 @@ static void handle(int signal)
 			__atomic_fetch_add(&own->handler_errors, 1, __ATOMIC_SEQ_CST);
 		}
 	}
+	/* The signals stay blocked until the thread is on its own stack again. */
 	if (kind == 2 && may_jump) {
 		may_jump = 0;
 		siglongjmp(jump, 1);
 	}
 	errno = kept;
+}
+
+void unblock_signals(void)
+{
+	sigset_t both;
+
+	sigemptyset(&both);
+	for (int i = 0; i < 2; i++)
+		sigaddset(&both, signals[i]);
+	pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 }
 
 static int64_t set_action(struct process *process, const struct step *step)
@@ -86,8 +97,12 @@ static int64_t set_action(struct process *process, const struct step *step)
 
 	if (step->b & 1)
 		action.sa_flags |= SA_RESTART;
-	if (step->b & 2)
+	if (step->b & 2) {
 		action.sa_flags |= SA_ONSTACK;
+		/* The small stack has room for one handler. */
+		for (int i = 0; i < 2; i++)
+			sigaddset(&action.sa_mask, signals[i]);
+	}
 	handler_kinds[which] = step->c;
 	process->handler_slot = step->d;
 	process->handled |= 1 << which;

@@ -144,6 +144,7 @@ void leave(struct context *context, const struct step *step);
 /* actors.c */
 long raw(long number, long a, long b, long c, long d, long e, long f);
 void pause_ns(uint64_t ns);
+void unblock_signals(void);
 uint64_t now_ns(void);
 void wake(uint32_t *word);
 void advance(struct program *program, int at);

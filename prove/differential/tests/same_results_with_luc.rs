@@ -1,4 +1,4 @@
-//! A minute of random programs, and programs that failed before. Needs root, FUSE and `luc` beside this crate's
+//! Thousands of random programs, and programs that failed before. Needs root, FUSE and `luc` beside this crate's
 //! program.
 
 use std::path::Path;
@@ -6,8 +6,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Time for random programs, s.
-const SECONDS: &str = "60";
+/// Number of random programs: five batches; `lucd` serves two.
+const PROGRAMS: &str = "5120";
+/// Time limit for them on a busy machine, s.
+const TIMEOUT_S: &str = "500";
 /// Maximum share of a notified program's synchronizations that may be interrupted: before the supervisor is told of a
 /// call, the kernel waits interruptibly.
 const MAX_INTERRUPTED_SHARE: f64 = 0.002;
@@ -22,6 +24,9 @@ const MAX_UNSEEN_COPIES_SHARE: f64 = 0.1;
 /// Maximum share of synchronizations by the library during which another thread's open may return another number.
 /// `msync` has a descriptor for a moment, which takes that number.
 const MAX_SHIFTED_SHARE: f64 = 0.001;
+/// Maximum share of synchronizations without LUC that may find another file: a thread that lost its processor between
+/// saying so and its call. A million programs had four, on a busy machine 5,120 had one.
+const MAX_LATE_SHARE: f64 = 0.0005;
 /// Minimum share of the calls under test that must be held, or nothing is shown.
 const MIN_HELD_SHARE: f64 = 0.1;
 
@@ -80,15 +85,20 @@ fn replay(name: &str, ways: &str) -> Option<Vec<(String, String, f64)>> {
 
 #[test]
 fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
-    let Some(summary) = fuzz(&["--seconds", SECONDS, "--shrink", "0"]) else {
+    let Some(summary) = fuzz(&["--count", PROGRAMS, "--seconds", TIMEOUT_S, "--shrink", "0"])
+    else {
         return;
     };
-    assert_eq!(kinds(&summary, "plain"), [], "{summary:#}");
+    let plain = summary["ways"]["plain"]["synchronizations"].as_f64().expect("a number");
+    for (kind, count) in kinds(&summary, "plain") {
+        let is_late = kind == "lost" && (count as f64) < MAX_LATE_SHARE * plain;
+        assert!(is_late, "{kind}: {summary:#}");
+    }
     for way in ["library", "notify", "attach"] {
         let figures = &summary["ways"][way];
         let synchronizations = figures["synchronizations"].as_f64().expect("a number");
         let held = figures["holds"].as_f64().expect("a number");
-        // lucd's policy may find no reason in a minute.
+        // lucd's policy may find no reason so soon.
         let has_held = held > MIN_HELD_SHARE * synchronizations || way == "attach";
         assert!(has_held && synchronizations > 0.0, "{summary:#}");
         for (kind, count) in kinds(&summary, way) {
@@ -101,6 +111,8 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
                 // A library learns of a close after the hold, and says what a slower caller is told.
                 ("library", "closed") => true,
                 ("library", "result") => share < MAX_SHIFTED_SHARE,
+                // As without LUC.
+                ("library", "lost") => share < MAX_LATE_SHARE,
                 ("notify" | "attach", "interrupted") => share < MAX_INTERRUPTED_SHARE,
                 ("notify" | "attach", "closed" | "lost") => share < MAX_UNSEEN_SHARE,
                 _ => false,

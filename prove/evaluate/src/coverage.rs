@@ -1,6 +1,6 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
-use luc_stats::simulated::cases;
+use luc_stats::simulated_coverage::cases;
 use serde_json::json;
 
 use crate::EvaluateError;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
@@ -129,7 +129,7 @@ pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
                 return Ok(());
             }
             stop_if_interrupted()?;
-            let outcome = kill(&mut site, number, &mut random::stream(seed, number))?;
+            let outcome = kill(&mut site, number, &mut seeded_random::stream(seed, number))?;
             let text = format!("{}: {} left", outcome.how.name(), outcome.left);
             let lock = || PoisonError::into_inner;
             progress.lock().unwrap_or_else(lock()).step(&text);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn all_subsets_are_drawn() {
-        let mut random = random::stream(1, 0);
+        let mut random = seeded_random::stream(1, 0);
         let drawn: BTreeSet<Vec<KilledRole>> = (0..4000).map(|_| draw_roles(&mut random)).collect();
         assert_eq!(drawn.len(), (1 << ROLES.len()) - 1);
         assert!(drawn.iter().all(|roles| !roles.is_empty()));

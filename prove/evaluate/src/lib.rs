@@ -1,12 +1,12 @@
 //! The evaluation: drives the `luc` program as a user would, and compares the results with its targets.
 //!
 //! `parts` is the table of all parts. A part that compares settings is a plan and claims in `prove/plans`, which
-//! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
-//! with the targets.
+//! `plans` runs and judges. Any other part is a section `[run]` of its page or a file here. Each
+//! writes two files: every single run as JSON, and a page with the targets.
 //!
-//! `luc-harness` runs programs, makes disks and formats pages; `rounds` runs settings in a random order. Tasks that
-//! share a disk are in `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in
-//! `luc-evaluate-fleet-clocks`.
+//! `luc-harness` runs programs, makes disks and formats pages; its `runner` makes the runs of a part whose page has a
+//! section `[run]`. Tasks that share a disk are in `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their
+//! clocks in `luc-evaluate-fleet-clocks`.
 //!
 //! # Parts that are plans
 //!
@@ -15,31 +15,19 @@
 //! data. It makes the page of these alone: `luc-evaluate NAME --again` makes it again without measuring. The other
 //! parts drive `luc` in ways that are no sweep: kills, power cuts, planted troubles.
 
-mod analysis;
-mod call_cost;
 mod coverage;
-mod engine;
-mod faults;
-mod kernels;
+mod criterion;
 mod kills;
 pub mod measured;
-mod notifier;
-mod packages;
+mod papers;
 mod parts;
-mod personalities;
+pub mod personalities;
 mod plans;
 pub mod plant;
-mod powercut;
-mod prediction;
-mod recording;
-mod rival;
-mod rounds;
-mod safety;
 mod services;
 pub mod sigkill;
 mod sweep_kills;
-pub mod switches;
-mod synthetic;
+pub mod synthetic;
 mod truth;
 
 use std::fs;
@@ -51,7 +39,8 @@ use serde_json::{Value, json};
 
 pub use luc_harness::{EvaluateError, Options};
 use luc_harness::{
-    disks, drift, error, groups, guests, harness, machine, progress, runs, steal, write_json,
+    disks, error, groups, guests, harness, machine, progress, reports, runner, runs, steal,
+    write_json,
 };
 
 use harness::{Harness, read_json};
@@ -90,6 +79,7 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
             let (page, made) = planned.page(options)?;
             write_page(part, &page, &made, options)
         }
+        Made::Judged { paper, page } => papers::run(part, paper, page, options),
     }
 }
 

@@ -3,20 +3,16 @@
 //! Exit status: 0 all targets met; 1 some not met; 2 an evaluation could not be made; 130
 //! interrupted.
 
-use std::ffi::OsString;
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use luc_evaluate::sigkill::Orders;
-use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
-use luc_evaluate_fleet::cost::loaded;
-use luc_evaluate_fleet::pools::back_end;
-use luc_evaluate_fleet::solr::{clients, tap, trouble};
-use luc_host::interrupt;
+use luc_evaluate::{
+    EvaluateError, Options, PARTS, Part, measured, personalities, plant, sigkill, synthetic,
+};
+use luc_host::interrupt_flag;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for the parts that run
 /// guests in virtual time: arrivals, arrivals-write, kernel, matrix, matrix-processors, thesis, thesis-holds,
@@ -45,7 +41,7 @@ struct Cli {
     /// Power cuts of each trial, or kills [default: 10 to 1000, by part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     cuts: Option<u64>,
-    /// Only cells whose name, as in the tables, contains this, of parts that are no plans
+    /// Only cells whose name, as in the tables, contains this; of parts that are plans: only those workloads
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Seed of the order of runs and of the trials
@@ -64,17 +60,11 @@ struct Cli {
     helper: Option<Helper>,
 }
 
-/// Programs that the evaluation runs under `luc run`.
+/// Programs that the evaluation itself runs.
 #[derive(Debug, clap::Subcommand)]
 enum Helper {
     #[command(hide = true)]
-    SigkillWorkers {
-        caller: PathBuf,
-        directory: PathBuf,
-        kills: u64,
-        limit_ms: f64,
-        seed: u64,
-    },
+    SigkillWorkers(sigkill::SigkillWorkersArguments),
     /// Print a page that a file in prove/parts makes of raw data
     Page {
         page: PathBuf,
@@ -84,55 +74,20 @@ enum Helper {
         like: Option<PathBuf>,
     },
     #[command(hide = true)]
-    Plant(plant::Orders),
+    Plant(plant::PlantArguments),
     #[command(hide = true)]
     Plants {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    Switches(switches::Orders),
     #[command(hide = true)]
-    Measured(measured::Orders),
+    Measured(measured::MeasuredArguments),
     #[command(hide = true)]
-    Loaded {
-        #[arg(long, required = true)]
-        server: Vec<u32>,
-        #[arg(long)]
-        recorder: Option<u32>,
-        #[arg(long, value_name = "S", default_value_t = 0.0)]
-        warmup: f64,
-        #[arg(required = true, trailing_var_arg = true)]
-        command: Vec<OsString>,
-    },
+    Personality(personalities::PersonalityArguments),
     #[command(hide = true)]
-    BackEnd {
-        port: u16,
-        seed: u64,
-        calls: PathBuf,
-    },
-    #[command(hide = true)]
-    Hog {
-        threads: u64,
-    },
-    #[command(hide = true)]
-    Tap {
-        to: PathBuf,
-    },
-    #[command(hide = true)]
-    SearchClients {
-        to: SocketAddr,
-        shards: String,
-        #[arg(long)]
-        clients: u64,
-        #[arg(long)]
-        queries: Option<u64>,
-        #[arg(long)]
-        seconds: f64,
-        #[arg(long)]
-        think_ms: u64,
-        #[arg(long)]
-        seed: u64,
-    },
+    MadeUp { trace: PathBuf, commits: u64 },
+    #[command(flatten)]
+    Fleet(luc_evaluate_fleet::Helper),
 }
 
 fn main() -> ExitCode {
@@ -152,9 +107,10 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
     let failed =
         |reason| EvaluateError::File { what: "start", path: "luc-evaluate".into(), reason };
-    interrupt::install().map_err(failed)?;
+    interrupt_flag::install().map_err(failed)?;
     if let Some(helper) = cli.helper {
-        return help(helper).map(|()| ExitCode::SUCCESS);
+        say(help(helper)?.trim_end());
+        return Ok(ExitCode::SUCCESS);
     }
     let myself = std::env::current_exe().map_err(failed)?;
     let options = Options {
@@ -189,54 +145,24 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
     Ok(ExitCode::from(u8::from(!met)))
 }
 
-fn help(helper: Helper) -> Result<(), EvaluateError> {
-    match helper {
-        Helper::SigkillWorkers { caller, directory, kills, limit_ms, seed } => {
-            let counted = sigkill::workers(&Orders { caller, directory, kills, limit_ms, seed })?;
-            say(&counted.to_string());
-        }
+/// Returns what the helper prints.
+fn help(helper: Helper) -> Result<String, EvaluateError> {
+    Ok(match helper {
+        Helper::SigkillWorkers(arguments) => sigkill::workers(&arguments)?.to_string(),
         Helper::Page { page, raw, like } => {
             let part = page.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            say(luc_evaluate::page_of(&part, &page, &raw, like.as_deref())?.trim_end());
+            luc_evaluate::page_of(&part, &page, &raw, like.as_deref())?
         }
-        Helper::Switches(orders) => {
-            let done = switches::run(&orders)?;
-            say(&serde_json::json!(done).to_string());
+        Helper::Plant(arguments) => format!("{} rounds", plant::run(&arguments)?),
+        Helper::Plants { words } => plant::scene::play(&words)?.to_string(),
+        Helper::Measured(arguments) => serde_json::json!(measured::run(&arguments)?).to_string(),
+        Helper::Personality(arguments) => personalities::run(&arguments)?,
+        Helper::MadeUp { trace, commits } => {
+            let written = synthetic::write(&trace, commits);
+            written.map_err(|error| EvaluateError::Trace(Box::new(error)))?.to_string()
         }
-        Helper::Measured(orders) => {
-            let measured = measured::run(&orders)?;
-            say(&serde_json::json!(measured).to_string());
-        }
-        Helper::Loaded { server, recorder, warmup, command } => {
-            let loaded = loaded::run(&loaded::Orders {
-                servers: server,
-                recorder,
-                warmup: Duration::from_secs_f64(warmup.clamp(0.0, 60.0)),
-                command,
-            })?;
-            say(&serde_json::json!(loaded).to_string());
-        }
-        Helper::BackEnd { port, seed, calls } => {
-            back_end::run(&back_end::Orders { port, seed, calls })?
-        }
-        Helper::Tap { to } => tap::run(&to)?,
-        Helper::Hog { threads } => trouble::hog(threads)?,
-        Helper::SearchClients { to, shards, clients, queries, seconds, think_ms, seed } => {
-            let asked = clients::run(&clients::Orders {
-                to,
-                shards,
-                clients,
-                queries,
-                longest: Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0)),
-                think: Duration::from_millis(think_ms),
-                seed,
-            })?;
-            say(&serde_json::json!(asked).to_string());
-        }
-        Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
-        Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),
-    }
-    Ok(())
+        Helper::Fleet(helper) => helper.run()?,
+    })
 }
 
 /// Prints a line. A closed output is no error.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use luc_host::usage::Usage;
+use luc_host::resource_usage::ResourceUsage;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::harness::{line, missing};
 
 /// Options of `luc-evaluate measured`.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Orders {
+pub struct MeasuredArguments {
     /// Limit its own memory to this many bytes (`RLIMIT_DATA`)
     #[arg(long)]
     pub memory: Option<u64>,
@@ -34,18 +34,18 @@ pub struct Measured {
 ///
 /// # Errors
 /// [`EvaluateError`]: it cannot be run, or it failed.
-pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
-    let Some((program, arguments)) = orders.command.split_first() else {
+pub fn run(arguments: &MeasuredArguments) -> Result<Measured, EvaluateError> {
+    let Some((program, words)) = arguments.command.split_first() else {
         return Err(missing("a program"));
     };
     let limited = |error: rustix::io::Errno| EvaluateError::file("limit", program)(error.into());
     sched_setaffinity(None, &last_processor().map_err(limited)?).map_err(limited)?;
-    if let Some(bytes) = orders.memory {
+    if let Some(bytes) = arguments.memory {
         let (current, maximum) = (Some(bytes), Some(bytes));
         setrlimit(Resource::Data, Rlimit { current, maximum }).map_err(limited)?;
     }
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
     let began = Instant::now();
     let status = command.status().map_err(EvaluateError::file("run", program))?;
     let seconds = began.elapsed().as_secs_f64();
@@ -56,7 +56,7 @@ pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
             said: "see above".to_owned(),
         });
     }
-    let usage = Usage::of_children();
+    let usage = ResourceUsage::of_children();
     Ok(Measured { seconds, processor_s: usage.processor_s(), peak_bytes: usage.peak_bytes })
 }
 

@@ -8,9 +8,9 @@ mod folder;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use luc_claims::{Claims, Data, page};
+use luc_claims::{Claims, Data, Later, page};
 use luc_harness::report::Page;
-use luc_sweep::{Plan, Sweep};
+use luc_sweep::{Sweep, SweepPlan};
 
 use crate::progress::Progress;
 use crate::{EvaluateError, Options, machine};
@@ -58,12 +58,13 @@ impl Planned {
         };
         let sentence = format!(
             "`luc sweep prove/plans/{}.toml` makes the same repeats. {} of them are there; the points ran on Linux {}{}. \
-             {}{unfinished}{disturbed}",
+             {}{}{unfinished}{disturbed}",
             self.name,
             data.repeats(),
             data.kernel.join(", "),
             data.qemu.iter().map(|qemu| format!(", {qemu}")).collect::<String>(),
             machine::sentence(&data.machine),
+            data.later.iter().map(later_sentence).collect::<String>(),
         );
         Ok((page, sentence))
     }
@@ -74,7 +75,6 @@ impl Planned {
             ("--repeats", options.repeats.is_some()),
             ("--seconds", options.seconds.is_some()),
             ("--cuts", options.cuts.is_some()),
-            ("--only", options.only.is_some()),
         ];
         if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
             let part = self.name;
@@ -82,8 +82,14 @@ impl Planned {
         }
         let claims = Claims::parse(self.name, self.claims)?;
         let mut plan =
-            Plan::parse(self.plan, Path::new(&format!("prove/plans/{}.toml", self.name)))?;
+            SweepPlan::parse(self.plan, Path::new(&format!("prove/plans/{}.toml", self.name)))?;
         plan.seed = options.seed;
+        if let Some(only) = &options.only {
+            plan.workload.retain(|workload| workload.name.contains(only.as_str()));
+            if plan.workload.is_empty() {
+                return Err(EvaluateError::OfPlan { part: self.name, option: "--only" });
+            }
+        }
         let in_guests = plan.virtual_time.is_some();
         if !in_guests && !rustix::process::geteuid().is_root() {
             return Err(EvaluateError::Root);
@@ -93,7 +99,8 @@ impl Planned {
         }
         let deadline = options.budget.map(|budget| Instant::now() + budget);
         let machine = machine::describe(&options.luc)?;
-        let folder = Folder::open(self.name, &options.myself, &options.luc)?;
+        let only = options.only.as_deref();
+        let folder = Folder::open(self.name, only, &options.myself, &options.luc)?;
         let mut progress: Option<Progress> = None;
         let sweep = Sweep {
             plan: &plan,
@@ -114,11 +121,22 @@ impl Planned {
             return Err(EvaluateError::NoTime);
         }
         let data = Data::of(self.name, &report, &claims, machine)?;
+        let unfinished = data.unfinished;
+        let data = match only {
+            Some(_) => Data::read(&self.raw(options))?.with_part(data),
+            None => data,
+        };
         data.write(&self.raw(options))?;
-        if data.unfinished == 0 {
+        if unfinished == 0 {
             // The raw data have all of it, and the next evaluation measures anew.
             folder.remove()?;
         }
         Ok(())
     }
+}
+
+/// Says which workloads were measured at another time than the rest, and by which commit.
+fn later_sentence(later: &Later) -> String {
+    let workloads = later.workloads.join(", ");
+    format!(" Later, and alone: {workloads}. {}", machine::sentence(&later.machine))
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 
 use crate::error::EvaluateError;
 use crate::harness::missing;
@@ -18,7 +18,7 @@ use worker::Worker;
 
 /// Options of `luc-evaluate plant`.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Orders {
+pub struct PlantArguments {
     /// Work to do
     #[arg(value_enum)]
     pub plant: Plant,
@@ -48,40 +48,41 @@ pub struct Orders {
 ///
 /// # Errors
 /// [`EvaluateError`]: a file operation failed.
-pub fn run(orders: &Orders) -> Result<u64, EvaluateError> {
-    if let Some(cgroup) = &orders.cgroup {
+pub fn run(arguments: &PlantArguments) -> Result<u64, EvaluateError> {
+    if let Some(cgroup) = &arguments.cgroup {
         let processes = cgroup.join("cgroup.procs");
         fs::write(&processes, std::process::id().to_string())
             .map_err(EvaluateError::file("enter", &processes))?;
     }
     if let Some(name) =
-        orders.name.as_ref().and_then(|name| std::ffi::CString::new(name.as_str()).ok())
+        arguments.name.as_ref().and_then(|name| std::ffi::CString::new(name.as_str()).ok())
     {
         // Threads take the name over from the thread that starts them.
         let named = rustix::thread::set_name(&name);
         named.map_err(|error| EvaluateError::file("name", "a thread")(error.into()))?;
     }
-    let name = format!("{:?}-{}", orders.plant, std::process::id());
-    let home = orders.directory.join(name);
+    let name = format!("{:?}-{}", arguments.plant, std::process::id());
+    let home = arguments.directory.join(name);
     fs::create_dir(&home).map_err(EvaluateError::file("make", &home))?;
     let rounds = AtomicU64::new(0);
-    let length = Duration::from_secs_f64(orders.seconds.clamp(0.0, 3600.0));
+    let length = Duration::from_secs_f64(arguments.seconds.clamp(0.0, 3600.0));
     let outcomes: Vec<Result<(), EvaluateError>> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..orders.threads)
+        let workers: Vec<_> = (0..arguments.threads)
             .map(|number| {
                 let (home, rounds) = (&home, &rounds);
                 scope.spawn(move || {
-                    let mut worker = Worker::new(orders.plant, home, number as u64, orders.seed)
-                        .map_err(EvaluateError::file("prepare", home))?;
+                    let mut worker =
+                        Worker::new(arguments.plant, home, number as u64, arguments.seed)
+                            .map_err(EvaluateError::file("prepare", home))?;
                     let until = Instant::now() + length;
-                    while !interrupt::interrupted() {
+                    while !interrupt_flag::interrupted() {
                         worker.round().map_err(EvaluateError::file("work in", home))?;
                         rounds.fetch_add(1, Ordering::Relaxed);
                         if Instant::now() >= until {
                             break;
                         }
-                        if orders.think_us > 0 {
-                            thread::sleep(Duration::from_micros(orders.think_us));
+                        if arguments.think_us > 0 {
+                            thread::sleep(Duration::from_micros(arguments.think_us));
                         }
                     }
                     Ok(())
@@ -100,13 +101,12 @@ mod tests {
     use clap::ValueEnum as _;
 
     use super::*;
-    use luc_workload::scratch::Scratch;
 
     #[test]
     fn every_plant_works() {
-        let directory = Scratch::create(&std::env::temp_dir()).expect("a directory");
+        let directory = tempfile::tempdir().expect("a directory");
         for plant in Plant::value_variants() {
-            let orders = Orders {
+            let arguments = PlantArguments {
                 plant: *plant,
                 directory: directory.path().to_owned(),
                 threads: 2,
@@ -116,7 +116,7 @@ mod tests {
                 cgroup: None,
                 seed: 1,
             };
-            assert!(run(&orders).expect("works") > 0, "{plant:?}");
+            assert!(run(&arguments).expect("works") > 0, "{plant:?}");
         }
     }
 }

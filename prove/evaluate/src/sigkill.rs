@@ -9,15 +9,16 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
-use crate::harness::{Harness, line, of_disk, parse, read_json, stop_if_interrupted};
+use crate::harness::{Harness, line, parse, read_json, stop_if_interrupted};
 use crate::progress::Progress;
+use crate::reports::of_disk;
 
 const WORKERS: usize = 8;
 const KILLS: u64 = 100;
@@ -31,8 +32,9 @@ const SLACK_MS: f64 = 30.0;
 /// Time before the first kill, to learn and to engage.
 const SETTLE_TIME: Duration = Duration::from_secs(3);
 
-#[derive(Debug, Clone)]
-pub struct Orders {
+/// Options of `luc-evaluate sigkill-workers`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SigkillWorkersArguments {
     /// `caller`, the program of the workers.
     pub caller: PathBuf,
     pub directory: PathBuf,
@@ -50,13 +52,13 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(orders: &Orders, number: usize) -> Result<Self, EvaluateError> {
+    fn start(arguments: &SigkillWorkersArguments, number: usize) -> Result<Self, EvaluateError> {
         let name = format!("worker-{number}");
-        let child = Command::new(&orders.caller)
-            .args(["worker", &name, &orders.limit_ms.to_string()])
-            .current_dir(&orders.directory)
+        let child = Command::new(&arguments.caller)
+            .args(["worker", &name, &arguments.limit_ms.to_string()])
+            .current_dir(&arguments.directory)
             .spawn()
-            .map_err(EvaluateError::file("run", &orders.caller))?;
+            .map_err(EvaluateError::file("run", &arguments.caller))?;
         Ok(Self { child, name })
     }
 
@@ -96,26 +98,27 @@ fn counts(text: &str) -> (u64, u64) {
 ///
 /// # Errors
 /// [`EvaluateError`]: a worker could not be started, or ended by itself.
-pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
-    let mut random = random::stream(orders.seed, 0);
-    let mut workers =
-        (0..WORKERS).map(|number| Worker::start(orders, number)).collect::<Result<Vec<_>, _>>()?;
+pub fn workers(arguments: &SigkillWorkersArguments) -> Result<Value, EvaluateError> {
+    let mut random = seeded_random::stream(arguments.seed, 0);
+    let mut workers = (0..WORKERS)
+        .map(|number| Worker::start(arguments, number))
+        .collect::<Result<Vec<_>, _>>()?;
     thread::sleep(SETTLE_TIME);
     let mut ended = Vec::new();
-    for kill in 0..orders.kills as usize {
+    for kill in 0..arguments.kills as usize {
         stop_if_interrupted()?;
         let victim = random.random_range(0..WORKERS);
-        let next = Worker::start(orders, WORKERS + kill)?;
+        let next = Worker::start(arguments, WORKERS + kill)?;
         let mut dead = std::mem::replace(&mut workers[victim], next);
-        ended.push(dead.end(&orders.directory)?);
+        ended.push(dead.end(&arguments.directory)?);
         thread::sleep(Duration::from_millis(random.random_range(100..=200)));
     }
     for worker in &mut workers {
-        ended.push(worker.end(&orders.directory)?);
+        ended.push(worker.end(&arguments.directory)?);
     }
     let sum = |of: fn(&(u64, u64)) -> u64| ended.iter().map(of).sum::<u64>();
     Ok(json!({
-        "kills": orders.kills, "calls": sum(|&(calls, _)| calls), "slow": sum(|&(_, slow)| slow), "workers": ended,
+        "kills": arguments.kills, "calls": sum(|&(calls, _)| calls), "slow": sum(|&(_, slow)| slow), "workers": ended,
     }))
 }
 

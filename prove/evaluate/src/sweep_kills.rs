@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ impl SweepSite<'_> {
         let mut waited = Duration::ZERO;
         loop {
             let left = self.find_leftovers();
-            if left.is_empty() || waited >= CLEANUP_TIMEOUT || interrupt::interrupted() {
+            if left.is_empty() || waited >= CLEANUP_TIMEOUT || interrupt_flag::interrupted() {
                 return left;
             }
             thread::sleep(POLL_INTERVAL);
@@ -170,7 +170,7 @@ pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     progress.step(&format!("undisturbed: {} repeats", undisturbed.len()));
 
     let killed = site("killed");
-    let mut random = random::stream(harness.options.seed, 0);
+    let mut random = seeded_random::stream(harness.options.seed, 0);
     for kill in 0..kills {
         let after = Duration::from_millis(random.random_range(KILL_DELAY_MS));
         let all = kill % 2 == 1;

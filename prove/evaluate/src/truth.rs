@@ -25,12 +25,12 @@ const SLOWDOWNS: [f64; 3] = [1.0, 1.5, 2.0];
 pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(2);
     let seconds = harness.options.seconds.unwrap_or(3.0);
-    let wanted = |repeat: usize| {
-        let cases = cases::all(SLOWDOWNS[repeat % SLOWDOWNS.len()]);
-        let wanted = |case: &Case| harness.options.wants(case.name);
-        cases.into_iter().filter(wanted).collect::<Vec<Case>>()
+    let wanted = |repeat: usize| -> Result<Vec<Case>, EvaluateError> {
+        let mut cases = cases::all(SLOWDOWNS[repeat % SLOWDOWNS.len()])?;
+        cases.retain(|case| harness.options.wants(&case.name));
+        Ok(cases)
     };
-    let steps = wanted(0).len() * repeats;
+    let steps = wanted(0)?.len() * repeats;
     if steps == 0 {
         return Err(harness.options.no_cell());
     }
@@ -38,7 +38,7 @@ pub(super) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let _first = priority::First::raise();
     let mut progress = Progress::new(harness.part, steps);
     for repeat in 0..repeats {
-        for case in wanted(repeat) {
+        for case in wanted(repeat)? {
             let groups = root.as_ref().map_or(Ok(Vec::new()), |root| {
                 let numbers = 0..case.roles.len();
                 numbers.map(|number| Group::create(root, number)).collect()
@@ -67,7 +67,7 @@ fn run_case(
             fs::write(&model, text).map_err(EvaluateError::file("write", &model))?;
         }
         let disk = Disk::create_with(harness, drive.words(&model))?;
-        limits.push(limit::Limit::set(&disk.mount, drive.dirty_limit_bytes)?);
+        limits.push(limit::Limit::set(&disk.mount, drive.dirty_limit_bytes())?);
         disks.push(disk);
     }
     let mut words: Vec<String> = ["record", "--quiet", "--out"].map(str::to_owned).into();
@@ -83,7 +83,7 @@ fn run_case(
         }
         words.extend(role.words.split_whitespace().map(str::to_owned));
         words.push(disks[role.disk].mount.display().to_string());
-        words.extend(["--name".to_owned(), role.name.to_owned()]);
+        words.extend(["--name".to_owned(), role.name.clone()]);
         words.extend(["--seconds".to_owned(), seconds.to_string()]);
         let seed = harness.options.seed.wrapping_add(repeat as u64);
         words.extend(["--seed".to_owned(), seed.to_string()]);
@@ -115,7 +115,7 @@ fn actors(case: &Case, groups: &[Group], played: &Value) -> Result<Vec<Actor>, E
     let of = |(number, role): (usize, &cases::Role)| {
         let process = played[number]["process"].as_u64();
         Ok(Actor {
-            name: role.name,
+            name: role.name.clone(),
             process: process.ok_or_else(|| missing("a program's process"))?,
             cgroup: groups.get(number).map(|group| group.id),
             rounds: played[number]["rounds"].as_u64().unwrap_or(0),

@@ -34,6 +34,13 @@ impl DiskSpec {
         }
         words.into_iter().map(str::to_owned).collect()
     }
+
+    /// Returns these words as a text.
+    pub fn text(&self) -> String {
+        let words = self.words().into_iter();
+        let quoted = words.map(|word| if word.contains(' ') { format!("'{word}'") } else { word });
+        quoted.collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// A disk that is removed when this value is dropped.

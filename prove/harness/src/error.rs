@@ -52,6 +52,9 @@ pub enum EvaluateError {
     /// The budget was spent before anything was measured.
     #[error("nothing was measured within --budget; give it some minutes")]
     NoTime,
+    /// The section `[run]` of a part's page.
+    #[error("[run] of prove/parts/{part}.toml is wrong: {reason}")]
+    Run { part: &'static str, reason: String },
     /// No cell is left.
     #[error("no cell's name contains '{0}'; the cells are named in the tables of docs/evaluation")]
     NoCell(String),

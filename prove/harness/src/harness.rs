@@ -9,11 +9,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use luc_host::interrupt;
-use luc_host::private;
+use luc_host::interrupt_flag;
+use luc_host::private_directory;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Options;
 use crate::error::EvaluateError;
@@ -53,7 +53,7 @@ impl Harness {
     pub fn open(part: &'static str, options: &Options) -> Result<Self, EvaluateError> {
         let name = format!("luc-evaluate-{}", std::process::id());
         let temporary = std::env::temp_dir();
-        let work = private::create(&temporary, &name)
+        let work = private_directory::create(&temporary, &name)
             .map_err(EvaluateError::file("make a directory in", &temporary))?;
         Ok(Self {
             part,
@@ -71,6 +71,10 @@ impl Harness {
     pub fn let_others_pass(&self) -> Result<(), EvaluateError> {
         fs::set_permissions(&self.work, fs::Permissions::from_mode(0o711))
             .map_err(EvaluateError::file("open to others", &self.work))
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.work
     }
 
     /// Returns a path in the directory.
@@ -240,7 +244,7 @@ impl Drop for Harness {
 /// # Errors
 /// [`EvaluateError::Interrupted`].
 pub fn stop_if_interrupted() -> Result<(), EvaluateError> {
-    if interrupt::interrupted() { Err(EvaluateError::Interrupted) } else { Ok(()) }
+    if interrupt_flag::interrupted() { Err(EvaluateError::Interrupted) } else { Ok(()) }
 }
 
 /// Waits for a child. If `stoppable`, a signal to this process becomes SIGTERM for the child.
@@ -250,7 +254,7 @@ pub fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if stoppable && interrupt::interrupted() && !told {
+        if stoppable && interrupt_flag::interrupted() && !told {
             told = kill_process(Pid::from_child(child), Signal::TERM).is_ok();
         }
         thread::sleep(POLL_INTERVAL);
@@ -318,10 +322,13 @@ pub fn read_json(path: &Path) -> Result<Value, EvaluateError> {
     parse(&read(path)?, "the report")
 }
 
-/// Returns the report of `luc run` on the file system of a disk, as `loop3`.
-pub fn of_disk<'v>(report: &'v Value, device: &str) -> &'v Value {
-    let mut rows = elements(&report["file_systems"]).iter();
-    rows.find(|row| row["device"] == json!(device)).unwrap_or(&Value::Null)
+/// Reads a JSON file as a type.
+///
+/// # Errors
+/// [`EvaluateError`]: it cannot be read, or has something else.
+pub fn read_json_as<T: DeserializeOwned>(path: &Path) -> Result<T, EvaluateError> {
+    let wrong = |error| missing(&format!("what is in {} ({error})", path.display()));
+    serde_json::from_str(&read(path)?).map_err(wrong)
 }
 
 fn read(path: &Path) -> Result<String, EvaluateError> {

@@ -3,13 +3,12 @@
 //! - [`harness`]: a work directory, and the programs that run in it.
 //! - [`disks`] and [`groups`]: disks and cgroups that are removed when their values are dropped.
 //! - [`guests`]: guests that a signal ends.
+//! - [`runner`]: settings with subjects, interleaved in rounds, as a page's file says.
 //! - [`runs`]: runs that outlive an interruption.
 //! - [`steal`]: makes runs again that the machine's host disturbed.
-//! - [`drift`]: rounds whose ends show the drift of the machine's speed.
-//! - [`report`]: the page of the results.
+//! - [`report`]: the page of the results. [`reports`]: what `luc run` said.
 
 pub mod disks;
-pub mod drift;
 pub mod error;
 pub mod groups;
 pub mod guests;
@@ -17,6 +16,8 @@ pub mod harness;
 pub mod machine;
 pub mod progress;
 pub mod report;
+pub mod reports;
+pub mod runner;
 pub mod runs;
 pub mod steal;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use luc_stats::{Interval, median, median_interval};
+use luc_stats::{RatioEnds, median, median_interval};
 
 #[derive(Debug, Clone, Default)]
 pub struct Page {
@@ -12,6 +12,10 @@ pub struct Page {
     /// Tables, each with a sentence above it.
     pub tables: Vec<(String, Table)>,
     pub targets: Vec<Target>,
+    /// Statements that no figure can contradict. They are shown below the targets, and do not count.
+    pub facts: Vec<Fact>,
+    /// Changes of subjects and thresholds, each with its day.
+    pub history: Vec<String>,
 }
 
 impl Page {
@@ -26,9 +30,18 @@ impl Page {
         for target in &self.targets {
             text += &format!("- {target}\n");
         }
+        for fact in &self.facts {
+            text += &format!("- {fact}\n");
+        }
         text += "\n## Figures\n";
         for (sentence, table) in &self.tables {
             text += &format!("\n{sentence}\n\n{table}");
+        }
+        if !self.history.is_empty() {
+            text += "\n## History\n\n";
+        }
+        for change in &self.history {
+            text += &format!("- {change}\n");
         }
         text
     }
@@ -106,6 +119,25 @@ impl fmt::Display for Target {
     }
 }
 
+/// A statement with its figure and without a bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    what: String,
+    figure: String,
+}
+
+impl Fact {
+    pub fn new(what: String, figure: String) -> Self {
+        Self { what, figure }
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fact: {}: {}", self.what, self.figure)
+    }
+}
+
 /// Formats a figure with three significant digits or more. A figure that is not finite becomes `-`, such as a ratio to
 /// nothing.
 pub fn number(value: f64) -> String {
@@ -150,7 +182,11 @@ pub fn spread_as(values: &[f64], write: impl Fn(f64) -> String) -> String {
     let Some(middle) = median(values) else {
         return "-".to_owned();
     };
-    let (low, high) = median_interval(values).map_or_else(
+    if values.len() == 1 {
+        return write(middle);
+    }
+    let interval = median_interval(values);
+    let (low, high) = interval.map_or_else(
         || {
             values
                 .iter()
@@ -158,25 +194,32 @@ pub fn spread_as(values: &[f64], write: impl Fn(f64) -> String) -> String {
         },
         |interval| (interval.low, interval.high),
     );
-    format!("{} ({} to {})", write(middle), write(low), write(high))
+    between(&write(middle), &write(low), &write(high), interval.is_none())
 }
 
-/// Formats a ratio with its interval.
-pub fn ratio(interval: Option<&Interval>) -> String {
-    interval.map_or_else(
+/// Formats a figure with its ends: `2.00 (1.00 to 3.00)`, or of a range `2.00 (range 1.00 to 3.00)`.
+pub fn between(middle: &str, low: &str, high: &str, is_range: bool) -> String {
+    let range = if is_range { "range " } else { "" };
+    format!("{middle} ({range}{low} to {high})")
+}
+
+/// Formats a ratio with its interval, or with the range of few runs.
+pub fn ratio(ends: Option<&RatioEnds>, digits: usize) -> String {
+    ends.map_or_else(
         || "-".to_owned(),
-        |Interval { ratio, low, high }| {
-            let [ratio, low, high] = [ratio, low, high].map(|value| decimals(*value, 2));
-            format!("{ratio} ({low} to {high})")
+        |RatioEnds { ratio, low, high, range_of }| {
+            let [ratio, low, high] = [ratio, low, high].map(|value| decimals(*value, digits));
+            between(&ratio, &low, &high, range_of.is_some())
         },
     )
 }
 
 /// Explanation of [`spread`] and [`ratio`] for the pages.
 pub const NOTATION: &str = "Figures are medians over the runs. In parentheses: of a ratio \
-    the 95 % bootstrap interval; of a median the 95 % interval from order statistics, or with fewer \
-    than 6 runs their range. All settings were run in random order within each repeat, each repeat \
-    on fresh disks.";
+    the 95 % bootstrap interval, or with fewer than 5 runs of a side the least run over the greatest \
+    and the greatest over the least, a range; of a median the 95 % interval from order statistics, or \
+    with fewer than 6 runs their range. All settings were run in random order within each repeat, each \
+    repeat on fresh disks.";
 
 #[cfg(test)]
 mod tests {
@@ -196,8 +239,8 @@ mod tests {
     fn nothing_has_no_sign_and_what_is_no_figure_is_not_shown() {
         assert_eq!([-0.0, -0.0004, -0.001].map(number), ["0.000", "0.000", "-0.001"]);
         assert_eq!([f64::INFINITY, f64::NAN].map(number), ["-", "-"]);
-        let interval = Interval { ratio: -0.001, low: f64::NEG_INFINITY, high: 1.5 };
-        assert_eq!(ratio(Some(&interval)), "0.00 (- to 1.50)");
+        let ends = RatioEnds { ratio: -0.001, low: f64::NEG_INFINITY, high: 1.5, range_of: None };
+        assert_eq!(ratio(Some(&ends), 2), "0.00 (- to 1.50)");
     }
 
     #[test]
@@ -218,8 +261,10 @@ mod tests {
 
     #[test]
     fn few_runs_show_their_range_and_many_an_interval() {
-        assert_eq!(spread(&[3.0, 1.0, 2.0]), "2.00 (1.00 to 3.00)");
-        assert_eq!(spread(&[]), "-");
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), "2.00 (range 1.00 to 3.00)");
+        assert_eq!([spread(&[]), spread(&[2.0])], ["-", "2.00"]);
+        let ends = RatioEnds { ratio: 2.0, low: 1.0, high: 3.0, range_of: Some(3) };
+        assert_eq!(ratio(Some(&ends), 3), "2.000 (range 1.000 to 3.000)");
         let many: Vec<f64> = (1..=20).map(f64::from).collect();
         assert_eq!(spread(&many), "10.5 (6.00 to 15.0)");
     }
@@ -231,9 +276,12 @@ mod tests {
             about: "Something.".to_owned(),
             tables: vec![("A table:".to_owned(), Table::new(&["x"]))],
             targets: vec![Target::new("none lost".to_owned(), Some(true), "0".to_owned())],
+            facts: vec![Fact::new("clients".to_owned(), "8".to_owned())],
+            history: vec!["2026-11-30: a change.".to_owned()],
         };
         let text = page.markdown("part", "Here.");
         assert!(text.contains("make evaluate-part"), "{text}");
-        assert!(text.contains("- target: none lost -> met (0)\n"), "{text}");
+        assert!(text.contains("- target: none lost -> met (0)\n- fact: clients: 8\n"), "{text}");
+        assert!(text.ends_with("\n## History\n\n- 2026-11-30: a change.\n"), "{text}");
     }
 }

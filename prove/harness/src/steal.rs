@@ -1,6 +1,6 @@
 //! Repeats runs that the hypervisor disturbed.
 
-use luc_host::processors::Processors;
+use luc_host::processor_time::ProcessorTicks;
 
 use crate::error::EvaluateError;
 use crate::harness::{Harness, MAX_STOLEN_SHARE};
@@ -28,9 +28,9 @@ pub fn undisturbed<T>(
 pub fn with_stolen_share<T>(
     run: impl FnOnce() -> Result<T, EvaluateError>,
 ) -> Result<(T, f64), EvaluateError> {
-    let before = Processors::now();
+    let before = ProcessorTicks::now();
     let done = run()?;
-    Ok((done, Processors::now().stolen_share_since(before)))
+    Ok((done, ProcessorTicks::now().stolen_share_since(before)))
 }
 
 /// Whether a run is made again.

@@ -2,9 +2,9 @@
 # Dovecot's LMTP: eight clients that deliver mails of 1 KiB to a user each. It starts its programs
 # with an environment of its own, but for what `import_environment` names, so that the instance's
 # configuration has to name the gate's variables; nothing else of it is about the gate.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
-# shellcheck source=prove/evaluate/src/services/mail.sh
+# shellcheck source=prove/subjects/services/mail.sh
 source "$(dirname "$0")/mail.sh"
 mails=${SERVICE_WORK:-150}
 # Mails are never delivered as root: all of Dovecot runs as the user who calls.

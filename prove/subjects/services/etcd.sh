@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # etcd: eight servers, each a cluster of its own, with a client each that puts key after key (1 KiB) and waits for the
 # answer to each.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 puts=${SERVICE_WORK:-150}
 # In etcd's JSON keys and values are in base64; digits are.

@@ -2,7 +2,7 @@
 # git's daemon: eight clients that push commit after commit of 120 small files, each to a repository of its own. A push of
 # 100 objects or more is kept as a pack, which git synchronizes with its settings as they are shipped; smaller ones become
 # loose objects, which it does not.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 pushes=${SERVICE_WORK:-20}
 port=29418

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # MariaDB: small transactions of eight clients, in one server or (SERVICE_INSTANCES=8) in a server
 # for each client. The log is written through at each commit, as MariaDB does by default.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 instances=${SERVICE_INSTANCES:-1}
 transactions=${SERVICE_WORK:-150}

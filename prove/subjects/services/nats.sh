@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NATS with JetStream: one server, eight publishers, each with a stream of its own in files, that wait for the
 # acknowledgement of each message of 1 KiB.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 messages=${SERVICE_WORK:-1000}
 port=24222

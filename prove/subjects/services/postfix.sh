@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A mail server: Postfix, which takes mails by SMTP and hands them to Dovecot by LMTP, which delivers them to maildirs.
 # Eight clients send mail after mail of 1 KiB, each to a user of its own; the run ends when all are delivered.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
-# shellcheck source=prove/evaluate/src/services/mail.sh
+# shellcheck source=prove/subjects/services/mail.sh
 source "$(dirname "$0")/mail.sh"
 mails=${SERVICE_WORK:-50}
 port=22525

@@ -2,7 +2,7 @@
 # PostgreSQL as Debian's unit starts it, by pg_ctlcluster, which gives it an environment of its own: eight servers with a
 # client each, every insert a transaction. (Eight clients of one server write one log, whose writer brings them together
 # already.)
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 transactions=${SERVICE_WORK:-150}
 version=$(printf '%s\n' /usr/lib/postgresql/* | sort -V | tail -n 1)

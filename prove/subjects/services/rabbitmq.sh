@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # RabbitMQ: eight publishers, each with a durable queue of its own, that wait for the broker's
 # confirmation of every persistent message.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 messages=${SERVICE_WORK:-150}
 port=${SERVICE_PORT:-25672}

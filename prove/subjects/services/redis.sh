@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Redis with `appendfsync always`: eight servers with a client each, which sets key after key and waits for the answer to
 # each.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 sets=${SERVICE_WORK:-150}
 printf -v value '%0100d' 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A registry of container images: one server, eight clients that upload layer after layer (2 KiB), each to an image of its
 # own.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 layers=${SERVICE_WORK:-100}
 port=25000

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Eight sqlite3 processes, each with a database of its own; every insert is a transaction.
-# shellcheck source=prove/evaluate/src/services/common.sh
+# shellcheck source=prove/subjects/services/common.sh
 source "$(dirname "$0")/common.sh"
 inserts=${SERVICE_WORK:-150}
 

@@ -1,8 +1,11 @@
 //! Random events for tests of trace readers: a few threads on a few devices, in any order, with any names.
 
-use luc_events::codes::{CallKind, CommitKind, Direction, SyncKind, WaitState};
-use luc_events::tables::{Call, Commit, Data, FileSystem, Handle, Request, Sync, Task, Wait};
-use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid, Transaction};
+use luc_events::event_kinds::{CommitKind, DataDirection, FileCallKind, SyncKind, WaitState};
+use luc_events::tables::{
+    BlockRequest, FileCall, FileData, FsyncCall, JournalCommit, JournalHandle, MountedFileSystem,
+    OffCpuWait, ThreadInfo,
+};
+use luc_events::{Cgroup, Dev, Inode, Pid, Tgid, TraceEvent, Transaction, WaitCause};
 use proptest::prelude::*;
 
 /// Names that do harm unless they are escaped.
@@ -22,7 +25,7 @@ fn time() -> impl Strategy<Value = u64> {
 }
 
 /// Draws a row of any table. The tuple is flat: rows share times and ids.
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = TraceEvent> {
     let ids = (0u32..4, 0u32..3, 0u64..2, 0u32..3, 0u32..6);
     let times = [time(), time(), time(), time()];
     let more = (any::<[u8; 2]>(), 0u64..1 << 22, prop::sample::select(&NAMES[..]));
@@ -38,7 +41,7 @@ fn event() -> impl Strategy<Value = Event> {
         let [first, second, third, last] = times;
         let code = |count: usize| usize::from(codes[0]) % count;
         match table {
-            0 | 1 => Sync {
+            0 | 1 => FsyncCall {
                 thread,
                 process,
                 cgroup,
@@ -48,10 +51,10 @@ fn event() -> impl Strategy<Value = Event> {
                 exit_ns: last,
                 wanted_enter: transaction,
                 wanted_exit: Transaction(u32::from(codes[1] % 8)),
-                ..Sync::default()
+                ..FsyncCall::default()
             }
             .into(),
-            2 => Commit {
+            2 => JournalCommit {
                 dev,
                 transaction,
                 start_ns: first,
@@ -62,10 +65,10 @@ fn event() -> impl Strategy<Value = Event> {
                 asked_by: thread,
                 asked_by_process: process,
                 kind: CommitKind::ALL[code(2)],
-                ..Commit::default()
+                ..JournalCommit::default()
             }
             .into(),
-            3 => Handle {
+            3 => JournalHandle {
                 at_ns: last,
                 dev,
                 transaction,
@@ -75,10 +78,10 @@ fn event() -> impl Strategy<Value = Event> {
                 count: 1,
                 dirtied: u32::from(codes[1]),
                 total_ns: first,
-                ..Handle::default()
+                ..JournalHandle::default()
             }
             .into(),
-            4 => Wait {
+            4 => OffCpuWait {
                 thread,
                 process,
                 cgroup,
@@ -86,24 +89,24 @@ fn event() -> impl Strategy<Value = Event> {
                 woken_ns: second,
                 on_ns: last,
                 state: WaitState::ALL[usize::from(codes[1]) % WaitState::ALL.len()],
-                cause: Cause::ALL[code(Cause::ALL.len())],
+                cause: WaitCause::ALL[code(WaitCause::ALL.len())],
                 processor: u32::from(codes[0]),
-                ..Wait::default()
+                ..OffCpuWait::default()
             }
             .into(),
-            5 => Call {
+            5 => FileCall {
                 thread,
                 process,
                 cgroup,
                 dev,
-                kind: CallKind::ALL[code(CallKind::ALL.len())],
+                kind: FileCallKind::ALL[code(FileCallKind::ALL.len())],
                 enter_ns: first,
                 exit_ns: last,
                 bytes,
-                ..Call::default()
+                ..FileCall::default()
             }
             .into(),
-            6 => Data {
+            6 => FileData {
                 at_ns: last,
                 dev,
                 inode: Inode(u64::from(codes[1] % 4)),
@@ -111,10 +114,10 @@ fn event() -> impl Strategy<Value = Event> {
                 process,
                 cgroup,
                 bytes,
-                direction: Direction::ALL[code(Direction::ALL.len())],
+                direction: DataDirection::ALL[code(DataDirection::ALL.len())],
             }
             .into(),
-            7 if codes[1] % 2 == 0 => FileSystem {
+            7 if codes[1] % 2 == 0 => MountedFileSystem {
                 at_ns: last,
                 dev,
                 kind: name.to_owned(),
@@ -122,19 +125,19 @@ fn event() -> impl Strategy<Value = Event> {
                 options: name.to_owned(),
                 journal_blocks: bytes,
                 block_bytes: 4_096,
-                ..FileSystem::default()
+                ..MountedFileSystem::default()
             }
             .into(),
-            7 => Request {
+            7 => BlockRequest {
                 dev,
                 bytes,
                 insert_ns: first,
                 issue_ns: second,
                 complete_ns: last,
-                ..Request::default()
+                ..BlockRequest::default()
             }
             .into(),
-            _ => Task {
+            _ => ThreadInfo {
                 at_ns: last,
                 thread,
                 process,
@@ -143,7 +146,7 @@ fn event() -> impl Strategy<Value = Event> {
                 exit_ns: if codes[1] % 3 == 0 { second } else { 0 },
                 user_ns: third,
                 comm: name.to_owned(),
-                ..Task::default()
+                ..ThreadInfo::default()
             }
             .into(),
         }
@@ -151,10 +154,10 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// Draws events, sorted or not.
-pub fn events() -> impl Strategy<Value = Vec<Event>> {
+pub fn events() -> impl Strategy<Value = Vec<TraceEvent>> {
     (prop::collection::vec(event(), 0..250), any::<bool>()).prop_map(|(mut events, sort)| {
         if sort {
-            events.sort_by_key(Event::time_ns);
+            events.sort_by_key(TraceEvent::time_ns);
         }
         events
     })

@@ -5,10 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use luc_events::codes::{Family, Flow, Sequences, Side, WaitState};
-use luc_events::store::{SCHEMA_VERSION, StoreError, Writer};
-use luc_events::tables::{ClockSample, Connection, Message, Packet, Task, Trace, Wait};
-use luc_events::{Cause, ConnectionId, Pid, Tgid};
+use luc_events::event_kinds::{
+    ConnectionFamily, MessageDirection, SequenceSource, SocketRole, WaitState,
+};
+use luc_events::store::{SCHEMA_VERSION, StoreError, TraceWriter};
+use luc_events::tables::{
+    ClockSample, ConnectionMessage, OffCpuWait, SocketConnection, TcpPacket, ThreadInfo,
+    TraceDescription,
+};
+use luc_events::{ConnectionId, Pid, Tgid, WaitCause};
 
 const BEGIN_NS: u64 = 1_000_000_000_000;
 /// Time between the begins of two requests.
@@ -26,7 +31,8 @@ const BACK_ENDS_PER_REQUEST: u64 = 2;
 /// One in this many requests to a back end waits for the journal there.
 const REQUESTS_PER_SLOW_ONE: u64 = 10;
 /// Causes of waits that belong to no request.
-const CAUSES: [Cause; 4] = [Cause::Futex, Cause::Poll, Cause::Device, Cause::Sleep];
+const CAUSES: [WaitCause; 4] =
+    [WaitCause::Futex, WaitCause::Poll, WaitCause::Device, WaitCause::Sleep];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlantedFleet {
@@ -39,8 +45,8 @@ pub struct PlantedFleet {
 
 /// A host whose trace is being written.
 struct Host {
-    writer: Writer,
-    trace: Trace,
+    writer: TraceWriter,
+    trace: TraceDescription,
     clock: Clock,
 }
 
@@ -131,14 +137,14 @@ impl PlantedFleet {
             let mut ready_ns = there_ns + 20_000 + road.next() % 60_000;
             if request % REQUESTS_PER_SLOW_ONE == asked {
                 let waited_ns = 300_000 + road.next() % 200_000;
-                road.wait(back_end, (ready_ns, ready_ns + waited_ns), Cause::CommitWait)?;
+                road.wait(back_end, (ready_ns, ready_ns + waited_ns), WaitCause::CommitWait)?;
                 ready_ns += waited_ns + 3_000;
             }
             at_ns = road.send((1, back_end), 1, ready_ns, 100)?;
-            road.wait(1, (sent_ns + 2_000, at_ns - 2_000), Cause::PipeSocket)?;
+            road.wait(1, (sent_ns + 2_000, at_ns - 2_000), WaitCause::PipeSocket)?;
         }
         let answered_ns = road.send((0, 1), 1, at_ns + 10_000, 500)?;
-        road.wait(0, (begin_ns + 2_000, answered_ns - 2_000), Cause::PipeSocket)
+        road.wait(0, (begin_ns + 2_000, answered_ns - 2_000), WaitCause::PipeSocket)
     }
 
     /// Adds waits of threads that have no request.
@@ -148,7 +154,7 @@ impl PlantedFleet {
             let random = mix(number << 40 | wait);
             let off_ns = BEGIN_NS + wait * step_ns;
             let woken_ns = off_ns + 1 + random % 1_000_000;
-            host.writer.add_wait(Wait {
+            host.writer.add_wait(OffCpuWait {
                 thread: Pid(5_000 + (random >> 32) as u32 % 64),
                 process: Tgid(5_000),
                 off_ns: host.clock.at(off_ns),
@@ -156,7 +162,7 @@ impl PlantedFleet {
                 on_ns: host.clock.at(woken_ns + random % 9_000),
                 state: WaitState::Interruptible,
                 cause: CAUSES[(random >> 20) as usize % CAUSES.len()],
-                ..Wait::default()
+                ..OffCpuWait::default()
             })?;
         }
         Ok(())
@@ -167,7 +173,7 @@ impl Host {
     fn new(path: &Path, name: String, number: u64, length_ns: u64) -> Result<Self, StoreError> {
         let clock = Clock { offset_ns: number * 7_000_000, drift_ppm: number * 3 };
         let end_ns = BEGIN_NS + length_ns;
-        let trace = Trace {
+        let trace = TraceDescription {
             at_ns: clock.at(end_ns),
             schema_version: SCHEMA_VERSION,
             host: name.clone(),
@@ -175,10 +181,10 @@ impl Host {
             processors: 4,
             start_ns: clock.at(BEGIN_NS),
             end_ns: clock.at(end_ns),
-            ..Trace::default()
+            ..TraceDescription::default()
         };
-        let begin = Trace { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
-        let mut writer = Writer::create(path, begin)?;
+        let begin = TraceDescription { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
+        let mut writer = TraceWriter::create(path, begin)?;
         let mut true_ns = BEGIN_NS;
         while true_ns <= end_ns {
             writer.add(ClockSample {
@@ -189,12 +195,12 @@ impl Host {
             true_ns += CLOCK_SAMPLE_INTERVAL_NS;
         }
         for thread in 0..THREADS as u32 {
-            writer.add(Task {
+            writer.add(ThreadInfo {
                 thread: Pid(FIRST_THREAD + thread),
                 process: Tgid(PROCESS),
                 comm: format!("{name}-{thread}"),
                 start_ns: 1,
-                ..Task::default()
+                ..ThreadInfo::default()
             })?;
         }
         Ok(Self { writer, trace, clock })
@@ -213,16 +219,16 @@ fn connect(hosts: &mut [Host], ends: (usize, usize), thread: u64) -> Result<(), 
     let server = (address(ends.1), 80);
     let (there, back) = (0x1000_0000 + id.0, 0x2000_0000 + id.0);
     let sides = [
-        (ends.0, Side::Client, &client, &server, there, back),
-        (ends.1, Side::Server, &server, &client, back, there),
+        (ends.0, SocketRole::Client, &client, &server, there, back),
+        (ends.1, SocketRole::Server, &server, &client, back, there),
     ];
     for (host, side, local, remote, sent, received) in sides {
         let Host { writer, clock, .. } = &mut hosts[host];
-        writer.add(Connection {
+        writer.add(SocketConnection {
             at_ns: clock.at(BEGIN_NS),
             connection: id,
             cookie: u64::from(id.0),
-            family: Family::Ipv4,
+            family: ConnectionFamily::Ipv4,
             local_address: local.0.clone(),
             local_port: local.1,
             remote_address: remote.0.clone(),
@@ -230,11 +236,11 @@ fn connect(hosts: &mut [Host], ends: (usize, usize), thread: u64) -> Result<(), 
             side,
             initial_sent: sent,
             initial_received: received,
-            sequences: Sequences::Seen,
+            sequences: SequenceSource::Seen,
             opened_ns: clock.at(BEGIN_NS),
             opener: Pid(FIRST_THREAD + thread as u32),
             opener_process: Tgid(PROCESS),
-            ..Connection::default()
+            ..SocketConnection::default()
         })?;
     }
     Ok(())
@@ -277,9 +283,11 @@ impl Road<'_> {
         let wire_ns = [sent_ns + 1_000, read_ns - 9_000];
         let thread = self.pid();
         let calls_ns = [sent_ns, read_ns];
-        for (at, direction) in [Flow::Sent, Flow::Received].into_iter().enumerate() {
+        for (at, direction) in
+            [MessageDirection::Sent, MessageDirection::Received].into_iter().enumerate()
+        {
             let Host { writer, clock, .. } = &mut self.hosts[ends[at]];
-            writer.add_message(Message {
+            writer.add_message(ConnectionMessage {
                 at_ns: clock.at(calls_ns[at]),
                 thread,
                 process: Tgid(PROCESS),
@@ -288,7 +296,7 @@ impl Road<'_> {
                 first_byte,
                 bytes,
             })?;
-            writer.add(Packet {
+            writer.add(TcpPacket {
                 at_ns: clock.at(wire_ns[at]),
                 connection,
                 direction,
@@ -304,11 +312,11 @@ impl Road<'_> {
         &mut self,
         host: usize,
         (off_ns, woken_ns): (u64, u64),
-        cause: Cause,
+        cause: WaitCause,
     ) -> Result<(), StoreError> {
         let thread = self.pid();
         let Host { writer, clock, .. } = &mut self.hosts[host];
-        writer.add_wait(Wait {
+        writer.add_wait(OffCpuWait {
             thread,
             process: Tgid(PROCESS),
             off_ns: clock.at(off_ns),
@@ -316,7 +324,7 @@ impl Road<'_> {
             on_ns: clock.at(woken_ns + 1_500),
             state: WaitState::Interruptible,
             cause,
-            ..Wait::default()
+            ..OffCpuWait::default()
         })
     }
 }

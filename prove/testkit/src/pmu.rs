@@ -6,7 +6,7 @@
 
 mod load;
 
-use luc_counters::{Reading, Recording};
+use luc_counters::{CounterReading, CounterRecording};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -55,9 +55,9 @@ impl Pmu {
         load: &Load,
         steps_per_reading: usize,
         random: &mut ChaCha8Rng,
-    ) -> Recording {
-        let mut recording = Recording::new(load.events().to_vec());
-        let mut sums = vec![Reading::default(); load.events().len()];
+    ) -> CounterRecording {
+        let mut recording = CounterRecording::new(load.events().to_vec());
+        let mut sums = vec![CounterReading::default(); load.events().len()];
         let mut turns = Turns::new(self, random);
         for step in 0..load.steps() {
             if step > 0 && step % self.steps_per_turn.max(1) == 0 {
@@ -72,7 +72,7 @@ impl Pmu {
             }
             if (step + 1) % steps_per_reading.max(1) == 0 || step + 1 == load.steps() {
                 recording.add((step as u64 + 1) * STEP_NS, &sums);
-                sums.fill(Reading::default());
+                sums.fill(CounterReading::default());
             }
         }
         recording
@@ -128,13 +128,13 @@ impl<'p> Turns<'p> {
 
 #[cfg(test)]
 mod tests {
-    use luc_counters::{Event, Mode};
-    use luc_stats::random;
+    use luc_counters::{CountMode, HardwareEvent};
+    use luc_stats::seeded_random;
 
     use super::*;
 
     fn load(events: usize, steps: usize) -> Load {
-        let events = (0..events).map(|at| Event::new(&format!("e{at}"), Mode::Total));
+        let events = (0..events).map(|at| HardwareEvent::new(&format!("e{at}"), CountMode::Total));
         let mut load = Load::new(events.collect());
         for step in 0..steps {
             load.add(|event| (event + step) as u64);
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_fits_is_counted_all_the_time_and_exactly() {
         let load = load(4, 100);
-        let recording = Pmu::new(4, &load, 2).record(&load, 7, &mut random::stream(1, 0));
+        let recording = Pmu::new(4, &load, 2).record(&load, 7, &mut seeded_random::stream(1, 0));
         for event in 0..4 {
             let readings = recording.readings(event);
             assert!(readings.iter().all(|one| one.running_share() == Some(1.0)));
@@ -160,7 +160,7 @@ mod tests {
         let load = load(12, 4 * 6 * 10);
         for order in [Order::Kernel, Order::Shuffled] {
             let pmu = Pmu { order, ..Pmu::new(2, &load, 2) };
-            let recording = pmu.record(&load, 24, &mut random::stream(1, 0));
+            let recording = pmu.record(&load, 24, &mut seeded_random::stream(1, 0));
             for event in 0..12 {
                 let mut readings = recording.readings(event).iter();
                 assert!(readings.all(|one| one.running_ns == 4 * STEP_NS), "{order:?}");
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn single_events_slide_through_the_counters() {
         let load = load(10, 4 * 10);
-        let recording = Pmu::new(3, &load, 1).record(&load, 4, &mut random::stream(1, 0));
+        let recording = Pmu::new(3, &load, 1).record(&load, 4, &mut seeded_random::stream(1, 0));
         for event in 0..10 {
             let runs: Vec<bool> =
                 recording.readings(event).iter().map(|one| one.running_ns > 0).collect();

@@ -1,6 +1,6 @@
 //! Kernels for the guests of tests.
 
-use luc_vm::{Error, Kernel};
+use luc_vm::{Error, GuestKernel};
 
 use crate::{skipped, unless_missing};
 
@@ -9,15 +9,15 @@ use crate::{skipped, unless_missing};
 ///
 /// # Panics
 /// Where a kernel is there but damaged, and as [`skipped!`].
-pub fn kernel(version: &str) -> Option<Kernel> {
-    unless_missing(Kernel::bootable(version), Error::is_unavailable)
+pub fn kernel(version: &str) -> Option<GuestKernel> {
+    unless_missing(GuestKernel::bootable(version), Error::is_unavailable)
 }
 
 /// As [`kernel`], for kernels that modules can be built for.
 ///
 /// # Panics
 /// As [`kernel`].
-pub fn kernel_with_headers(version: &str) -> Option<Kernel> {
+pub fn kernel_with_headers(version: &str) -> Option<GuestKernel> {
     let kernel = kernel(version)?;
     if kernel.headers().is_none() {
         skipped!("{}", Error::NoHeaders(kernel.release().to_owned()));

@@ -22,7 +22,7 @@ use crate::plant::{Garden, PlantSite};
 use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
 use crate::spec::Spec;
-use crate::wire::{Body, Frame};
+use crate::wire::{Frame, MessageBody};
 
 /// Stream of the random numbers for delays.
 const DELAY_STREAM: u64 = 4 << 40;
@@ -148,7 +148,7 @@ impl Handler for Searching<'_> {
         let request = question.request;
         let (kind, from_ns, body);
         match &question.body {
-            Body::Search { words, hits } => {
+            MessageBody::Search { words, hits } => {
                 let ordinal = back_end.searches.fetch_add(1, Ordering::Relaxed) + 1;
                 back_end.garden.before_search(ordinal, request, recorder)?;
                 if let Some(delay) = back_end.delay(request) {
@@ -158,12 +158,13 @@ impl Handler for Searching<'_> {
                 }
                 from_ns = now_ns();
                 kind = WorkKind::Search;
-                body = Body::Found { hits: back_end.engine.search(words, usize::from(*hits)) };
+                body =
+                    MessageBody::Found { hits: back_end.engine.search(words, usize::from(*hits)) };
             }
-            Body::Snippets { words, documents } => {
+            MessageBody::Snippets { words, documents } => {
                 from_ns = now_ns();
                 kind = WorkKind::Snippet;
-                body = Body::Texts { snippets: back_end.engine.snippets(words, documents) };
+                body = MessageBody::Texts { snippets: back_end.engine.snippets(words, documents) };
             }
             _ => {
                 return Err(TwinError::Wire {

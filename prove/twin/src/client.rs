@@ -21,7 +21,7 @@ use crate::log::Recorder;
 use crate::plant::share;
 use crate::process::{Process, ProcessOptions};
 use crate::spec::Spec;
-use crate::wire::{Body, Frame};
+use crate::wire::{Frame, MessageBody};
 
 /// Stream of the random numbers for arrival times.
 const ARRIVAL_STREAM: u64 = 5 << 40;
@@ -198,11 +198,14 @@ impl ClientOptions {
         let question = Frame {
             request,
             parent: 0,
-            body: Body::Query { words: self.corpus.query(client, sequence), hits: self.hits },
+            body: MessageBody::Query {
+                words: self.corpus.query(client, sequence),
+                hits: self.hits,
+            },
         };
         caller.ask(&question, recorder)?;
         let answer = caller.answer(request, recorder)?;
-        let Body::Answer { hits, snippets } = answer.body else {
+        let MessageBody::Answer { hits, snippets } = answer.body else {
             return Err(TwinError::Wire {
                 from: self.front_end.to_string(),
                 why: "a query is answered by hits",

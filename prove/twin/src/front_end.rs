@@ -13,7 +13,7 @@ use crate::hit::{Hit, merge};
 use crate::log::{Log, Recorder};
 use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
-use crate::wire::{Body, Frame};
+use crate::wire::{Frame, MessageBody};
 
 /// Maximum number of back ends: a request's id has room for two questions to each.
 pub(crate) const MAX_BACK_ENDS: usize = 100;
@@ -123,14 +123,14 @@ impl Gathering {
             let question = Frame {
                 request: child(root, 2 * partition),
                 parent: root,
-                body: Body::Search { words: words.to_vec(), hits: most },
+                body: MessageBody::Search { words: words.to_vec(), hits: most },
             };
             caller.ask(&question, recorder)?;
         }
         let mut found = Vec::with_capacity(self.0.len());
         for (partition, caller) in self.0.iter_mut().enumerate() {
             let answer = caller.answer(child(root, 2 * partition), recorder)?;
-            let Body::Found { hits } = answer.body else {
+            let MessageBody::Found { hits } = answer.body else {
                 return Err(wire_error("a search is answered by what was found"));
             };
             found.push(hits);
@@ -158,7 +158,7 @@ impl Gathering {
             let question = Frame {
                 request: child(root, 2 * partition + 1),
                 parent: root,
-                body: Body::Snippets { words: words.to_vec(), documents },
+                body: MessageBody::Snippets { words: words.to_vec(), documents },
             };
             caller.ask(&question, recorder)?;
         }
@@ -169,7 +169,7 @@ impl Gathering {
                 continue;
             }
             let answer = caller.answer(child(root, 2 * partition + 1), recorder)?;
-            let Body::Texts { snippets: texts } = answer.body else {
+            let MessageBody::Texts { snippets: texts } = answer.body else {
                 return Err(wire_error("snippets are answered by texts"));
             };
             if texts.len() != owned.len() {
@@ -185,7 +185,7 @@ impl Gathering {
 
 impl Handler for Gathering {
     fn handle(&mut self, question: &Frame, recorder: &Recorder) -> Result<Frame, TwinError> {
-        let Body::Query { words, hits } = &question.body else {
+        let MessageBody::Query { words, hits } = &question.body else {
             return Err(wire_error("a front end answers queries"));
         };
         let root = question.request;
@@ -195,7 +195,7 @@ impl Handler for Gathering {
         recorder.work(root, WorkKind::Merge, [from_ns, now_ns()]);
         let snippets = self.snippets(root, words, &best, recorder)?;
         let hits = best.into_iter().map(|(_, hit)| hit).collect();
-        Ok(Frame { body: Body::Answer { hits, snippets }, ..*question })
+        Ok(Frame { body: MessageBody::Answer { hits, snippets }, ..*question })
     }
 }
 

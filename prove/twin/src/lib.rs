@@ -43,7 +43,7 @@ mod spec;
 mod sync;
 mod wire;
 
-use luc_host::clock;
+use luc_host::kernel_clocks as clock;
 
 pub use back_end::BackEndOptions;
 pub use client::{ClientOptions, Loop};

@@ -1,8 +1,8 @@
 //! Planted troubles, a file each.
 
 pub(crate) mod cold;
+mod cold_reads;
 mod cpu;
-mod disk;
 mod journal;
 pub(crate) mod larger;
 mod lock;
@@ -111,7 +111,7 @@ fn make(spec: &Spec, place: &PlantSite) -> Result<Box<dyn Plant>, TwinError> {
     let searches = place.searches;
     Ok(match spec.kind {
         Kind::Cpu => Box::new(cpu::Cpu::draw(spec.number()?, random, searches)),
-        Kind::Disk => Box::new(disk::Disk::draw(spec, random, searches)?),
+        Kind::Disk => Box::new(cold_reads::ColdReads::draw(spec, random, searches)?),
         Kind::Journal => Box::new(journal::Journal::draw(spec, random, searches)?),
         Kind::Lock => Box::new(lock::Lock::draw(spec.number()?, random, searches)?),
         Kind::Pool => Box::new(pool::Pool::new(spec)?),

@@ -22,11 +22,11 @@ pub(crate) struct Frame {
     pub(crate) request: u64,
     /// Id of the request that this one is part of; 0 for a client's.
     pub(crate) parent: u64,
-    pub(crate) body: Body,
+    pub(crate) body: MessageBody,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum MessageBody {
     /// Client to front end: asks for the best `hits` documents for these words.
     Query { words: Vec<u32>, hits: u8 },
     /// Front end to client: the documents, best first, each with its snippet.
@@ -41,7 +41,7 @@ pub(crate) enum Body {
     Texts { snippets: Vec<Vec<u8>> },
 }
 
-impl Body {
+impl MessageBody {
     pub(crate) fn kind(&self) -> MessageKind {
         match self {
             Self::Query { .. } => MessageKind::Query,
@@ -63,20 +63,20 @@ impl Frame {
         bytes.extend(self.parent.to_le_bytes());
         bytes.push(code(self.body.kind()));
         match &self.body {
-            Body::Query { words, hits } | Body::Search { words, hits } => {
+            MessageBody::Query { words, hits } | MessageBody::Search { words, hits } => {
                 bytes.push(*hits);
                 put_numbers(bytes, words);
             }
-            Body::Answer { hits, snippets } => {
+            MessageBody::Answer { hits, snippets } => {
                 put_hits(bytes, hits);
                 put_texts(bytes, snippets);
             }
-            Body::Found { hits } => put_hits(bytes, hits),
-            Body::Snippets { words, documents } => {
+            MessageBody::Found { hits } => put_hits(bytes, hits),
+            MessageBody::Snippets { words, documents } => {
                 put_numbers(bytes, words);
                 put_numbers(bytes, documents);
             }
-            Body::Texts { snippets } => put_texts(bytes, snippets),
+            MessageBody::Texts { snippets } => put_texts(bytes, snippets),
         }
         let length = bytes.len() - LENGTH_BYTES;
         debug_assert!(length <= MAX_BYTES, "the texts are short");
@@ -95,20 +95,20 @@ impl Frame {
             1 => {
                 let hits = rest.u8()?;
                 let words = rest.numbers(MAX_WORDS)?;
-                Body::Query { words, hits }
+                MessageBody::Query { words, hits }
             }
-            2 => Body::Answer { hits: rest.hits()?, snippets: rest.texts()? },
+            2 => MessageBody::Answer { hits: rest.hits()?, snippets: rest.texts()? },
             3 => {
                 let hits = rest.u8()?;
                 let words = rest.numbers(MAX_WORDS)?;
-                Body::Search { words, hits }
+                MessageBody::Search { words, hits }
             }
-            4 => Body::Found { hits: rest.hits()? },
-            5 => Body::Snippets {
+            4 => MessageBody::Found { hits: rest.hits()? },
+            5 => MessageBody::Snippets {
                 words: rest.numbers(MAX_WORDS)?,
                 documents: rest.numbers(MAX_HITS)?,
             },
-            6 => Body::Texts { snippets: rest.texts()? },
+            6 => MessageBody::Texts { snippets: rest.texts()? },
             _ => return Err("an unknown kind"),
         };
         if !rest.0.is_empty() {
@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    fn body() -> impl Strategy<Value = Body> {
+    fn body() -> impl Strategy<Value = MessageBody> {
         let words = || prop::collection::vec(any::<u32>(), 0..=MAX_WORDS);
         let hits = || prop::collection::vec((any::<u32>(), any::<u32>()), 0..=MAX_HITS);
         let hits = move || {
@@ -243,12 +243,13 @@ mod tests {
             || prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..=MAX_HITS);
         let documents = prop::collection::vec(any::<u32>(), 0..=MAX_HITS);
         prop_oneof![
-            (words(), any::<u8>()).prop_map(|(words, hits)| Body::Query { words, hits }),
-            (hits(), texts()).prop_map(|(hits, snippets)| Body::Answer { hits, snippets }),
-            (words(), any::<u8>()).prop_map(|(words, hits)| Body::Search { words, hits }),
-            hits().prop_map(|hits| Body::Found { hits }),
-            (words(), documents).prop_map(|(words, documents)| Body::Snippets { words, documents }),
-            texts().prop_map(|snippets| Body::Texts { snippets }),
+            (words(), any::<u8>()).prop_map(|(words, hits)| MessageBody::Query { words, hits }),
+            (hits(), texts()).prop_map(|(hits, snippets)| MessageBody::Answer { hits, snippets }),
+            (words(), any::<u8>()).prop_map(|(words, hits)| MessageBody::Search { words, hits }),
+            hits().prop_map(|hits| MessageBody::Found { hits }),
+            (words(), documents)
+                .prop_map(|(words, documents)| MessageBody::Snippets { words, documents }),
+            texts().prop_map(|snippets| MessageBody::Texts { snippets }),
         ]
     }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use luc_twin::truth::{Folder, Kind, Planted, Role, Row, streams, trees};
-use luc_vm::Vm;
+use luc_vm::VirtualMachine;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_luc-twin");
 
@@ -66,7 +66,7 @@ fn check(version: &str) {
     let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
     };
-    let outcome = Vm::new(&kernel)
+    let outcome = VirtualMachine::new(&kernel)
         .program(PROGRAM)
         .program("ip")
         .program("tc")

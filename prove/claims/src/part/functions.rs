@@ -2,16 +2,25 @@
 //!
 //! - Filters of lists: `where(path, value)`, `pick(path)`, `if_kept(path)`, `distinct(path)`, `group(path)`, `flatten`,
 //!   `times(factor)`. `pick` is wrong if no element has the path, `if_kept` is then empty.
-//! - Figures: `median`, `mean`, `quantile(list, share)`, `ratio(with, without)`, `share_interval(hits, all)`,
-//!   `median_interval(list)`, `together(alone, spans, own_starts)`.
-//! - Text: `number`, `decimals(x, n)`, `change`, `percent(share, n)`, `spread`, `ratio_text`, `dash`.
+//! - Figures: `median`, `mean`, `quantile(list, share)`, `share_interval(hits, all)`,
+//!   `together(alone, spans, own_starts)`.
+//! - Ratios with ends: `ratio(with, without)` of medians, `median_interval(list)` of a list of ratios; and
+//!   `rounds_needed(ratio)`.
+//! - `chosen_then_judged(ours, theirs, seed)` of settings `{name, runs}`: `{ours, theirs, ratio, ratios}`. One half of
+//!   the rounds chooses the greatest medians, the other half gives the ratio.
+//! - Text: `number`, `decimals(x, n)`, `change`, `percent(share, n)`, `spread`, `ratio_text(ratio, n)`, `dash`.
 //!
 //! A figure that is missing is `none`, and `-` in a text.
 
 use luc_harness::report;
-use luc_stats::{Interval, TaskTimes};
+use luc_stats::TaskTimes;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind};
+
+use crate::choice::chosen_then_judged;
+use crate::criterion::power::rounds_needed;
+use crate::criterion::{ComparedRatio, NOT_SLOWER};
+use crate::series::Repeat;
 
 pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
     environment.add_global("notation", report::NOTATION);
@@ -35,8 +44,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
         luc_stats::quantile(&sorted, share)
     });
     environment.add_function("ratio", move |with: Vec<Value>, without: Vec<Value>| {
-        let interval = luc_stats::ratio_interval(&numbers(&with), &numbers(&without), seed).ok();
-        interval.map(|Interval { ratio, low, high }| with_ends(ratio, low, high))
+        let compared = ComparedRatio::of_medians(&numbers(&with), &numbers(&without), seed);
+        compared.map(Value::from_serialize)
     });
     environment.add_function("share_interval", |hits: u64, all: u64| {
         luc_stats::share_interval(hits, all).map(|(low, high)| vec![low, high])
@@ -59,27 +68,40 @@ pub(super) fn add_to(environment: &mut Environment<'_>, seed: u64) {
         Some(digits) => report::spread_as(&numbers(&list), |value| format!("{value:.digits$}")),
     });
     environment.add_function("median_interval", |list: Vec<Value>| {
-        let interval = luc_stats::median_interval(&numbers(&list));
-        interval.map(|interval| with_ends(interval.median, interval.low, interval.high))
+        ComparedRatio::of_ratios(&numbers(&list)).map(Value::from_serialize)
     });
     environment.add_function("together", together);
-    environment.add_function("ratio_text", |value: Value| -> Result<String, Error> {
-        Ok(report::ratio(ratio_of(&value)?.as_ref()))
+    environment.add_function("chosen_then_judged", judge_choice);
+    environment.add_function("ratio_text", ratio_text);
+    environment.add_function("rounds_needed", |value: Value| -> Result<Option<usize>, Error> {
+        let compared = compared_of(&value)?;
+        Ok(compared.and_then(|compared| rounds_needed(compared.scatter, &NOT_SLOWER)))
     });
     environment.add_function("figure_of", figure_of);
+    environment.add_function("figure_text", |value: Value| match value.kind() {
+        ValueKind::Map => ratio_text(value, None),
+        _ => shown(&value, |value| match value.fract() == 0.0 {
+            true => value.to_string(),
+            false => report::number(value),
+        }),
+    });
 }
 
-/// Makes a figure with its interval, as `ratio_of` reads it.
-fn with_ends(ratio: f64, low: f64, high: f64) -> Value {
-    Value::from_iter([("ratio", ratio), ("low", low), ("high", high)])
-}
-
-fn ratio_of(value: &Value) -> Result<Option<Interval>, Error> {
-    if value.is_none() {
-        return Ok(None);
+/// Reads what `ratio` or `median_interval` returned; `None` of `none`.
+fn compared_of(value: &Value) -> Result<Option<ComparedRatio>, Error> {
+    if value.is_undefined() {
+        return Err(Error::from(ErrorKind::UndefinedError));
     }
-    let figure = |name: &str| f64::try_from(value.get_attr(name)?);
-    Ok(Some(Interval { ratio: figure("ratio")?, low: figure("low")?, high: figure("high")? }))
+    let wrong = |error: serde_json::Error| {
+        Error::new(ErrorKind::InvalidOperation, format!("{value} is no ratio: {error}"))
+    };
+    let json = serde_json::to_value(value).map_err(wrong)?;
+    if json.is_null() { Ok(None) } else { serde_json::from_value(json).map(Some).map_err(wrong) }
+}
+
+fn ratio_text(value: Value, digits: Option<usize>) -> Result<String, Error> {
+    let ends = compared_of(&value)?.map(|compared| compared.ends());
+    Ok(report::ratio(ends.as_ref(), digits.unwrap_or(2)))
 }
 
 /// Returns the numbers of a list; anything else is left out.
@@ -108,6 +130,44 @@ fn together(alone: Vec<f64>, spans: Vec<Vec<f64>>, own_starts: bool) -> Value {
     };
     let tasks: Option<Vec<TaskTimes>> = alone.iter().zip(&spans).map(task).collect();
     Value::from_serialize(tasks.and_then(|tasks| luc_stats::together(&tasks).ok()))
+}
+
+/// Settings of one side: names, and figures round by round. A round without a figure has `none`.
+struct Contenders {
+    names: Vec<String>,
+    runs: Vec<Vec<Repeat>>,
+}
+
+impl Contenders {
+    fn of(list: Vec<Value>) -> Result<Self, Error> {
+        let (mut names, mut runs) = (Vec::new(), Vec::new());
+        for setting in list {
+            names.push(setting.get_attr("name")?.to_string());
+            let figures = setting.get_attr("runs")?.try_iter()?.enumerate();
+            let number = |(round, value)| Some((round, f64::try_from(value).ok()?));
+            runs.push(figures.filter_map(number).collect());
+        }
+        Ok(Self { names, runs })
+    }
+
+    fn runs(&self) -> Vec<&[Repeat]> {
+        self.runs.iter().map(Vec::as_slice).collect()
+    }
+}
+
+/// Chooses the best setting of each side on one half of the rounds, and divides them on the other; `none` for too few.
+fn judge_choice(ours: Vec<Value>, theirs: Vec<Value>, seed: u64) -> Result<Value, Error> {
+    let (ours, theirs) = (Contenders::of(ours)?, Contenders::of(theirs)?);
+    let Some(choice) = chosen_then_judged(&ours.runs(), &theirs.runs(), seed) else {
+        return Ok(Value::from(()));
+    };
+    let ratios: Vec<f64> = choice.ratios.iter().map(|(_, ratio)| *ratio).collect();
+    Ok(Value::from_iter([
+        ("ours", Value::from(ours.names[choice.ours].clone())),
+        ("theirs", Value::from(theirs.names[choice.theirs].clone())),
+        ("ratio", Value::from_serialize(ComparedRatio::of_ratios(&ratios))),
+        ("ratios", Value::from(ratios)),
+    ]))
 }
 
 /// Looks up a path of names and numbers, as `luc.gate.0`; `None` if it is not there.
@@ -187,7 +247,7 @@ fn flatten(list: Vec<Value>) -> Result<Vec<Value>, Error> {
     Ok(all)
 }
 
-/// Formats a claim's figure for its judge: a number, or a ratio with both ends; nothing for `none`.
+/// Formats a claim's figure for its judge: a number, or a ratio with its ends as JSON; nothing for `none`.
 fn figure_of(value: Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::None => Ok(String::new()),
@@ -195,10 +255,8 @@ fn figure_of(value: Value) -> Result<String, Error> {
             Ok(f64::try_from(value).map_or_else(|_| String::new(), |value| value.to_string()))
         }
         ValueKind::Map => {
-            let found = ratio_of(&value)?;
-            Ok(found.map_or_else(String::new, |Interval { ratio, low, high }| {
-                format!("{ratio} {low} {high}")
-            }))
+            let text = compared_of(&value)?.map(|compared| serde_json::json!(compared).to_string());
+            Ok(text.unwrap_or_default())
         }
         kind => Err(Error::new(ErrorKind::InvalidOperation, format!("a figure is no {kind}"))),
     }

@@ -157,22 +157,7 @@ impl Answer {
     /// # Errors
     /// A command that fails, or says something else.
     pub(crate) fn of(harness: &Harness, traces: &[&Path]) -> Result<Self, EvaluateError> {
-        Self::with_spans(harness, traces, None)
-    }
-
-    /// Explains traces with spans that programs wrote.
-    ///
-    /// # Errors
-    /// As [`Answer::of`].
-    pub(crate) fn with_spans(
-        harness: &Harness,
-        traces: &[&Path],
-        spans: Option<&Path>,
-    ) -> Result<Self, EvaluateError> {
         let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
-        if let Some(spans) = spans {
-            command.arg("--spans").arg(spans);
-        }
         let said = harness.execute(command.args(traces), &[0])?.stdout;
         serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
     }

@@ -11,7 +11,7 @@ mod wire;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
-use luc_vm::Kernel;
+use luc_vm::GuestKernel;
 use serde_json::json;
 
 /// Makes part `arm64`.
@@ -19,7 +19,7 @@ use serde_json::json;
 /// # Errors
 /// A program or a kernel that is not there, a guest that fails, and interruption.
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
-    let kernels = Kernel::arm64()?;
+    let kernels = GuestKernel::arm64()?;
     let tools = machine::Tools::build(harness)?;
     let mut progress = Progress::new(harness.part, kernels.len());
     for kernel in &kernels {

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use luc_events::store::{Reader, Row, StoreError, Writer};
+use luc_events::store::{StoreError, TableRow, TraceReader, TraceWriter};
 use luc_events::tables::{
-    BriefWait, ClockSample, Connection, Data, Lost, Message, Packet, Request, Sync, Task, Trace,
-    Wait,
+    BlockRequest, BriefWait, ClockSample, ConnectionMessage, FileData, FsyncCall, LostEvents,
+    OffCpuWait, SocketConnection, TcpPacket, ThreadInfo, TraceDescription,
 };
-use luc_events::{ConnectionId, Event, Inode, Pid};
+use luc_events::{ConnectionId, Inode, Pid, TraceEvent};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 
@@ -64,7 +64,7 @@ impl Clock {
 
 /// Makes the clocks of `hosts` hosts.
 pub(crate) fn clocks(from: &Path, hosts: usize) -> Result<Vec<Clock>, EvaluateError> {
-    let since_ns = Reader::open(from).map_err(unusable)?.trace().start_ns;
+    let since_ns = TraceReader::open(from).map_err(unusable)?.trace().start_ns;
     Ok((0..hosts).map(|place| Clock::of(place, since_ns)).collect())
 }
 
@@ -113,42 +113,42 @@ fn write(
     clock: Clock,
     to: &Path,
 ) -> Result<(), StoreError> {
-    let reader = Reader::open(from)?;
-    let trace = Trace {
+    let reader = TraceReader::open(from)?;
+    let trace = TraceDescription {
         host: host.name.clone(),
         start_ns: clock.time_ns(reader.trace().start_ns),
         ..reader.trace().clone()
     };
-    let begin = Trace { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
-    let mut writer = Writer::create(to, begin)?;
+    let begin = TraceDescription { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
+    let mut writer = TraceWriter::create(to, begin)?;
     network(&reader, &mut writer, host, clock)?;
     threads(&reader, &mut writer, others, clock)?;
     disks(&reader, &mut writer, others, clock)?;
     let end_ns = clock.time_ns(reader.trace().end_ns);
-    writer.finish(Trace { at_ns: end_ns, end_ns, ..trace })
+    writer.finish(TraceDescription { at_ns: end_ns, end_ns, ..trace })
 }
 
 /// Copies the events of the host's namespace, and its clocks.
 fn network(
-    reader: &Reader,
-    writer: &mut Writer,
+    reader: &TraceReader,
+    writer: &mut TraceWriter,
     host: &HostPart,
     clock: Clock,
 ) -> Result<(), StoreError> {
     let namespace = Inode(host.namespace);
     let mut sockets: BTreeSet<ConnectionId> = BTreeSet::new();
-    copy(reader, writer, |row: &mut Connection| {
+    copy(reader, writer, |row: &mut SocketConnection| {
         clock.set(&mut [&mut row.at_ns, &mut row.opened_ns, &mut row.closed_ns]);
         row.namespace == namespace && {
             sockets.insert(row.connection);
             true
         }
     })?;
-    copy(reader, writer, |row: &mut Message| {
+    copy(reader, writer, |row: &mut ConnectionMessage| {
         clock.set(&mut [&mut row.at_ns]);
         sockets.contains(&row.connection)
     })?;
-    copy(reader, writer, |row: &mut Packet| {
+    copy(reader, writer, |row: &mut TcpPacket| {
         clock.set(&mut [&mut row.at_ns]);
         sockets.contains(&row.connection)
     })?;
@@ -159,7 +159,7 @@ fn network(
         row.raw_ns = row.raw_ns.wrapping_add(off_ns);
         true
     })?;
-    copy(reader, writer, |row: &mut Lost| {
+    copy(reader, writer, |row: &mut LostEvents| {
         clock.set(&mut [&mut row.at_ns]);
         true
     })
@@ -167,13 +167,13 @@ fn network(
 
 /// Copies the events of threads, without other hosts' processes.
 fn threads(
-    reader: &Reader,
-    writer: &mut Writer,
+    reader: &TraceReader,
+    writer: &mut TraceWriter,
     others: &BTreeSet<u32>,
     clock: Clock,
 ) -> Result<(), StoreError> {
     let mut elsewhere: BTreeSet<Pid> = BTreeSet::new();
-    copy(reader, writer, |row: &mut Task| {
+    copy(reader, writer, |row: &mut ThreadInfo| {
         clock.set(&mut [&mut row.at_ns, &mut row.start_ns, &mut row.exit_ns]);
         let is_here = !others.contains(&row.process.0);
         if !is_here {
@@ -181,7 +181,7 @@ fn threads(
         }
         is_here
     })?;
-    copy(reader, writer, |row: &mut Wait| {
+    copy(reader, writer, |row: &mut OffCpuWait| {
         clock.set(&mut [&mut row.off_ns, &mut row.woken_ns, &mut row.on_ns]);
         // Between namespaces the packet of a sender wakes in the sender's name; between hosts it is an interrupt.
         if elsewhere.contains(&row.waker) {
@@ -193,7 +193,7 @@ fn threads(
         clock.set(&mut [&mut row.since_ns, &mut row.until_ns]);
         !others.contains(&row.process.0)
     })?;
-    copy(reader, writer, |row: &mut Sync| {
+    copy(reader, writer, |row: &mut FsyncCall| {
         clock.set(&mut [
             &mut row.enter_ns,
             &mut row.exit_ns,
@@ -206,25 +206,25 @@ fn threads(
 
 /// Copies the events of disks, without other hosts' processes.
 fn disks(
-    reader: &Reader,
-    writer: &mut Writer,
+    reader: &TraceReader,
+    writer: &mut TraceWriter,
     others: &BTreeSet<u32>,
     clock: Clock,
 ) -> Result<(), StoreError> {
-    copy(reader, writer, |row: &mut Request| {
+    copy(reader, writer, |row: &mut BlockRequest| {
         clock.set(&mut [&mut row.insert_ns, &mut row.issue_ns, &mut row.complete_ns]);
         !others.contains(&row.issuer_process.0)
     })?;
-    copy(reader, writer, |row: &mut Data| {
+    copy(reader, writer, |row: &mut FileData| {
         clock.set(&mut [&mut row.at_ns]);
         !others.contains(&row.process.0)
     })
 }
 
 /// Copies rows of a table. `change` adapts each row and returns whether it belongs to the host.
-fn copy<T: Row + Into<Event>>(
-    reader: &Reader,
-    writer: &mut Writer,
+fn copy<T: TableRow + Into<TraceEvent>>(
+    reader: &TraceReader,
+    writer: &mut TraceWriter,
     mut change: impl FnMut(&mut T) -> bool,
 ) -> Result<(), StoreError> {
     for row in reader.rows::<T>()? {

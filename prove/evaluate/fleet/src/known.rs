@@ -6,7 +6,7 @@ pub(crate) mod names;
 
 use std::path::Path;
 
-use luc_events::store::{Reader, Row, StoreError};
+use luc_events::store::{StoreError, TableRow, TraceReader};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
@@ -48,9 +48,9 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
 }
 
 /// Reads the rows of a table.
-pub(crate) fn rows<T: Row>(trace: &Path) -> Result<Vec<T>, EvaluateError> {
+pub(crate) fn rows<T: TableRow>(trace: &Path) -> Result<Vec<T>, EvaluateError> {
     let unreadable = |error: StoreError| EvaluateError::Trace(Box::new(error));
-    let reader = Reader::open(trace).map_err(unreadable)?;
+    let reader = TraceReader::open(trace).map_err(unreadable)?;
     let rows = reader.rows::<T>().map_err(unreadable)?;
     rows.collect::<Result<_, _>>().map_err(unreadable)
 }

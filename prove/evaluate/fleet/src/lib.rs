@@ -6,7 +6,7 @@
 //! - [`counters`]: the error of counters that take turns, and the accounting of cycles.
 //! - [`known`]: functions of threads, holders of locks and times of threads.
 //! - [`pools`]: requests that servers hand over inside a process.
-//! - [`scale`]: the time to explain many hosts, and to number trees.
+//! - [`scale`]: traces of many hosts, and trees.
 //! - [`solr`]: requests that Solr hands over, and causes planted in it.
 //! - [`truth`]: causes planted in a search service.
 //! - [`unix`]: requests over unix sockets.
@@ -14,20 +14,20 @@
 //! # Who knows the truth
 //!
 //! [`truth`] has the search twin's own log. [`pools`] and [`solr`] have numbers that requests carry, read from the
-//! packets (`solr/tap`, `solr/streams`). `judge` compares calls with those numbers, `cause` the first finding with
-//! what was planted. [`known`] asks the programs and the scheduler, [`unix`] a program that writes down what it did.
+//! packets (`solr/tap`, `solr/streams`). `assigned_calls` compares calls with those numbers, `cause` the first finding
+//! with what was planted. [`known`] asks the programs and the scheduler, [`unix`] a program that writes down what it did.
 //! In [`arm64`], `machine` makes a guest; `inside` has it record, make files and lose power. `counted` compares
 //! counters that the kernel rotates with pinned ones.
 
 mod answer;
 pub mod arm64;
-mod asked;
+mod assigned_calls;
 mod calls;
 mod cause;
 pub mod cost;
 pub mod counters;
+mod helper;
 mod hosts;
-mod judge;
 pub mod known;
 mod named;
 mod network;
@@ -40,3 +40,5 @@ pub mod solr;
 pub mod truth;
 pub mod unix;
 mod wire;
+
+pub use helper::Helper;

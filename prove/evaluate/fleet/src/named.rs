@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A request, or a call made for it, with the place of its name in the bytes of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Named {
+pub struct Named {
     /// The name; a call has that of its request.
     pub(crate) name: u64,
     pub(crate) from: SocketAddr,

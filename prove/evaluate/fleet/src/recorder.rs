@@ -28,19 +28,9 @@ impl Recorder {
     /// Starts `luc record --fleet` of the network and the threads of the whole machine, and waits until requests may
     /// come.
     pub(crate) fn of_fleet(harness: &Harness, trace: &Path) -> Result<Self, EvaluateError> {
-        Self::of_fleet_with(harness, trace, &[])
-    }
-
-    /// Starts `luc record --fleet` with more options.
-    pub(crate) fn of_fleet_with(
-        harness: &Harness,
-        trace: &Path,
-        options: &[&str],
-    ) -> Result<Self, EvaluateError> {
         let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
         let mut words: Vec<String> = words.map(str::to_owned).into();
         words.push(trace.display().to_string());
-        words.extend(options.iter().map(|&option| option.to_owned()));
         let recorder = Self::start(harness, &words, trace)?;
         thread::sleep(WARMUP);
         Ok(recorder)
@@ -75,10 +65,6 @@ impl Recorder {
             thread::sleep(POLL_INTERVAL);
         }
         Ok(recorder)
-    }
-
-    pub(crate) fn process(&self) -> u32 {
-        self.child.id()
     }
 
     /// Ends the recorder, and returns its command line. Status 1 says that events were lost, which the trace says, too.

@@ -24,8 +24,8 @@ use settings::{MAX_RUN_TIME, THINK};
 use trouble::Trouble;
 
 use crate::answer::Answer;
+use crate::assigned_calls;
 use crate::calls::Calls;
-use crate::judge;
 use crate::recorder::Recorder;
 
 /// Number of rounds of each number of clients.
@@ -119,7 +119,7 @@ fn run_round(
         seed,
         commands,
         queries: asked.queries,
-        counts: judge::count(&queries, &calls, &answer.rows),
+        counts: assigned_calls::count(&queries, &calls, &answer.rows),
         lost_rows: answer.lost_rows(),
     };
     harness.keep(json!(run));

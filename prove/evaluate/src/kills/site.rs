@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use luc_host::sysfs;
 use rustix::process::Signal;
 
@@ -270,7 +270,7 @@ impl KillSite {
             left.extend(
                 self.processes().iter().map(|(role, _)| format!("process: {}", role.name())),
             );
-            if left.is_empty() || begun.elapsed() > EXIT_TIMEOUT || interrupt::interrupted() {
+            if left.is_empty() || begun.elapsed() > EXIT_TIMEOUT || interrupt_flag::interrupted() {
                 return left;
             }
             thread::sleep(POLL_INTERVAL);

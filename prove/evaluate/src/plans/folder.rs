@@ -14,19 +14,21 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder of a part beside the program `myself`, for measurements of `luc`.
+    /// Opens the folder of a part, or of its workloads that `only` names, beside the program `myself`.
     ///
     /// # Errors
     ///
     /// When another build of `luc` began the sweep: the figures of two builds would be mixed.
     pub(super) fn open(
         part: &'static str,
+        only: Option<&str>,
         myself: &Path,
         luc: &Path,
     ) -> Result<Self, EvaluateError> {
+        let name = only.map_or_else(|| part.to_owned(), |only| format!("{part}-{only}"));
         let folder = Self {
-            path: myself.with_file_name(format!("{part}.sweep")),
-            build: myself.with_file_name(format!("{part}.sweep.build")),
+            path: myself.with_file_name(format!("{name}.sweep")),
+            build: myself.with_file_name(format!("{name}.sweep.build")),
         };
         let build = build(luc)?;
         let begun = folder.path.exists();
@@ -68,7 +70,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (myself, luc) = (place.path().join("luc-evaluate"), place.path().join("luc"));
         fs::write(&luc, "one build").unwrap();
-        let open = || Folder::open("varmail", &myself, &luc);
+        let open = || Folder::open("varmail", None, &myself, &luc);
         // The sweep makes its folder.
         fs::create_dir(open().unwrap().path()).unwrap();
         assert!(open().is_ok());

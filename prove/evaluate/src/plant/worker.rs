@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::Rng as _;
 use rustix::fs::{Advice, IFlags, fadvise, ioctl_getflags, ioctl_setflags};
 
@@ -66,7 +66,7 @@ impl Worker {
             file: None,
             number,
             round: 0,
-            random: random::stream(seed, number),
+            random: seeded_random::stream(seed, number),
         };
         let path = home.join(number.to_string());
         let open = || {

@@ -1,25 +1,16 @@
-//! The services, one entry each, with its script beside this file.
+//! The services of `prove/parts/services.toml`, for the parts that run them in guests.
 
-/// Approximate duration of each service's run without luc, s.
-pub(super) const SECONDS: f64 = 4.5;
+use std::fs;
+use std::sync::LazyLock;
 
-/// Name and text of a script.
+use serde::Deserialize;
+
+use crate::runner;
+
+/// A script's name and text.
 type Script = (&'static str, &'static str);
 
-/// Includes a script of this folder.
-macro_rules! script {
-    ($name:literal) => {
-        ($name, include_str!($name))
-    };
-}
-
-/// Script that all others source.
-const COMMON: Script = script!("common.sh");
-
-/// Scripts that those of mail servers source.
-const MAIL: &[Script] = &[COMMON, script!("mail.sh")];
-
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Service {
     pub(super) name: &'static str,
     pub(super) script: Script,
@@ -29,100 +20,93 @@ pub(super) struct Service {
     pub(super) package: &'static str,
     /// Number of servers, for the script.
     pub(super) instances: usize,
-    /// Requests of each client that take about [`SECONDS`].
+    /// Requests of each client that take about 4.5 s without luc.
     pub(super) work: f64,
     /// Mean think time of the clients, ms; 0: back to back.
     pub(super) think_ms: u32,
-    /// Whether it is run by root, or else by a user without rights.
-    pub(super) as_root: bool,
     /// Whether no library can be loaded into it.
     pub(super) only_notified: bool,
 }
 
-impl Service {
-    /// Returns the most frequent settings: eight servers run by root, whose clients send request after request.
-    const fn new(name: &'static str, script: Script, work: f64) -> Self {
-        Self {
-            name,
-            script,
-            shared: &[COMMON],
-            package: "",
-            instances: 8,
-            work,
-            think_ms: 0,
-            as_root: true,
-            only_notified: false,
+/// Way in which a service is run under luc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Under `luc run`, which chooses the library or the notifier.
+    Auto,
+    /// Under `luc run --reach notify`.
+    Notified,
+}
+
+impl Way {
+    /// Returns the ways that differ. `luc run` takes the notifier for static programs and Go programs, and the library
+    /// for all others.
+    pub(super) fn of(service: &Service) -> &'static [Self] {
+        if service.only_notified { &[Self::Auto] } else { &[Self::Auto, Self::Notified] }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Notified => "notify",
         }
     }
 }
 
-const ETCD: Service = Service {
-    package: "etcd-server",
-    only_notified: true,
-    ..Service::new("etcd, 8 servers", script!("etcd.sh"), 130.0)
-};
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../subjects/services");
 
-const REDIS: Service = Service {
-    package: "redis-server",
-    ..Service::new("Redis, 8 servers", script!("redis.sh"), 170.0)
-};
+#[derive(Debug, Deserialize)]
+struct Run {
+    subject: Vec<Subject>,
+}
 
-/// All services, in the order in which they run.
-pub(super) const SERVICES: [Service; 14] = [
-    ETCD,
-    Service { name: "etcd, 8 servers, thinking", think_ms: 10, work: 100.0, ..ETCD },
-    REDIS,
-    Service { name: "Redis, 8 servers, thinking", think_ms: 10, work: 135.0, ..REDIS },
+#[derive(Debug, Deserialize)]
+struct Subject {
+    name: String,
+    set: Settings,
+}
+
+#[derive(Debug, Deserialize)]
+struct Settings {
+    package: String,
+    script: String,
+    instances: usize,
+    each_does: f64,
+    #[serde(default)]
+    think_ms: u32,
+    #[serde(default)]
+    only_notified: bool,
+}
+
+/// All services, in the order in which they run; none if the page's file is wrong.
+pub(super) static SERVICES: LazyLock<Vec<Service>> = LazyLock::new(|| {
+    let run: Result<Run, _> = runner::section("services");
+    run.into_iter().flat_map(|run| run.subject).map(service).collect()
+});
+
+/// Makes a service of its subject. The few texts live as long as the process.
+fn service(subject: Subject) -> Service {
+    let script = script(&format!("{}.sh", subject.set.script));
+    // A script sources others by a line that names them.
+    let sourced = script
+        .1
+        .lines()
+        .filter_map(|line| line.strip_prefix("source \"$(dirname \"$0\")/")?.strip_suffix('"'));
     Service {
-        shared: MAIL,
-        package: "postfix",
-        instances: 1,
-        ..Service::new("Postfix and Dovecot, 8 clients", script!("postfix.sh"), 65.0)
-    },
-    Service {
-        shared: MAIL,
-        package: "dovecot-lmtpd",
-        instances: 1,
-        as_root: false,
-        ..Service::new("Dovecot LMTP, 8 clients", script!("dovecot.sh"), 45.0)
-    },
-    Service {
-        package: "docker-registry",
-        instances: 1,
-        only_notified: true,
-        ..Service::new("Container registry, 8 clients", script!("registry.sh"), 16.0)
-    },
-    Service {
-        package: "git",
-        instances: 1,
-        ..Service::new("git daemon, 8 clients", script!("git.sh"), 26.0)
-    },
-    Service {
-        package: "nats-server",
-        instances: 1,
-        only_notified: true,
-        ..Service::new("NATS JetStream, 8 publishers", script!("nats.sh"), 4000.0)
-    },
-    Service {
-        package: "mariadb-server",
-        instances: 1,
-        ..Service::new("MariaDB, 8 clients", script!("mariadb.sh"), 280.0)
-    },
-    Service {
-        package: "mariadb-server",
-        ..Service::new("MariaDB, 8 servers", script!("mariadb.sh"), 240.0)
-    },
-    Service {
-        package: "postgresql",
-        ..Service::new("PostgreSQL, 8 servers", script!("postgresql.sh"), 210.0)
-    },
-    Service {
-        package: "rabbitmq-server",
-        instances: 1,
-        ..Service::new("RabbitMQ, 8 publishers", script!("rabbitmq.sh"), 160.0)
-    },
-    Service { package: "sqlite3", ..Service::new("SQLite, 8 writers", script!("sqlite.sh"), 52.0) },
-];
+        name: subject.name.leak(),
+        script,
+        shared: sourced.map(self::script).collect::<Vec<_>>().leak(),
+        package: subject.set.package.leak(),
+        instances: subject.set.instances,
+        work: subject.set.each_does,
+        think_ms: subject.set.think_ms,
+        only_notified: subject.set.only_notified,
+    }
+}
+
+fn script(name: &str) -> Script {
+    let text = fs::read_to_string(format!("{SCRIPTS}/{name}")).unwrap_or_default();
+    (name.to_owned().leak(), text.leak())
+}
 
 #[cfg(test)]
 mod tests {
@@ -130,34 +114,26 @@ mod tests {
 
     #[test]
     fn each_script_prepares_and_runs_under_what_is_asked_for() {
-        // The pages' flushes per request count them, too.
-        assert!(COMMON.1.contains("\nclients=8\n"));
-        for service in SERVICES {
+        assert_eq!(SERVICES.len(), 14);
+        for service in SERVICES.iter() {
             let text = service.script.1;
             for word in ["common.sh\"", "prepare)", "run)", "drive ", "serve "] {
                 assert!(text.contains(word), "{}: {word}", service.name);
             }
-            let sourced = text.matches("\nsource ").count();
-            assert_eq!(service.shared.len(), sourced, "{}", service.name);
-            for (name, _) in service.shared {
-                let line = format!("\nsource \"$(dirname \"$0\")/{name}\"\n");
-                assert!(text.contains(&line), "{}: {name}", service.name);
-            }
+            assert_eq!(text.matches("\nsource ").count(), service.shared.len(), "{}", service.name);
+            assert!(service.shared.iter().all(|(_, text)| !text.is_empty()), "{}", service.name);
+            // The pages' flushes per request count them, too.
+            assert!(service.shared.iter().any(|(_, text)| text.contains("\nclients=8\n")));
+            // Clients think only where their script knows how.
+            assert!(service.think_ms == 0 || text.contains("\n\t\tthink "), "{}", service.name);
         }
     }
 
     #[test]
     fn the_page_has_each_service() {
         let page = include_str!("../../../parts/services.toml");
-        for Service { name, package, .. } in SERVICES {
+        for Service { name, package, .. } in SERVICES.iter() {
             assert!(page.contains(&format!("[\"{name}\", \"{package}\"")), "{name}");
-        }
-    }
-
-    #[test]
-    fn clients_think_only_where_their_script_knows_how() {
-        for service in SERVICES.iter().filter(|service| service.think_ms > 0) {
-            assert!(service.script.1.contains("\n\t\tthink "), "{}", service.name);
         }
     }
 }

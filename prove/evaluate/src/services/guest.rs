@@ -12,8 +12,8 @@ use inside::{Comparison, GuestSetting, Inside};
 use measure::measure;
 
 use crate::error::EvaluateError;
+use crate::guests::Guests;
 use crate::harness::Harness;
-use crate::safety::guest::Guests;
 
 const VERSION: &str = "6.1";
 

@@ -11,8 +11,9 @@ use rustix::process::Signal;
 
 use crate::disks::Disk;
 use crate::error::EvaluateError;
-use crate::harness::{Harness, count, line, missing, of_disk, read_json, stop_if_interrupted};
+use crate::harness::{Harness, count, line, missing, read_json, stop_if_interrupted};
 use crate::kills::processes::{await_end, is_alive, send};
+use crate::reports::of_disk;
 
 /// Maximum wait for any event, before the evaluation is given up.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);

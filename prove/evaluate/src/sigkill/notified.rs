@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
@@ -165,7 +165,7 @@ pub(crate) fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let steps = victims.len() * each.div_ceil(KILLS_PER_STEP) as usize;
     let mut progress = Progress::new(harness.part, steps);
     for (stream, victim) in victims.into_iter().enumerate() {
-        let mut random = random::stream(harness.options.seed, stream as u64);
+        let mut random = seeded_random::stream(harness.options.seed, stream as u64);
         let mut made = 0;
         while made < each {
             let kills = KILLS_PER_STEP.min(each - made);

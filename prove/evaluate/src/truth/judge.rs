@@ -15,7 +15,7 @@ const MAX_KNOWN_ERROR: f64 = 0.15;
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Actor {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) process: u64,
     /// Id of its own cgroup, if it had one.
     pub(super) cgroup: Option<u64>,
@@ -82,11 +82,11 @@ pub(super) fn judge(
     let kind = first["kind"].as_str().unwrap_or("none");
     let is_kind_right = kind == expected.finding;
     let (victim, culprit) = (&first["victim"], &first["culprit"]);
-    let is_victim_right = is_named(expected.victim, victim, victim, actors);
-    let is_culprit_right = is_named(expected.culprit, culprit, victim, actors);
-    let known = expected.determined.and_then(|determined| {
-        let (what, measured_ms) = figure(determined.what, file_system)?;
-        Some(Known { what, measured_ms, must_ms: determined.flushes * case.disks[on].flush_ms() })
+    let is_victim_right = is_named(&expected.victim, victim, victim, actors);
+    let is_culprit_right = is_named(&expected.culprit, culprit, victim, actors);
+    let known = expected.figure.and_then(|wanted| {
+        let (what, measured_ms) = figure(wanted, file_system)?;
+        Some(Known { what, measured_ms, must_ms: case.disks[on].commit_ms() })
     });
     let is_close = known.as_ref().is_none_or(Known::is_close);
     let checks = [
@@ -94,7 +94,7 @@ pub(super) fn judge(
         (is_victim_right, "the victim"),
         (is_culprit_right, "the culprit"),
         (is_close, "the figure"),
-        (expected.determined.is_none() || known.is_some(), "no figure"),
+        (expected.figure.is_none() || known.is_some(), "no figure"),
     ];
     let wrong = checks.iter().filter(|(right, _)| !right);
     Ok(Judgement {
@@ -117,13 +117,13 @@ fn actor<'a>(party: &Value, actors: &'a [Actor]) -> Option<&'a Actor> {
     })
 }
 
-fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bool {
-    let found = actor(party, actors).map(|actor| actor.name);
+fn is_named(named: &Named, party: &Value, victim: &Value, actors: &[Actor]) -> bool {
+    let found = actor(party, actors).map(|actor| &actor.name);
     match named {
         Named::Any => true,
         Named::Role(name) => found == Some(name),
         Named::Other => {
-            let victim = actor(victim, actors).map(|actor| actor.name);
+            let victim = actor(victim, actors).map(|actor| &actor.name);
             found.is_some() && victim.is_some() && found != victim
         }
     }
@@ -173,15 +173,20 @@ mod tests {
     use super::*;
 
     fn actors() -> Vec<Actor> {
-        let actor =
-            |name, process, cgroup| Actor { name, process, cgroup: Some(cgroup), rounds: 1 };
+        let actor = |name: &str, process, cgroup| Actor {
+            name: name.to_owned(),
+            process,
+            cgroup: Some(cgroup),
+            rounds: 1,
+        };
         vec![actor("small", 10, 70), actor("dumper", 11, 71)]
     }
 
     fn case() -> Case {
-        let found =
-            all(1.0).into_iter().find(|case| case.roles.iter().any(|role| role.name == "dumper"));
-        found.expect("the case")
+        let cases = all(1.0).expect("cases");
+        assert_eq!(cases.len(), 14);
+        let is_dump = |case: &Case| case.roles.iter().any(|role| role.name == "dumper");
+        cases.into_iter().find(is_dump).expect("the case")
     }
 
     fn judged(kind: &str, culprit: (u64, u64)) -> Judgement {
@@ -228,9 +233,9 @@ mod tests {
     fn what_is_named_other_is_not_the_victim() {
         let party = |process, cgroup| json!({ "process": process, "cgroup": cgroup });
         let (small, dumper) = (party(10, 70), party(11, 71));
-        assert!(is_named(Named::Other, &dumper, &small, &actors()));
-        assert!(!is_named(Named::Other, &small, &small, &actors()));
-        assert!(!is_named(Named::Other, &Value::Null, &small, &actors()));
-        assert!(!is_named(Named::Other, &small, &Value::Null, &actors()));
+        assert!(is_named(&Named::Other, &dumper, &small, &actors()));
+        assert!(!is_named(&Named::Other, &small, &small, &actors()));
+        assert!(!is_named(&Named::Other, &Value::Null, &small, &actors()));
+        assert!(!is_named(&Named::Other, &small, &Value::Null, &actors()));
     }
 }

@@ -5,7 +5,7 @@ use luc_harness::guests;
 use luc_harness::harness::{Harness, parse};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
-use luc_vm::Kernel;
+use luc_vm::GuestKernel;
 use serde_json::{Value, json};
 
 use super::KERNEL;
@@ -37,7 +37,7 @@ fn mixes() -> Vec<Mix> {
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
-    let kernel = Kernel::bootable(KERNEL)?;
+    let kernel = GuestKernel::bootable(KERNEL)?;
     let all: Vec<Mix> =
         mixes().into_iter().filter(|mix| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
@@ -59,7 +59,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
 /// Runs a mix alone, advised and throttled; then the same after the disk was measured.
 fn in_guest(
     harness: &Harness,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     mix: &Mix,
     seed: u64,
 ) -> Result<Value, EvaluateError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use luc_harness::error::EvaluateError;
 use luc_harness::guests::{self, succeed};
 use luc_harness::harness::{Harness, missing};
-use luc_vm::{Kernel, Mode, Outcome, Vm};
+use luc_vm::{GuestKernel, GuestOutcome, GuestTime, VirtualMachine};
 use serde_json::{Value, json};
 
 use super::mixes::{Mix, Model};
@@ -38,7 +38,7 @@ const MKFS: &str = "-J size=16 -E nodiscard,lazy_itable_init=1,lazy_journal_init
 /// Runs a mix alone and together, under each setting. The result has the times of each.
 pub(super) fn run(
     harness: &Harness,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     mix: &Mix,
     settings: &[&Setting],
     seed: u64,
@@ -50,10 +50,10 @@ pub(super) fn run(
 /// Runs a script on a mix's disk.
 pub(super) fn boot(
     harness: &Harness,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     mix: &Mix,
     script: String,
-) -> Result<Outcome, EvaluateError> {
+) -> Result<GuestOutcome, EvaluateError> {
     let vm = machine(harness, kernel, mix.model, mix.bytes()).script(script);
     succeed(&vm, &format!("running '{}' in a guest", mix.name))
 }
@@ -61,13 +61,13 @@ pub(super) fn boot(
 /// Describes a guest with `luc`, the files to make a disk of this model, and memory for `file_bytes` of files.
 pub(super) fn machine<'a>(
     harness: &Harness,
-    kernel: &'a Kernel,
+    kernel: &'a GuestKernel,
     model: Model,
     file_bytes: u64,
-) -> Vm<'a> {
+) -> VirtualMachine<'a> {
     let memory_mib = SYSTEM_MIB + 2 * (file_bytes >> 20);
-    let mut vm = Vm::new(kernel)
-        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
+    let mut vm = VirtualMachine::new(kernel)
+        .mode(GuestTime::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(memory_mib as u32)
         .timeout(GUEST_TIMEOUT)
         .program(harness.luc_path())
@@ -118,7 +118,7 @@ pub(super) fn cells(mix: &Mix, alone: &Setting, settings: &[&Setting]) -> Vec<St
 }
 
 /// Returns the time of each task alone, seconds.
-pub(super) fn alone_s(outcome: &Outcome, mix: &Mix) -> Result<Vec<f64>, EvaluateError> {
+pub(super) fn alone_s(outcome: &GuestOutcome, mix: &Mix) -> Result<Vec<f64>, EvaluateError> {
     let mut alone = Vec::new();
     for task in 1..=mix.kinds.len() {
         let name = format!("alone.{task}.tasks");
@@ -131,7 +131,7 @@ pub(super) fn alone_s(outcome: &Outcome, mix: &Mix) -> Result<Vec<f64>, Evaluate
 }
 
 fn read(
-    outcome: &Outcome,
+    outcome: &GuestOutcome,
     release: &str,
     mix: &Mix,
     settings: &[&Setting],

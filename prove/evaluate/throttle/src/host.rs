@@ -9,7 +9,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use luc_harness::steal;
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ impl<'a> HostSite<'a> {
     ) -> Result<(), EvaluateError> {
         let lines = cells(mix, &plain(), settings);
         let mut order: Vec<usize> = (0..lines.len()).collect();
-        order.shuffle(&mut random::stream(self.harness.options.seed, repeat as u64));
+        order.shuffle(&mut seeded_random::stream(self.harness.options.seed, repeat as u64));
         let tasks = mix.kinds.len();
         for cell in order {
             let line = &lines[cell];

@@ -20,7 +20,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, array};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
-use luc_vm::Kernel;
+use luc_vm::GuestKernel;
 use serde_json::{Value, json};
 
 use figures::Group;
@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
-    let kernel = Kernel::bootable(KERNEL)?;
+    let kernel = GuestKernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     let all: Vec<Case> =
         cases().into_iter().filter(|(mix, ..)| harness.options.wants(&mix.name)).collect();
@@ -97,7 +97,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
 fn results(
     harness: &Harness,
     runs: &Runs<'_>,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     (mix, settings): (&Mix, &[&Setting]),
     seed: u64,
 ) -> Result<Value, EvaluateError> {

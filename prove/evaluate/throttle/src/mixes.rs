@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
@@ -159,7 +159,7 @@ impl Mix {
 
     /// Makes the compounded mix `number`: 8 tasks drawn at random, and the sizes of their files.
     pub(super) fn compounded(number: u64) -> Self {
-        let mut random = random::stream(17, number);
+        let mut random = seeded_random::stream(17, number);
         let kinds: Vec<Kind> = (0..8).map(|_| KINDS[random.random_range(0..KINDS.len())]).collect();
         let sizes = (0..8).map(|_| SIZES_MIB[random.random_range(0..SIZES_MIB.len())]);
         Self { file_mib: sizes.collect(), ..Self::of(format!("C{number}"), kinds, 0) }
@@ -201,7 +201,7 @@ impl Mix {
     /// The seed decides the place of each task's file on the disk.
     pub(super) fn preparation(&self, seed: u64) -> String {
         let mut places: Vec<usize> = (1..=self.kinds.len()).collect();
-        places.shuffle(&mut random::stream(seed, 1));
+        places.shuffle(&mut seeded_random::stream(seed, 1));
         let mut sizes = self.file_mib.clone();
         sizes.sort_unstable();
         sizes.dedup();

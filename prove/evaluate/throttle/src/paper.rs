@@ -12,7 +12,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
-use luc_vm::Kernel;
+use luc_vm::GuestKernel;
 use serde_json::json;
 
 use super::KERNEL;
@@ -79,7 +79,7 @@ fn ablations(curves: &Curves) -> Vec<Under> {
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
-    let kernel = Kernel::bootable(KERNEL)?;
+    let kernel = GuestKernel::bootable(KERNEL)?;
     let compiled = Compiled::of(harness)?;
     let wants = |name: &str| harness.options.wants(name);
     let stages: Vec<Stage> = stages().into_iter().filter(|stage| wants(&stage.name)).collect();

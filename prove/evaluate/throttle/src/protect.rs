@@ -12,7 +12,7 @@ use luc_harness::guests;
 use luc_harness::harness::{Harness, missing, parse};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
-use luc_vm::Kernel;
+use luc_vm::GuestKernel;
 use serde_json::{Value, json};
 
 use super::KERNEL;
@@ -31,7 +31,7 @@ const CLIENT_SECONDS: f64 = 20.0;
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
-    let kernel = Kernel::bootable(KERNEL)?;
+    let kernel = GuestKernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
     let wanted = |scenario: Scenario, settings: Vec<ClientSetting>| -> Vec<ClientSetting> {
@@ -71,7 +71,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
 /// Runs the client alone, then beside batch under each setting.
 fn in_guest(
     harness: &Harness,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     scenario: Scenario,
     settings: &[ClientSetting],
     seed: u64,

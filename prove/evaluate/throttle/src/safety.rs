@@ -19,7 +19,7 @@ use luc_harness::groups;
 use luc_harness::harness::{Harness, array, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
 use luc_host::run_dir;
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rustix::process::Signal;
 use serde_json::json;
@@ -81,7 +81,7 @@ fn kills(
     progress: &mut Progress,
 ) -> Result<(), EvaluateError> {
     let count = harness.options.cuts.unwrap_or(KILLS);
-    let mut random = random::stream(harness.options.seed, 0);
+    let mut random = seeded_random::stream(harness.options.seed, 0);
     for number in 0..count {
         let mut daemon = Daemon::start(harness, config)?;
         wait_for_freeze(services)?;

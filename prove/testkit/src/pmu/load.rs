@@ -1,14 +1,14 @@
 //! A load: the number of times that each event happens in each step.
 
-use luc_counters::Event;
-use luc_stats::random;
+use luc_counters::HardwareEvent;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
 /// Exact counts of events, step by step.
 #[derive(Debug, Clone)]
 pub struct Load {
-    events: Vec<Event>,
+    events: Vec<HardwareEvent>,
     /// By event, then by step.
     counts: Vec<Vec<u64>>,
 }
@@ -36,7 +36,7 @@ pub struct Noise {
 impl Load {
     /// Makes a load of these events without steps.
     #[must_use]
-    pub fn new(events: Vec<Event>) -> Self {
+    pub fn new(events: Vec<HardwareEvent>) -> Self {
         let counts = vec![Vec::new(); events.len()];
         Self { events, counts }
     }
@@ -51,7 +51,7 @@ impl Load {
     /// Makes a load of `steps` steps. `rates` is the mean count of an event in a step of a kind: `rates(kind, event)`.
     #[must_use]
     pub fn phased(
-        events: Vec<Event>,
+        events: Vec<HardwareEvent>,
         steps: usize,
         phases: Phases,
         noise: Noise,
@@ -70,14 +70,14 @@ impl Load {
                     return mean.round() as u64;
                 }
                 let shape = noise.variation.powi(-2);
-                random::gamma(random, mean, shape).round() as u64
+                seeded_random::gamma(random, mean, shape).round() as u64
             });
         }
         load
     }
 
     #[must_use]
-    pub fn events(&self) -> &[Event] {
+    pub fn events(&self) -> &[HardwareEvent] {
         &self.events
     }
 
@@ -126,7 +126,7 @@ impl Phases {
 
 #[cfg(test)]
 mod tests {
-    use luc_counters::Mode;
+    use luc_counters::CountMode;
 
     use super::*;
 
@@ -134,8 +134,8 @@ mod tests {
     fn rates_are_kept_whatever_the_noise() {
         for (variation, busy_share) in [(0.0, 1.0), (0.5, 1.0), (0.2, 0.1)] {
             let noise = Noise { variation, busy_share };
-            let events = vec![Event::new("cycles", Mode::Total)];
-            let mut random = random::stream(3, 0);
+            let events = vec![HardwareEvent::new("cycles", CountMode::Total)];
+            let mut random = seeded_random::stream(3, 0);
             let load =
                 Load::phased(events, 50_000, Phases::None, noise, &mut random, |_, _| 1000.0);
             let mean = load.truth(0) as f64 / 50_000.0;
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn phases_last_as_long_as_they_shall() {
-        let mut random = random::stream(3, 0);
+        let mut random = seeded_random::stream(3, 0);
         let phases = Phases::Random { mean_steps: 100.0, kinds: 4 };
         let kinds = phases.by_step(400_000, &mut random);
         let changes = kinds.windows(2).filter(|pair| pair[0] != pair[1]).count();

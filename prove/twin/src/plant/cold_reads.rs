@@ -18,14 +18,14 @@ use crate::spec::Spec;
 const READS: [u64; 2] = [32, 96];
 
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(super) struct ColdReads {
     window: Window,
     file: ColdFile,
     reads: u64,
     span: Span,
 }
 
-impl Disk {
+impl ColdReads {
     pub(super) fn draw(
         spec: &Spec,
         random: &mut ChaCha8Rng,
@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-impl Plant for Disk {
+impl Plant for ColdReads {
     fn before_search(
         &self,
         ordinal: u64,

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use luc_host::mountinfo::{Mount, mounts};
+use luc_host::mountinfo::{MountEntry, mounts};
 
 use crate::error::TwinError;
 
@@ -69,7 +69,7 @@ impl Cgroup {
 /// Returns the root of the cgroups that have the controller: version 1's where that has it, else version 2's.
 fn root() -> Result<PathBuf, TwinError> {
     let mounts = mounts().map_err(TwinError::system("reading the mounts"))?;
-    let has_controller = |mount: &&Mount| {
+    let has_controller = |mount: &&MountEntry| {
         let mut options = mount.super_options.split(',');
         mount.kind == KIND_V1 && options.any(|option| option == CONTROLLER)
     };

@@ -12,7 +12,7 @@ mod truth;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
-use luc_vm::Kernel;
+use luc_vm::GuestKernel;
 use serde_json::json;
 
 use machines::Tools;
@@ -42,7 +42,10 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let seconds = harness.options.seconds.unwrap_or(DEFAULT_SECONDS);
     let source = include_str!("guests/inside.c");
     let tools = Tools {
-        kernels: KERNELS.iter().map(|version| Kernel::find(version)).collect::<Result<_, _>>()?,
+        kernels: KERNELS
+            .iter()
+            .map(|version| GuestKernel::find(version))
+            .collect::<Result<_, _>>()?,
         // Named before the source, a library would be left out by itself.
         inside: harness.compile("inside", source, &["-Wl,--no-as-needed", "-lm"])?,
         chrony: chrony::unpack(harness),
@@ -64,7 +67,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
 fn run_scenario(
     harness: &Harness,
     tools: &Tools,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     scenario: &Scenario,
     seed: u64,
     seconds: f64,

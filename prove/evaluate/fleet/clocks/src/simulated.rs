@@ -4,8 +4,8 @@
 mod clock;
 mod mesh;
 mod network;
+mod ntp_slewed_clock;
 pub(crate) mod pair;
-mod slewed;
 
 use luc_fleet_clocks::ClockError;
 use luc_harness::error::EvaluateError;

@@ -2,7 +2,7 @@
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, elements, figure, missing};
-use luc_vm::{Kernel, Mode};
+use luc_vm::{GuestKernel, GuestTime};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -40,13 +40,13 @@ pub(super) struct Counted {
 pub(super) fn run(
     harness: &Harness,
     tools: &Tools,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
 ) -> Result<Vec<Counted>, EvaluateError> {
     let script =
         SCRIPT.replace("SEEDS", &SEEDS.to_string()).replace("WORK_MS", &WORK_MS.to_string());
     let outcome = tools
         .vm(kernel)
-        .mode(Mode::VirtualTime { shift: SHIFT, processors: 1 })
+        .mode(GuestTime::VirtualTime { shift: SHIFT, processors: 1 })
         .script(script)
         .run()?;
     let outcome = succeeded(kernel, outcome)?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, figure, missing};
-use luc_vm::{Kernel, Outcome};
+use luc_vm::{GuestKernel, GuestOutcome};
 use serde::Serialize;
 
 use super::counted::{self, Counted};
@@ -74,7 +74,7 @@ pub(super) struct Cuts {
 pub(super) fn once(
     harness: &Harness,
     tools: &Tools,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
 ) -> Result<ArmRun, EvaluateError> {
     let outcome = succeeded(kernel, tools.vm(kernel).script(SCRIPT).run()?)?;
     let folder = harness.path("guest");
@@ -102,7 +102,7 @@ pub(super) fn once(
     Ok(run)
 }
 
-fn cuts(outcome: &Outcome, reach: &str) -> Result<Cuts, EvaluateError> {
+fn cuts(outcome: &GuestOutcome, reach: &str) -> Result<Cuts, EvaluateError> {
     let report = parsed(outcome, &format!("cuts.{reach}"))?;
     Ok(Cuts {
         rounds: figure(&report, "rounds")?,

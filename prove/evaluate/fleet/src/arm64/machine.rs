@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing, parse};
-use luc_vm::{Kernel, Outcome, Vm};
+use luc_vm::{GuestKernel, GuestOutcome, VirtualMachine};
 use serde_json::Value;
 
 use crate::known::names::SOURCE as KNOWN;
@@ -19,7 +19,7 @@ const LIBRARY: &str = "libluc_gate_preload.so";
 /// Program that exchanges a known number of bytes.
 const TALK: &str = include_str!("../../../../../crates/luc/tests/programs/talk.c");
 /// Program that counts its own work.
-const PHASES: &str = include_str!("../../subjects/phases.c");
+const PHASES: &str = include_str!("../../../../subjects/fleet/phases.c");
 const RUN_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Memory of a guest, which has two processors.
 const MEMORY_MIB: u32 = 2048;
@@ -58,9 +58,9 @@ impl Tools {
     }
 
     /// Describes a guest that has the programs.
-    pub(super) fn vm<'k>(&self, kernel: &'k Kernel) -> Vm<'k> {
+    pub(super) fn vm<'k>(&self, kernel: &'k GuestKernel) -> VirtualMachine<'k> {
         let programs = [&self.known, &self.talk, &self.phases];
-        let vm = Vm::new(kernel)
+        let vm = VirtualMachine::new(kernel)
             .memory_mib(MEMORY_MIB)
             .timeout(RUN_TIMEOUT)
             .module("fuse")
@@ -68,12 +68,15 @@ impl Tools {
             .file(Path::new("/luc/bin").join(LIBRARY), &self.library)
             .program("mkfs.ext4")
             .program("e2fsck");
-        programs.into_iter().fold(vm, Vm::program)
+        programs.into_iter().fold(vm, VirtualMachine::program)
     }
 }
 
 /// Returns the outcome of a script if it has succeeded.
-pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, EvaluateError> {
+pub(super) fn succeeded(
+    kernel: &GuestKernel,
+    outcome: GuestOutcome,
+) -> Result<GuestOutcome, EvaluateError> {
     if outcome.status == 0 {
         return Ok(outcome);
     }
@@ -85,7 +88,7 @@ pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, Ev
 }
 
 /// Writes the guest's files into a folder.
-pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateError> {
+pub(super) fn unpack(outcome: &GuestOutcome, folder: &Path) -> Result<(), EvaluateError> {
     for (name, bytes) in &outcome.files {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
@@ -96,7 +99,7 @@ pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateErr
 }
 
 /// Parses a JSON file that the script has left.
-pub(super) fn parsed(outcome: &Outcome, name: &str) -> Result<Value, EvaluateError> {
+pub(super) fn parsed(outcome: &GuestOutcome, name: &str) -> Result<Value, EvaluateError> {
     let text = outcome.file(name).unwrap_or_default();
     parse(&text, &format!("the JSON of the guest's {name}"))
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use luc_events::codes::{Flow, Side};
-use luc_events::tables::{Connection, Message};
+use luc_events::event_kinds::{MessageDirection, SocketRole};
+use luc_events::tables::{ConnectionMessage, SocketConnection};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 use luc_testkit::talk;
@@ -22,17 +22,19 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn of(trace: &Path) -> Result<Self, EvaluateError> {
-        let connections: Vec<Connection> = rows(trace)?;
-        let messages: Vec<Message> = rows(trace)?;
-        let of_side = |side: Side| {
+        let connections: Vec<SocketConnection> = rows(trace)?;
+        let messages: Vec<ConnectionMessage> = rows(trace)?;
+        let of_side = |side: SocketRole| {
             // A connection has a row whenever it was looked at; the last has most.
             let mut own = connections.iter().rev();
             own.find(|row| row.side == side && row.remote_port != 0)
                 .ok_or_else(|| missing(&format!("the {side}'s end of the connection")))
         };
-        let (client, server) = (of_side(Side::Client)?, of_side(Side::Server)?);
-        let sum = |end: &Connection, flow: Flow| -> u64 {
-            let is_own = |row: &&Message| row.connection == end.connection && row.direction == flow;
+        let (client, server) = (of_side(SocketRole::Client)?, of_side(SocketRole::Server)?);
+        let sum = |end: &SocketConnection, flow: MessageDirection| -> u64 {
+            let is_own = |row: &&ConnectionMessage| {
+                row.connection == end.connection && row.direction == flow
+            };
             messages.iter().filter(is_own).map(|row| row.bytes).sum()
         };
         let [requests, answers] = talk::BYTES;
@@ -40,10 +42,10 @@ impl Wire {
             ends_match: client.initial_sent == server.initial_received
                 && client.initial_received == server.initial_sent,
             bytes: [
-                [sum(client, Flow::Sent), requests],
-                [sum(client, Flow::Received), answers],
-                [sum(server, Flow::Received), requests],
-                [sum(server, Flow::Sent), answers],
+                [sum(client, MessageDirection::Sent), requests],
+                [sum(client, MessageDirection::Received), answers],
+                [sum(server, MessageDirection::Received), requests],
+                [sum(server, MessageDirection::Sent), answers],
             ],
         })
     }

@@ -7,22 +7,27 @@ use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{line, missing};
-use luc_host::processors::spent_by_s;
-use luc_host::usage::Usage;
+use luc_host::processor_time::spent_by_s;
+use luc_host::resource_usage::ResourceUsage;
 use serde::{Deserialize, Serialize};
 
 /// Time for a server to end its processes for a client: only ended processes are counted.
 const SETTLE_TIME: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Clone)]
-pub struct Orders {
-    /// Processes of the server, which count with their children.
-    pub servers: Vec<u32>,
-    /// Process of the recorder, if there is one.
-    pub recorder: Option<u32>,
-    /// Time to wait before.
-    pub warmup: Duration,
-    pub command: Vec<OsString>,
+/// Options of `luc-evaluate loaded`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct LoadedServerArguments {
+    /// Processes of the server, which count with their children
+    #[arg(long = "server", required = true)]
+    servers: Vec<u32>,
+    /// Process of the recorder, if there is one
+    #[arg(long)]
+    recorder: Option<u32>,
+    /// Time to wait before, s
+    #[arg(long, default_value_t = 0.0)]
+    warmup: f64,
+    #[arg(required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
 }
 
 /// Measurements from the client's start to its end.
@@ -41,17 +46,17 @@ pub struct Loaded {
 ///
 /// # Errors
 /// [`EvaluateError`]: the client cannot be run, or it failed; the server or the recorder is gone.
-pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
-    let Some((program, arguments)) = orders.command.split_first() else {
+pub fn run(arguments: &LoadedServerArguments) -> Result<Loaded, EvaluateError> {
+    let Some((program, words)) = arguments.command.split_first() else {
         return Err(missing("a client"));
     };
-    thread::sleep(orders.warmup);
+    thread::sleep(Duration::from_secs_f64(arguments.warmup.clamp(0.0, 60.0)));
     let of = |process| spent_by_s(process).ok_or_else(|| missing("a process that is measured"));
-    let server_s = || orders.servers.iter().map(|&process| of(process)).sum::<Result<f64, _>>();
-    let recorder_s = || orders.recorder.map_or(Ok(0.0), of);
+    let server_s = || arguments.servers.iter().map(|&process| of(process)).sum::<Result<f64, _>>();
+    let recorder_s = || arguments.recorder.map_or(Ok(0.0), of);
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let client_s = || Usage::of_children().processor_s();
+    command.args(words).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let client_s = || ResourceUsage::of_children().processor_s();
     let before = (server_s()?, recorder_s()?, client_s());
     let began = Instant::now();
     let output = command.output().map_err(EvaluateError::file("run", program))?;
@@ -78,11 +83,11 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
 mod tests {
     use super::*;
 
-    fn orders(words: &[&str]) -> Orders {
-        Orders {
+    fn arguments(words: &[&str]) -> LoadedServerArguments {
+        LoadedServerArguments {
             servers: vec![std::process::id()],
             recorder: None,
-            warmup: Duration::ZERO,
+            warmup: 0.0,
             command: words.iter().map(OsString::from).collect(),
         }
     }
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn the_client_s_time_and_words() {
         let busy = "n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done; echo done";
-        let loaded = run(&orders(&["sh", "-c", busy])).expect("a shell");
+        let loaded = run(&arguments(&["sh", "-c", busy])).expect("a shell");
         assert_eq!(loaded.said, "done\n");
         assert!(loaded.client_s > 0.0, "{loaded:?}");
         assert_eq!(loaded.recorder_s, 0.0);
@@ -98,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_client_that_fails_is_no_measurement() {
-        assert!(run(&orders(&["false"])).is_err());
-        assert!(run(&orders(&[])).is_err());
+        assert!(run(&arguments(&["false"])).is_err());
+        assert!(run(&arguments(&[])).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Totals of events that took turns, compared with the truth.
 
-use luc_counters::{Event, Mode, Reading, Recording, total};
-use luc_stats::random;
+use luc_counters::{CountMode, CounterReading, CounterRecording, HardwareEvent, total};
+use luc_stats::seeded_random;
 use luc_testkit::pmu::{Load, Noise, Order, Phases, Pmu};
 use rand::RngExt as _;
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub(super) struct ScaledRun {
 pub(super) fn run(row: ScaledScenario, seed: u64) -> ScaledRun {
     let load = load(row, seed);
     let pmu = Pmu { order: row.order, ..Pmu::new(COUNTERS, &load, row.group) };
-    let recording = pmu.record(&load, row.steps_per_reading, &mut random::stream(seed, 2));
+    let recording = pmu.record(&load, row.steps_per_reading, &mut seeded_random::stream(seed, 2));
     let mut run = ScaledRun {
         errors: Vec::new(),
         errors_at_once: Vec::new(),
@@ -81,23 +81,23 @@ pub(super) fn run(row: ScaledScenario, seed: u64) -> ScaledRun {
 }
 
 fn load(row: ScaledScenario, seed: u64) -> Load {
-    let mut random = random::stream(seed, 0);
+    let mut random = seeded_random::stream(seed, 0);
     let means: Vec<f64> = (0..EVENTS).map(|_| 10_f64.powf(random.random_range(3.0..6.5))).collect();
     let mut kinds = vec![vec![0.0; EVENTS]; KINDS];
     for rates in &mut kinds {
         for (rate, mean) in rates.iter_mut().zip(&means) {
-            *rate = mean * (RATE_SIGMA * random::normal(&mut random)).exp();
+            *rate = mean * (RATE_SIGMA * seeded_random::normal(&mut random)).exp();
         }
     }
-    let events = (0..EVENTS).map(|at| Event::new(&format!("event{at}"), Mode::Total));
-    let mut random = random::stream(seed, 1);
+    let events = (0..EVENTS).map(|at| HardwareEvent::new(&format!("event{at}"), CountMode::Total));
+    let mut random = seeded_random::stream(seed, 1);
     let rates = |kind: usize, event: usize| kinds[kind][event];
     Load::phased(events.collect(), row.steps, row.phases, row.noise, &mut random, rates)
 }
 
 /// Scales a total over the whole recording, as perf does.
-fn scaled_at_once(recording: &Recording, event: usize) -> f64 {
+fn scaled_at_once(recording: &CounterRecording, event: usize) -> f64 {
     let readings = recording.readings(event).iter();
-    let sum = readings.fold(Reading::default(), |sum, one| sum.and(*one));
+    let sum = readings.fold(CounterReading::default(), |sum, one| sum.and(*one));
     sum.value * sum.enabled_ns as f64 / sum.running_ns as f64
 }

@@ -1,9 +1,11 @@
 //! Stacks of the model's cycles by counters that took turns, compared with the truth.
 
-use luc_counters::replay::{self, Style};
-use luc_counters::stack::{Closure, Figure, Processor, Source, Stack};
-use luc_counters::{Event, Mode, Recording};
-use luc_stats::random;
+use luc_counters::cycle_stack::{
+    CounterFigure, CycleClosure, CycleStack, LostCyclesSource, ProcessorFormulas,
+};
+use luc_counters::perf_stat_file::{self, PerfOutputFormat};
+use luc_counters::{CountMode, CounterRecording, HardwareEvent};
+use luc_stats::seeded_random;
 use luc_testkit::pmu::{Load, Phases, Pmu};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +23,7 @@ const MANY_COUNTERS: usize = 30;
 const CYCLES: u64 = 3_000_000;
 
 /// A processor that distinguishes all nine sources, each by a counter of its own.
-const NINE: Processor = Processor {
+const NINE: ProcessorFormulas = ProcessorFormulas {
     name: "model",
     about: "a model",
     cycles: "cycles",
@@ -30,15 +32,15 @@ const NINE: Processor = Processor {
     definitions: &[],
     completion: "completion / cycles",
     parts: &[
-        (Source::InstructionCache, "lost.instruction_cache / cycles"),
-        (Source::BranchMisprediction, "lost.branch / cycles"),
-        (Source::DataCache, "lost.data_cache / cycles"),
-        (Source::Translation, "lost.translation / cycles"),
-        (Source::LoadStore, "lost.load_store / cycles"),
-        (Source::Rejects, "lost.rejects / cycles"),
-        (Source::FloatingPoint, "lost.floating_point / cycles"),
-        (Source::Integer, "lost.integer / cycles"),
-        (Source::Other, "lost.other / cycles"),
+        (LostCyclesSource::InstructionCache, "lost.instruction_cache / cycles"),
+        (LostCyclesSource::BranchMisprediction, "lost.branch / cycles"),
+        (LostCyclesSource::DataCache, "lost.data_cache / cycles"),
+        (LostCyclesSource::Translation, "lost.translation / cycles"),
+        (LostCyclesSource::LoadStore, "lost.load_store / cycles"),
+        (LostCyclesSource::Rejects, "lost.rejects / cycles"),
+        (LostCyclesSource::FloatingPoint, "lost.floating_point / cycles"),
+        (LostCyclesSource::Integer, "lost.integer / cycles"),
+        (LostCyclesSource::Other, "lost.other / cycles"),
     ],
     within: &[],
 };
@@ -97,7 +99,7 @@ impl StackKind {
 /// A stack compared with the truth.
 #[derive(Debug, Serialize)]
 pub(super) struct Stacked {
-    pub(super) mode: Mode,
+    pub(super) mode: CountMode,
     /// Whether completion and the sources sum to all cycles within the interval.
     pub(super) closes: bool,
     /// Whether they certainly do not.
@@ -115,11 +117,11 @@ pub(super) struct Stacked {
 }
 
 pub(super) fn run(kind: StackKind, seed: u64) -> Result<Vec<Stacked>, String> {
-    let mut random = random::stream(seed, 10);
+    let mut random = seeded_random::stream(seed, 10);
     let (processor, load) = match kind {
         StackKind::Nine | StackKind::Most => (&NINE, nine(&mut random)),
         StackKind::Zen4 | StackKind::Planted => {
-            let processor = Processor::named("amd-zen4").ok_or("no such processor")?;
+            let processor = ProcessorFormulas::named("amd-zen4").ok_or("no such processor")?;
             (processor, zen_4(&mut random, kind == StackKind::Planted))
         }
     };
@@ -132,25 +134,25 @@ pub(super) fn run(kind: StackKind, seed: u64) -> Result<Vec<Stacked>, String> {
     };
     let mut recording = pmu.record(&load, steps_per_reading, &mut random);
     if is_file {
-        let text = replay::write(&recording, Style::Csv);
-        recording = replay::parse(&text).map_err(|error| error.to_string())?.recording;
+        let text = perf_stat_file::write(&recording, PerfOutputFormat::Csv);
+        recording = perf_stat_file::parse(&text).map_err(|error| error.to_string())?.recording;
     }
     // With a counter for each event nothing is scaled.
     let exact = Pmu::new(EVENTS, &load, EVENTS).record(&load, STEPS, &mut random);
-    let stack = |recording: &Recording, mode| {
+    let stack = |recording: &CounterRecording, mode| {
         processor.stack(recording, mode).map_err(|error| error.to_string())
     };
-    let modes = Mode::ALL.into_iter();
+    let modes = CountMode::ALL.into_iter();
     modes.map(|mode| Ok(compare(&stack(&recording, mode)?, &stack(&exact, mode)?))).collect()
 }
 
-fn compare(found: &Stack, truth: &Stack) -> Stacked {
-    let value = |figure: &Figure| figure.known().map(|estimate| estimate.value);
+fn compare(found: &CycleStack, truth: &CycleStack) -> Stacked {
+    let value = |figure: &CounterFigure| figure.known().map(|estimate| estimate.value);
     let cpi = value(&truth.cpi).unwrap_or(f64::NAN);
     let mut stacked = Stacked {
         mode: found.mode,
-        closes: found.closure == Closure::Closes,
-        misses: found.closure == Closure::Misses,
+        closes: found.closure == CycleClosure::Closes,
+        misses: found.closure == CycleClosure::Misses,
         missing: value(&found.missing),
         missing_half_width: found.missing.known().and_then(|estimate| estimate.half_width),
         missing_truth: value(&truth.missing),
@@ -158,7 +160,7 @@ fn compare(found: &Stack, truth: &Stack) -> Stacked {
         half_widths: Vec::new(),
         covered: 0,
     };
-    let figures = |stack: &Stack| {
+    let figures = |stack: &CycleStack| {
         let parts = stack.parts.iter().map(|part| part.cpi.clone());
         let whole = [stack.cpi.clone(), stack.completion_cpi.clone()];
         whole.into_iter().chain(parts).collect::<Vec<_>>()
@@ -178,10 +180,10 @@ fn compare(found: &Stack, truth: &Stack) -> Stacked {
 }
 
 /// Makes events in user space and in the kernel, filled up with others to 40.
-fn events(names: &[&str]) -> Vec<Event> {
-    let of_mode = |mode| names.iter().map(move |name| Event::new(name, mode));
-    let both = of_mode(Mode::User).chain(of_mode(Mode::Kernel));
-    let others = (0..EVENTS).map(|at| Event::new(&format!("other{at}"), Mode::Total));
+fn events(names: &[&str]) -> Vec<HardwareEvent> {
+    let of_mode = |mode| names.iter().map(move |name| HardwareEvent::new(name, mode));
+    let both = of_mode(CountMode::User).chain(of_mode(CountMode::Kernel));
+    let others = (0..EVENTS).map(|at| HardwareEvent::new(&format!("other{at}"), CountMode::Total));
     both.chain(others).take(EVENTS).collect()
 }
 
@@ -196,14 +198,16 @@ fn load(
     let kinds: Vec<(f64, [Vec<f64>; 2])> = (0..KINDS)
         .map(|_| {
             let kernel_share = random.random_range(0.1..0.4);
-            let mut draw = || (0..weights).map(|_| random::gamma(random, 1.0, 2.0)).collect();
+            let mut draw =
+                || (0..weights).map(|_| seeded_random::gamma(random, 1.0, 2.0)).collect();
             (kernel_share, [draw(), draw()])
         })
         .collect();
     let mut load = Load::new(events(names));
     for kind in PHASES.by_step(STEPS, random) {
         let (kernel_share, splits) = &kinds[kind];
-        let kernel = (CYCLES as f64 * kernel_share * random::gamma(random, 1.0, 25.0)) as u64;
+        let kernel =
+            (CYCLES as f64 * kernel_share * seeded_random::gamma(random, 1.0, 25.0)) as u64;
         let kernel = kernel.min(CYCLES);
         let mut counts = count(&splits[0], CYCLES - kernel, random);
         counts.extend(count(&splits[1], kernel, random));
@@ -255,7 +259,7 @@ fn zen_4(random: &mut ChaCha8Rng, is_planted: bool) -> Load {
 
 /// Splits a count exactly by weights that scatter by 20 %.
 fn split(count: u64, weights: &[f64], random: &mut ChaCha8Rng) -> Vec<u64> {
-    let weights = weights.iter().map(|weight| weight * random::gamma(random, 1.0, 25.0));
+    let weights = weights.iter().map(|weight| weight * seeded_random::gamma(random, 1.0, 25.0));
     let weights: Vec<f64> = weights.collect();
     let sum: f64 = weights.iter().sum();
     let share = |weight: &f64| (count as f64 * weight / sum) as u64;

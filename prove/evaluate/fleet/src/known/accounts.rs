@@ -8,10 +8,10 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use luc_events::tables::{Asleep, BriefWait, Lost, Wait};
+use luc_events::tables::{AsleepThread, BriefWait, LostEvents, OffCpuWait};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
-use luc_host::clock::now_ns;
+use luc_host::kernel_clocks::now_ns;
 use serde::Serialize;
 
 use super::rows;
@@ -104,11 +104,11 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
     }
     // 2. Read the trace.
     let recorded = Rows {
-        waits: group_by_thread(rows::<Wait>(&trace)?, |row| row.thread.0),
+        waits: group_by_thread(rows::<OffCpuWait>(&trace)?, |row| row.thread.0),
         brief: group_by_thread(rows::<BriefWait>(&trace)?, |row| row.thread.0),
-        asleep: group_by_thread(rows::<Asleep>(&trace)?, |row| row.thread.0),
+        asleep: group_by_thread(rows::<AsleepThread>(&trace)?, |row| row.thread.0),
     };
-    let lost_rows = rows::<Lost>(&trace)?.iter().map(|row| row.count).sum();
+    let lost_rows = rows::<LostEvents>(&trace)?.iter().map(|row| row.count).sum();
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     // 3. Compare the trace's times with the counts.
     let mut furthest: Option<Difference> = None;
@@ -216,9 +216,9 @@ fn read_counts(process: u32, path: &str) -> Option<Counted> {
 
 /// Rows of a trace, by thread.
 struct Rows {
-    waits: BTreeMap<u32, Vec<Wait>>,
+    waits: BTreeMap<u32, Vec<OffCpuWait>>,
     brief: BTreeMap<u32, Vec<BriefWait>>,
-    asleep: BTreeMap<u32, Vec<Asleep>>,
+    asleep: BTreeMap<u32, Vec<AsleepThread>>,
 }
 
 fn group_by_thread<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<T>> {
@@ -271,12 +271,12 @@ mod tests {
 
     #[test]
     fn times_are_those_between_the_waits() {
-        let wait = |off_ns, woken_ns, on_ns| Wait {
+        let wait = |off_ns, woken_ns, on_ns| OffCpuWait {
             thread: Pid(7),
             off_ns,
             woken_ns,
             on_ns,
-            ..Wait::default()
+            ..OffCpuWait::default()
         };
         let brief = BriefWait {
             thread: Pid(7),
@@ -286,7 +286,8 @@ mod tests {
             runnable_ns: 40,
             ..BriefWait::default()
         };
-        let asleep = Asleep { thread: Pid(7), since_ns: 900, at_ns: 1_100, ..Asleep::default() };
+        let asleep =
+            AsleepThread { thread: Pid(7), since_ns: 900, at_ns: 1_100, ..AsleepThread::default() };
         let rows = Rows {
             waits: group_by_thread(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| row.thread.0),
             brief: group_by_thread(vec![brief], |row| row.thread.0),

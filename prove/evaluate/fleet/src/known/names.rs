@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use luc_events::tables::{Asleep, ThreadStart};
+use luc_events::tables::{AsleepThread, ThreadStart};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::rows;
 use crate::program::bound;
 use crate::recorder::Recorder;
 
-pub(crate) const SOURCE: &str = include_str!("../../subjects/known.c");
+pub(crate) const SOURCE: &str = include_str!("../../../../subjects/fleet/known.c");
 /// Number of threads that run one of five functions, before the trace and in it.
 const THREADS: usize = 500;
 /// Number of locks with a holder and a waiter.
@@ -58,7 +58,7 @@ impl Known {
             functions.insert(row.thread.0, row.routine);
         }
         let mut holders: HashMap<u32, u32> = HashMap::new();
-        for row in rows::<Asleep>(trace)? {
+        for row in rows::<AsleepThread>(trace)? {
             // The first row is that of the trace's begin.
             holders.entry(row.thread.0).or_insert(row.holder.0);
         }

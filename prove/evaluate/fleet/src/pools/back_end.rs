@@ -9,8 +9,8 @@ use std::time::Duration;
 use std::{io, mem};
 
 use luc_harness::error::EvaluateError;
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 
 use crate::named::{Named, text};
@@ -21,25 +21,25 @@ const DELAY_US: std::ops::Range<u64> = 200..3000;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Options of `luc-evaluate back-end`.
-#[derive(Debug, Clone)]
-pub struct Orders {
-    pub port: u16,
-    /// Seed of the calls' durations.
-    pub seed: u64,
-    /// File for the names that it was called with.
-    pub calls: PathBuf,
+#[derive(Debug, Clone, clap::Args)]
+pub struct NamingBackEndArguments {
+    port: u16,
+    /// Seed of the calls' durations
+    seed: u64,
+    /// File for the names that it was called with
+    calls: PathBuf,
 }
 
 /// Answers until it is interrupted, then writes its calls.
 ///
 /// # Errors
 /// A port or a file that it cannot have.
-pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
-    let address = ("127.0.0.1", orders.port);
+pub fn run(arguments: &NamingBackEndArguments) -> Result<(), EvaluateError> {
+    let address = ("127.0.0.1", arguments.port);
     let listener =
         TcpListener::bind(address).map_err(EvaluateError::file("listen on", "127.0.0.1"))?;
     let calls = Arc::new(Mutex::new(Vec::new()));
-    let (seed, of_all) = (orders.seed, Arc::clone(&calls));
+    let (seed, of_all) = (arguments.seed, Arc::clone(&calls));
     thread::spawn(move || {
         for socket in listener.incoming().flatten() {
             let calls = Arc::clone(&of_all);
@@ -51,12 +51,12 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
             });
         }
     });
-    while !interrupt::interrupted() {
+    while !interrupt_flag::interrupted() {
         thread::sleep(POLL_INTERVAL);
     }
     let calls = mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
     let text = serde_json::json!(calls).to_string();
-    fs::write(&orders.calls, text).map_err(EvaluateError::file("write", &orders.calls))
+    fs::write(&arguments.calls, text).map_err(EvaluateError::file("write", &arguments.calls))
 }
 
 /// Answers `GET /NAME` and `GET /NAME/CALL` with the name.
@@ -67,7 +67,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<
         let (name, call) = parse_path(&head).ok_or_else(|| wire_error("a call without a name"))?;
         let call_to_note = Named { name, from, to, first_byte };
         calls.lock().unwrap_or_else(PoisonError::into_inner).push(call_to_note);
-        let mut random = random::stream(seed, name << 8 | call);
+        let mut random = seeded_random::stream(seed, name << 8 | call);
         thread::sleep(Duration::from_micros(random.random_range(DELAY_US)));
         let body = text(name);
         let length = body.len();

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::stop_if_interrupted;
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 
 use crate::named::Named;
@@ -18,24 +18,27 @@ use crate::wire::{Connection, body_bytes, wire_error};
 const THINK_US: std::ops::Range<u64> = 0..2000;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Work of the clients.
-#[derive(Clone, Copy)]
-pub(super) struct Load {
-    pub(super) clients: u64,
-    /// Number of requests of each client.
-    pub(super) requests: u64,
-    /// Whether each request has a traceparent.
-    pub(super) has_tokens: bool,
-    pub(super) seed: u64,
+/// Number of requests of each client.
+const REQUESTS: u64 = 100;
+
+/// Options of `luc-evaluate pool-clients`.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Load {
+    port: u16,
+    seed: u64,
+    clients: u64,
+    /// Whether each request has a traceparent
+    #[arg(long = "tokens")]
+    has_tokens: bool,
 }
 
-/// Asks a server on this port.
+/// Asks a server.
 ///
 /// # Errors
 /// A server that does not answer, or says what it was not asked for.
-pub(super) fn ask(port: u16, load: Load) -> Result<Vec<Named>, EvaluateError> {
+pub fn ask(load: Load) -> Result<Vec<Named>, EvaluateError> {
     let of_each: Vec<io::Result<Vec<Named>>> = thread::scope(|scope| {
-        let spawn = |client| scope.spawn(move || run_client(port, client * load.requests, load));
+        let spawn = |client| scope.spawn(move || run_client(client * REQUESTS, load));
         let threads: Vec<_> = (0..load.clients).map(spawn).collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined
@@ -44,23 +47,23 @@ pub(super) fn ask(port: u16, load: Load) -> Result<Vec<Named>, EvaluateError> {
     });
     let mut all = Vec::new();
     for asked in of_each {
-        all.extend(asked.map_err(EvaluateError::file("ask", format!("port {port}")))?);
+        all.extend(asked.map_err(EvaluateError::file("ask", format!("port {}", load.port)))?);
     }
     stop_if_interrupted()?;
     Ok(all)
 }
 
 /// Asks as one client. Its requests' names begin with `first`.
-fn run_client(port: u16, first: u64, load: Load) -> io::Result<Vec<Named>> {
-    let Load { requests, has_tokens, seed, .. } = load;
-    let mut random = random::stream(seed, first);
+fn run_client(first: u64, load: Load) -> io::Result<Vec<Named>> {
+    let Load { port, seed, has_tokens, .. } = load;
+    let mut random = seeded_random::stream(seed, first);
     let mut connection = Connection::new(TcpStream::connect(("127.0.0.1", port))?)?;
     connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let from = connection.socket().local_addr()?;
     let to = connection.socket().peer_addr()?;
     let mut asked = Vec::new();
-    for name in first..first + requests {
-        if interrupt::interrupted() {
+    for name in first..first + REQUESTS {
+        if interrupt_flag::interrupted() {
             break;
         }
         thread::sleep(Duration::from_micros(random.random_range(THINK_US)));

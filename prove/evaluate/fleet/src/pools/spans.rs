@@ -29,7 +29,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Judges by the names in the spans' paths and in the bytes of requests and calls. Removes the file.
+    /// Judges by the names in the spans' paths and in the bytes of requests and calls.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -40,7 +40,6 @@ impl Spans {
         rows: &Rows,
     ) -> Result<Self, EvaluateError> {
         let text = fs::read_to_string(path).map_err(EvaluateError::file("read", path))?;
-        fs::remove_file(path).map_err(EvaluateError::file("remove", path))?;
         let mut names = HashMap::new();
         for line in text.lines() {
             let request: Value = serde_json::from_str(line)

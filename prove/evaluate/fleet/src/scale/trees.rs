@@ -3,10 +3,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use luc_fleet_requests::{Forest, Sums};
+use luc_fleet_requests::{NumberedForest, SubtreeSums};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use serde::Serialize;
 
@@ -17,8 +17,8 @@ const SUBTREES: u32 = 100_000;
 /// Number of nodes in a request's tree.
 const NODES_PER_REQUEST: u32 = 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) enum Shape {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shape {
     Requests,
     Random,
     Chain,
@@ -26,26 +26,16 @@ pub(super) enum Shape {
 
 /// Times for a tree, seconds.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Timed {
-    pub(super) numbered_s: f64,
-    pub(super) summed_s: f64,
+pub struct Timed {
+    pub numbered_s: f64,
+    pub summed_s: f64,
     /// Mean time of one subtree's sum.
-    pub(super) subtree_s: f64,
+    pub subtree_s: f64,
 }
 
 impl Shape {
-    pub(super) const ALL: [Self; 3] = [Self::Requests, Self::Random, Self::Chain];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Requests => "trees of 10 nodes",
-            Self::Random => "one tree, parents drawn",
-            Self::Chain => "one chain",
-        }
-    }
-
     fn parents(self, nodes: u32, seed: u64) -> Vec<Option<u32>> {
-        let mut random = random::stream(seed, STREAM);
+        let mut random = seeded_random::stream(seed, STREAM);
         let mut parent = |node: u32| match self {
             Self::Requests => {
                 let first = node - node % NODES_PER_REQUEST;
@@ -59,17 +49,20 @@ impl Shape {
 }
 
 /// Numbers and sums a forest of `nodes` nodes.
-pub(super) fn time(shape: Shape, nodes: u32, seed: u64) -> Result<Timed, EvaluateError> {
+///
+/// # Errors
+/// Parents that are no forest.
+pub fn time(shape: Shape, nodes: u32, seed: u64) -> Result<Timed, EvaluateError> {
     let failed = |error| missing(&format!("a forest ({error})"));
     let parents = shape.parents(nodes, seed);
     let values: Vec<u64> = (0..u64::from(nodes)).collect();
     let began = Instant::now();
-    let forest = Forest::new(&parents).map_err(failed)?;
+    let forest = NumberedForest::new(&parents).map_err(failed)?;
     let numbered_s = began.elapsed().as_secs_f64();
     let began = Instant::now();
-    let sums = Sums::new(&forest, &values).map_err(failed)?;
+    let sums = SubtreeSums::new(&forest, &values).map_err(failed)?;
     let summed_s = began.elapsed().as_secs_f64();
-    let mut random = random::stream(seed, STREAM + 1);
+    let mut random = seeded_random::stream(seed, STREAM + 1);
     let asked: Vec<u32> = (0..SUBTREES).map(|_| random.random_range(0..nodes)).collect();
     let began = Instant::now();
     for &node in &asked {
@@ -84,16 +77,18 @@ pub(super) fn time(shape: Shape, nodes: u32, seed: u64) -> Result<Timed, Evaluat
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
     fn each_shape_is_a_forest() {
-        for shape in Shape::ALL {
+        for shape in Shape::value_variants() {
             let parents = shape.parents(1_000, 1);
             let roots = parents.iter().filter(|parent| parent.is_none()).count();
-            let expected = if shape == Shape::Requests { 100 } else { 1 };
-            assert_eq!(roots, expected, "{}", shape.name());
-            assert!(time(shape, 1_000, 1).is_ok());
+            let expected = if *shape == Shape::Requests { 100 } else { 1 };
+            assert_eq!(roots, expected, "{shape:?}");
+            assert!(time(*shape, 1_000, 1).is_ok());
         }
     }
 }

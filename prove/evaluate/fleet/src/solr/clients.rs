@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::stop_if_interrupted;
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -24,20 +24,25 @@ const MAX_ERROR_BYTES: usize = 400;
 const NAMES_PER_CLIENT: u64 = 1_000_000;
 
 /// Options of `luc-evaluate search-clients`.
-#[derive(Debug, Clone)]
-pub struct Orders {
-    pub to: SocketAddr,
-    /// Addresses of the shards, separated by commas as for Solr.
-    pub shards: String,
-    pub clients: u64,
-    /// Number of queries of each client; `None`: as many as they can make in the time.
-    pub queries: Option<u64>,
-    /// Maximum time that they ask.
-    pub longest: Duration,
-    /// Maximum wait of a client between an answer and its next query; drawn evenly.
-    pub think: Duration,
-    /// Seed of the queries.
-    pub seed: u64,
+#[derive(Debug, Clone, clap::Args)]
+pub struct SearchClientsArguments {
+    to: SocketAddr,
+    /// Addresses of the shards, separated by commas as for Solr
+    shards: String,
+    #[arg(long)]
+    clients: u64,
+    /// Number of queries of each client; absent: as many as it can make in the time
+    #[arg(long)]
+    queries: Option<u64>,
+    /// Maximum time that they ask
+    #[arg(long)]
+    seconds: f64,
+    /// Maximum wait of a client between an answer and its next query; drawn evenly
+    #[arg(long)]
+    think_ms: u64,
+    /// Seed of the queries
+    #[arg(long)]
+    seed: u64,
 }
 
 /// Results of the clients.
@@ -53,11 +58,11 @@ pub struct Asked {
 ///
 /// # Errors
 /// A front end that does not answer, or says what it was not asked for.
-pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
+pub fn run(arguments: &SearchClientsArguments) -> Result<Asked, EvaluateError> {
     let began = Instant::now();
     let of_each: Vec<io::Result<u64>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..orders.clients)
-            .map(|client| scope.spawn(move || run_client(orders, client, began)))
+        let threads: Vec<_> = (0..arguments.clients)
+            .map(|client| scope.spawn(move || run_client(arguments, client, began)))
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined
@@ -66,24 +71,27 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
     });
     let mut queries = 0;
     for asked in of_each {
-        queries += asked.map_err(EvaluateError::file("ask", orders.to.to_string()))?;
+        queries += asked.map_err(EvaluateError::file("ask", arguments.to.to_string()))?;
     }
     stop_if_interrupted()?;
     Ok(Asked { process: std::process::id(), queries, seconds: began.elapsed().as_secs_f64() })
 }
 
 /// Asks as one client, and returns the number of queries.
-fn run_client(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
-    let mut random = random::stream(orders.seed, client);
-    let mut connection = Connection::new(TcpStream::connect(orders.to)?)?;
+fn run_client(arguments: &SearchClientsArguments, client: u64, began: Instant) -> io::Result<u64> {
+    let mut random = seeded_random::stream(arguments.seed, client);
+    let mut connection = Connection::new(TcpStream::connect(arguments.to)?)?;
     connection.socket().set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut asked = 0;
-    let most = orders.queries.unwrap_or(NAMES_PER_CLIENT).min(NAMES_PER_CLIENT);
-    while asked < most && began.elapsed() < orders.longest && !interrupt::interrupted() {
-        let think = orders.think.as_micros() as u64;
+    let most = arguments.queries.unwrap_or(NAMES_PER_CLIENT).min(NAMES_PER_CLIENT);
+    while asked < most
+        && began.elapsed().as_secs_f64() < arguments.seconds
+        && !interrupt_flag::interrupted()
+    {
+        let think = 1000 * arguments.think_ms;
         thread::sleep(Duration::from_micros(random.random_range(0..=think)));
         let name = text(client * NAMES_PER_CLIENT + asked);
-        connection.send(&query(orders, &name, &mut random))?;
+        connection.send(&query(arguments, &name, &mut random))?;
         let closed = || wire_error("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
         let Some(length) = body_bytes(&head) else {
@@ -102,13 +110,13 @@ fn run_client(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
 }
 
 /// Returns a query for two words, with highlighted snippets of the hits.
-fn query(orders: &Orders, name: &str, random: &mut ChaCha8Rng) -> String {
+fn query(arguments: &SearchClientsArguments, name: &str, random: &mut ChaCha8Rng) -> String {
     let mut word = || {
         let drawn: f64 = random.random();
         (drawn * drawn * VOCABULARY as f64) as u64
     };
     let (first, second) = (word(), word());
-    let Orders { to, shards, .. } = orders;
+    let SearchClientsArguments { to, shards, .. } = arguments;
     format!(
         "GET /solr/search/select?q=w{first}+w{second}&shards={shards}&hl=true&hl.fl=body&fl=id,body&rows=10&wt=json\
          &echoParams=explicit&{}{name} HTTP/1.1\r\nHost: {to}\r\n\r\n",

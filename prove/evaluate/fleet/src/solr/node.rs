@@ -25,7 +25,7 @@ const READY: &str = "ready";
 
 macro_rules! subject {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../subjects/solr/", $name)))
+        ($name, include_str!(concat!("../../../../subjects/fleet/solr/", $name)))
     };
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
@@ -44,7 +44,7 @@ pub fn run(to: &Path) -> Result<(), EvaluateError> {
     let mut packet = vec![0; MAX_PACKET_BYTES];
     // Whoever waits for it looks for this file.
     write(to, &streams)?;
-    while !interrupt::interrupted() {
+    while !interrupt_flag::interrupted() {
         match recv(&socket, &mut packet, RecvFlags::empty()) {
             Ok((bytes, _)) => streams.packet(&packet[..bytes]),
             Err(Errno::AGAIN | Errno::INTR) => {}

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{missing, stop_if_interrupted};
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process};
@@ -102,7 +102,7 @@ impl Trouble {
 
     /// Draws the place and strength.
     pub(super) fn draw(self, seed: u64, shards: usize) -> Planted {
-        let mut random = random::stream(seed, STREAM + self as u64);
+        let mut random = seeded_random::stream(seed, STREAM + self as u64);
         let strength = match self {
             Self::Hog => 8..=16,
             Self::Loss => 5..=12,
@@ -231,14 +231,14 @@ fn sleep_until(until: Instant) -> Result<(), EvaluateError> {
 pub fn hog(threads: u64) -> Result<(), EvaluateError> {
     for _ in 0..threads {
         let spin = || {
-            while !interrupt::interrupted() {
+            while !interrupt_flag::interrupted() {
                 std::hint::spin_loop();
             }
         };
         let thread = thread::Builder::new().name(HOG.to_owned());
         thread.spawn(spin).map_err(EvaluateError::file("start", "a thread"))?;
     }
-    while !interrupt::interrupted() {
+    while !interrupt_flag::interrupted() {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use luc_harness::error::EvaluateError;
 use luc_harness::guests;
 use luc_harness::harness::Harness;
-use luc_vm::{Kernel, Vm};
+use luc_vm::{GuestKernel, VirtualMachine};
 
 /// Series of Debian's kernel that has the controller for processors in cgroups v2.
 const KERNEL: &str = "6.12";
@@ -25,7 +25,7 @@ pub(super) fn record(
     if let Some(why) = luc_vm::missing() {
         return Ok(Some(why.to_string()));
     }
-    let kernel = match Kernel::find(KERNEL) {
+    let kernel = match GuestKernel::find(KERNEL) {
         Ok(kernel) => kernel,
         Err(error) if error.is_unavailable() => return Ok(Some(error.to_string())),
         Err(error) => return Err(error.into()),
@@ -42,7 +42,7 @@ pub(super) fn record(
     );
     let vm = MODULES
         .into_iter()
-        .fold(Vm::new(&kernel), Vm::module)
+        .fold(VirtualMachine::new(&kernel), VirtualMachine::module)
         .program(harness.luc_path())
         .program(twin)
         .program("ip")

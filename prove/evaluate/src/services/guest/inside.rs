@@ -1,7 +1,6 @@
 //! The services in a guest, and their settings.
 
-use super::super::catalogue::{SERVICES, Service};
-use super::super::runs::Way;
+use super::super::catalogue::{SERVICES, Service, Way};
 use crate::error::EvaluateError;
 use crate::harness::missing;
 

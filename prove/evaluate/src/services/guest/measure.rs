@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_vm::Mode;
+use luc_vm::GuestTime;
 use serde_json::{Value, json};
 
-use super::super::runs::{Way, summary};
+use super::super::catalogue::Way;
 use super::inside::{Comparison, GuestSetting, Inside};
 use super::system::System;
 use crate::error::EvaluateError;
-use crate::guests::{self, succeed};
+use crate::guests::{self, Guests, succeed};
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
+use crate::reports::summary;
 use crate::runs::Runs;
-use crate::safety::guest::Guests;
 
 /// Name of the disk in the guest.
 const DEVICE: &str = "lagdisk0";
@@ -109,7 +109,7 @@ fn boot(
     let (script, text) = service.script;
     let vm = guests
         .machine(BOOT_TIMEOUT)
-        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
+        .mode(GuestTime::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(MEMORY_MIB)
         .file("/root/system.img", system);
     let vm = service

@@ -3,7 +3,7 @@
 use luc_harness::error::EvaluateError;
 use luc_harness::guests::{self, succeed};
 use luc_harness::harness::{Harness, elements, missing};
-use luc_vm::{Kernel, Outcome};
+use luc_vm::{GuestKernel, GuestOutcome};
 use serde_json::{Value, json};
 
 use super::super::guest::{beginning, machine, times};
@@ -42,7 +42,7 @@ impl Compiled {
 
 pub(super) fn run(
     harness: &Harness,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     compiled: &Compiled,
     (stage, policies): (&Stage, &[Under]),
     seed: u64,
@@ -88,7 +88,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
 }
 
 fn read(
-    outcome: &Outcome,
+    outcome: &GuestOutcome,
     release: &str,
     stage: &Stage,
     policies: &[Under],

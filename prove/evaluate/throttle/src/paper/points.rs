@@ -3,7 +3,7 @@
 use luc_harness::error::EvaluateError;
 use luc_harness::guests::{self, succeed};
 use luc_harness::harness::{Harness, array, missing, parse};
-use luc_vm::{Kernel, Outcome};
+use luc_vm::{GuestKernel, GuestOutcome};
 use serde_json::{Value, json};
 
 use super::super::guest::{beginning, machine};
@@ -33,7 +33,11 @@ pub(super) struct Curves {
 }
 
 /// Measures the curves in a guest.
-pub(super) fn run(harness: &Harness, kernel: &Kernel, seed: u64) -> Result<Value, EvaluateError> {
+pub(super) fn run(
+    harness: &Harness,
+    kernel: &GuestKernel,
+    seed: u64,
+) -> Result<Value, EvaluateError> {
     let vm = machine(harness, kernel, Model::Hdd, 8 * (FILE_MIB << 20) as u64).script(script());
     let outcome = succeed(&vm, "measuring degradation curves in a guest")?;
     let mut cells = Vec::new();
@@ -77,7 +81,7 @@ fn script() -> String {
 }
 
 /// Returns the mean rate of the probes, MB/s.
-fn rate(outcome: &Outcome, name: &str, tasks: usize) -> Result<f64, EvaluateError> {
+fn rate(outcome: &GuestOutcome, name: &str, tasks: usize) -> Result<f64, EvaluateError> {
     let mut sum = 0.0;
     for number in 0..tasks {
         let file = format!("{name}.{}", number * 7 / (tasks - 1).max(1));

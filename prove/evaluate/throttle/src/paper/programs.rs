@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::seq::SliceRandom as _;
 
 /// Programs of the host that tasks use.
@@ -140,7 +140,7 @@ pub(super) fn preparation(tasks: &[Task], seed: u64) -> String {
         if mib == 0 || files.is_empty() {
             continue;
         }
-        files.shuffle(&mut random::stream(seed, mib));
+        files.shuffle(&mut seeded_random::stream(seed, mib));
         let places: Vec<String> = files.iter().map(|file| format!("\"$MNT/{file}\"")).collect();
         add(&format!(
             "luc bench ranking --create {mib}M --spread {} >/dev/null || fail 'no files'",

@@ -1,6 +1,6 @@
 //! The paper's services (its sections 5.1 and 5.3): combinations of tasks.
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 
 use super::programs::{Program, SEVEN, Task};
@@ -83,7 +83,7 @@ impl Stage {
     }
 
     fn draw(name: String, kind: ServiceKind, count: usize, stream: u64) -> Self {
-        let mut random = random::stream(23, stream);
+        let mut random = seeded_random::stream(23, stream);
         let draw = |data| Task { program: SEVEN[random.random_range(0..SEVEN.len())], data };
         Self {
             tasks: (1..=count).map(draw).collect(),

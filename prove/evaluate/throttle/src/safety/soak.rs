@@ -15,7 +15,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::groups;
 use luc_harness::harness::{Harness, missing, stop_if_interrupted};
 use luc_harness::progress::Progress;
-use luc_stats::random;
+use luc_stats::seeded_random;
 use serde_json::json;
 
 use events::{FILES, SoakSite};
@@ -57,7 +57,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let records_before = records();
     let watch = Watch::start(&root);
     let mut site = SoakSite::open(harness, &root, &disk, config)?;
-    let mut random = random::stream(harness.options.seed, 0);
+    let mut random = seeded_random::stream(harness.options.seed, 0);
     let mut growth = Growth::default();
     let begun = Instant::now();
     let mut steps = 0;

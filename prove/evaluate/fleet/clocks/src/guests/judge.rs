@@ -1,7 +1,9 @@
 //! Compares the results of `luc fleet` for the guests' clocks with the truth.
 
-use luc_fleet::{Joined, OnFirst, Related, Tables, TraceArgument, related};
-use luc_fleet_clocks::{Evidence, FitOptions, PairPoints, Point, fit, one_line};
+use luc_fleet::{
+    FirstHostClock, JoinedTraces, PairWithPackets, TablesToRead, TraceArgument, related,
+};
+use luc_fleet_clocks::{FitOptions, OffsetEvidence, OffsetPoint, PairPoints, fit, one_line};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, elements, missing};
 use luc_stats::quantile;
@@ -152,16 +154,17 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
         let mut order: Vec<usize> = (0..hosts).collect();
         order.swap(0, home);
         let sources = sources(recorded, &order);
-        let joined =
-            Joined::read(&sources, Tables::OfClocks, None).map_err(|error| fit_error(&error))?;
-        let on_home = OnFirst::new(&joined);
+        let joined = JoinedTraces::read(&sources, TablesToRead::OfClocks, None)
+            .map_err(|error| fit_error(&error))?;
+        let on_home = FirstHostClock::new(&joined);
         for (place, &other) in order.iter().enumerate().skip(1) {
             ways.push(compare_way(recorded, &on_home, [home, other], place)?);
         }
     }
     let order: Vec<usize> = (0..hosts).collect();
     let sources = sources(recorded, &order);
-    let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| fit_error(&error))?;
+    let traces =
+        luc_fleet::read(&sources, TablesToRead::OfClocks).map_err(|error| fit_error(&error))?;
     let said = self::run_luc(harness, recorded, "fit")?;
     let explained = sum_messages(&self::run_luc(harness, recorded, "explain")?);
     let pairs = related(&traces).map_err(|error| fit_error(&error))?;
@@ -215,7 +218,7 @@ fn sum_messages(said: &Value) -> Explained {
 
 fn compare_way(
     recorded: &Recorded,
-    on_home: &OnFirst<'_>,
+    on_home: &FirstHostClock<'_>,
     [home, other]: [usize; 2],
     place: usize,
 ) -> Result<Way, EvaluateError> {
@@ -275,7 +278,7 @@ fn compare_way(
     })
 }
 
-fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, EvaluateError> {
+fn pair(recorded: &Recorded, pair: &PairWithPackets, said: &Value) -> Result<Pair, EvaluateError> {
     let clocks = pair.hosts.map(|host| &recorded.clocks[host]);
     let ahead = Ahead::of(&recorded.clocks, pair.hosts, recorded.pause.as_ref())?;
     let line = |points: &PairPoints| {
@@ -293,7 +296,7 @@ fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, Evalu
             // Beside a jump `luc fleet` does not say in which order events were.
             inverted(&pair.raw, |at_ns| {
                 let known = fit.at(at_ns);
-                let offset_ns = known.offset_ns.filter(|_| known.evidence != Evidence::Jump);
+                let offset_ns = known.offset_ns.filter(|_| known.evidence != OffsetEvidence::Jump);
                 offset_ns.map(|offset| offset as f64)
             })
         }),
@@ -307,7 +310,7 @@ fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, Evalu
 
 /// Returns half the sum of the minimum times of a packet there and of one back.
 fn half_round_trip_ns([a, b]: [&Clocks; 2], ahead: &Ahead, points: &PairPoints) -> f64 {
-    let least = |points: &[Point], sign: f64| {
+    let least = |points: &[OffsetPoint], sign: f64| {
         let delays = points.iter().filter_map(|point| {
             let offset_ns = ahead.offset_ns(a, b, point.at_ns())?;
             Some(sign * (point.offset_ns() as f64 - offset_ns))

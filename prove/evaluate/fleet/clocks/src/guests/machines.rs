@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing, stop_if_interrupted};
-use luc_vm::{CableEnd, Guest, Kernel, Outcome, SharedMemory, Vm, cable};
+use luc_vm::{
+    CableEnd, GuestKernel, GuestOutcome, RunningGuest, SharedMemory, VirtualMachine, cable,
+};
 
 use super::scenario::Scenario;
 use super::truth::{Clocks, Pause};
@@ -21,8 +23,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const RESUME_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Time for which a guest is stopped.
 const PAUSE_TIME: Duration = Duration::from_millis(1500);
-/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at `READY_OFFSET` whether
-/// it is ready.
+/// Size of the shared memory, and of each host's line in it. A line has the host's counter, and at `READY_OFFSET`
+/// whether it is ready.
 const MEMORY_BYTES: u64 = 1 << 16;
 const LINE_BYTES: u64 = 64;
 const READY_OFFSET: u64 = 8;
@@ -40,7 +42,7 @@ pub(super) struct Recorded {
 
 /// Programs and kernels that all runs need.
 pub(super) struct Tools {
-    pub(super) kernels: Vec<Kernel>,
+    pub(super) kernels: Vec<GuestKernel>,
     pub(super) inside: PathBuf,
     pub(super) chrony: Result<PathBuf, String>,
 }
@@ -48,7 +50,7 @@ pub(super) struct Tools {
 pub(super) fn record(
     harness: &Harness,
     tools: &Tools,
-    kernel: &Kernel,
+    kernel: &GuestKernel,
     scenario: &Scenario,
     seed: u64,
     seconds: f64,
@@ -68,7 +70,7 @@ pub(super) fn record(
         let words = format!("{host} {} {seconds} {} {seed}", scenario.hosts, scenario.per_s);
         let addresses: Vec<&str> = cables.iter().map(|(address, _)| address.as_str()).collect();
         let script = script(scenario, host, &words, &addresses);
-        let mut vm = Vm::new(kernel)
+        let mut vm = VirtualMachine::new(kernel)
             .program(harness.luc_path())
             .program(&tools.inside)
             .content("/root/schedule", schedule::of(scenario, host, seed, seconds))
@@ -88,7 +90,7 @@ pub(super) fn record(
         }
         guests.push(Some(vm.start()?));
     }
-    let mut outcomes: Vec<Option<Outcome>> = vec![None; scenario.hosts];
+    let mut outcomes: Vec<Option<GuestOutcome>> = vec![None; scenario.hosts];
     let pause = attend(&mut guests, &mut outcomes, &memory, scenario, seconds)?;
     collect(harness, outcomes.into_iter().flatten().collect(), pause)
 }
@@ -123,8 +125,8 @@ fn script(scenario: &Scenario, host: usize, words: &str, addresses: &[&str]) -> 
 
 /// Waits for all guests, and stops one for a while.
 fn attend(
-    guests: &mut [Option<Guest>],
-    outcomes: &mut [Option<Outcome>],
+    guests: &mut [Option<RunningGuest>],
+    outcomes: &mut [Option<GuestOutcome>],
     memory: &SharedMemory,
     scenario: &Scenario,
     seconds: f64,
@@ -169,7 +171,7 @@ fn attend(
 
 /// Stops a guest for a while.
 fn stop(
-    guest: &mut Guest,
+    guest: &mut RunningGuest,
     host: usize,
     memory: &SharedMemory,
     hosts: usize,
@@ -216,7 +218,7 @@ fn word(memory: &SharedMemory, host: usize, offset: u64) -> u64 {
 /// Writes the traces to files, and reads the clocks.
 fn collect(
     harness: &Harness,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<GuestOutcome>,
     pause: Option<Pause>,
 ) -> Result<Recorded, EvaluateError> {
     let mut recorded = Recorded {

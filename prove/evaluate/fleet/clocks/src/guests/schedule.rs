@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 
 use super::scenario::Scenario;
@@ -25,7 +25,7 @@ const CLOCK_STEPS: [(f64, i64); 2] = [(0.35, 700_000_000), (0.65, -400_000_000)]
 pub(super) fn of(scenario: &Scenario, host: usize, seed: u64, seconds: f64) -> String {
     let mut lines: Vec<(f64, String)> = Vec::new();
     if let Some((least_s, most_s)) = scenario.rates_last_s[host] {
-        let mut random = random::stream(seed, host as u64);
+        let mut random = seeded_random::stream(seed, host as u64);
         let base = random.random_range(-MAX_OFFSET_PPB..MAX_OFFSET_PPB);
         let period_s: f64 = random.random_range(15.0..60.0);
         let phase = random.random_range(0.0..TAU);

@@ -6,7 +6,7 @@
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
-use luc_vm::Outcome;
+use luc_vm::GuestOutcome;
 
 /// Maximum change of the difference of two guests' counters in a run. On some hosts it changes, likely because QEMU
 /// advances a counter that would go back (`cpu_get_ticks`).
@@ -55,7 +55,7 @@ pub(super) struct Clocks {
 
 impl Clocks {
     /// Reads the clocks in a guest's results.
-    pub(super) fn of(outcome: &Outcome) -> Result<Self, EvaluateError> {
+    pub(super) fn of(outcome: &GuestOutcome) -> Result<Self, EvaluateError> {
         let words = |name: &str, row: usize| -> Result<Vec<u64>, EvaluateError> {
             let bytes = outcome.files.get(name);
             let bytes = bytes.filter(|bytes| bytes.len().is_multiple_of(row));

@@ -1,6 +1,6 @@
 //! Simulated crystals, whose truth is known.
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -37,7 +37,7 @@ impl Clock {
         for cell in 0..count {
             let time = (cell as f64 + 0.5) * CELL_S;
             if cell % 100 == 0 {
-                walk = (random::normal(random) * WALK_PPB_PER_S)
+                walk = (seeded_random::normal(random) * WALK_PPB_PER_S)
                     .clamp(-2.0 * WALK_PPB_PER_S, 2.0 * WALK_PPB_PER_S);
             }
             if time >= next_load {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_clock_bends_no_more_than_it_says() {
-        let clock = Clock::new(&mut random::stream(1, 0), 60.0, 30_000.0);
+        let clock = Clock::new(&mut seeded_random::stream(1, 0), 60.0, 30_000.0);
         let step = 1e8;
         for at in 1..599 {
             let [before, here, after] =

@@ -1,7 +1,7 @@
 //! A mesh of hosts that all talk with each other, which averages out the asymmetry of each pair's ways.
 
-use luc_fleet_clocks::{ClockError, Event, FitOptions, Fleet, HostId, Pair, fit};
-use luc_stats::random;
+use luc_fleet_clocks::{ClockError, FitOptions, FleetClocks, HostEvent, HostId, HostPair, fit};
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub(super) struct MeshRun {
 
 pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
     // 1. Relate each two hosts' clocks by messages between them.
-    let mut random = random::stream(seed, 1);
+    let mut random = seeded_random::stream(seed, 1);
     let mut clocks = Vec::with_capacity(HOSTS);
     for _ in 0..HOSTS {
         let rate = random.random_range(-30_000.0..30_000.0);
@@ -56,11 +56,11 @@ pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
             let read: [&dyn Fn(f64) -> i64; 2] = [&|at| clock_a.read(at), &|at| clock_b.read(at)];
             let points = record(&mut random, (SECONDS, PER_S), Ways { there, back }, read)?;
             let fit = fit(&thinned(&points), &options)?;
-            pairs.push(Pair { a: id(a), b: id(b), fit });
+            pairs.push(HostPair { a: id(a), b: id(b), fit });
         }
     }
     // 2. Compare the mesh, and each pair alone, with the truth.
-    let fleet = Fleet::new(id(0), pairs.clone())?;
+    let fleet = FleetClocks::new(id(0), pairs.clone())?;
     let (mut of_pairs, mut of_mesh) = (Squares::default(), Squares::default());
     let (mut pair_width, mut mesh_width) = (0.0, 0.0);
     let mut inside = 0;
@@ -69,7 +69,7 @@ pub(super) fn run(seed: u64) -> Result<MeshRun, ClockError> {
         let at = random.random_range(0.5e9..(SECONDS - 0.5) * 1e9);
         let mut wrong = Vec::with_capacity(HOSTS);
         for (host, clock) in clocks.iter().enumerate() {
-            let event = Event { host: id(host), at_ns: clock.read(at) };
+            let event = HostEvent { host: id(host), at_ns: clock.read(at) };
             let (placed, truth) = (fleet.global_ns(event)?, clocks[0].read(at));
             // Both clocks show whole ns.
             let mut near = [-1, 0, 1].into_iter();

@@ -1,6 +1,6 @@
 //! Simulated messages between two hosts.
 
-use luc_fleet_clocks::{ClockError, Direction, PairPoints, Point, Thinner};
+use luc_fleet_clocks::{ClockError, MessageThinner, OffsetPoint, PairDirection, PairPoints};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Exp1, Pareto};
@@ -82,17 +82,17 @@ pub(super) fn record(
 
 /// Returns the messages that a recorder keeps.
 pub(super) fn thinned(points: &PairPoints) -> PairPoints {
-    let thin = |direction, points: &[Point]| {
+    let thin = |direction, points: &[OffsetPoint]| {
         let mut points = points.to_vec();
         points.sort_unstable();
-        let mut thinner = Thinner::new(direction);
-        let mut kept: Vec<Point> =
+        let mut thinner = MessageThinner::new(direction);
+        let mut kept: Vec<OffsetPoint> =
             points.into_iter().filter_map(|point| thinner.add(point)).collect();
         kept.extend(thinner.finish());
         kept
     };
     PairPoints {
-        forward: thin(Direction::Forward, &points.forward),
-        backward: thin(Direction::Backward, &points.backward),
+        forward: thin(PairDirection::Forward, &points.forward),
+        backward: thin(PairDirection::Backward, &points.backward),
     }
 }

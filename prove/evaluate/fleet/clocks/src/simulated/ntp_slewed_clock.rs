@@ -13,14 +13,14 @@ const READING_NS: i64 = 40;
 const SAMPLE_NS: f64 = 1e8;
 
 /// A host's CLOCK_MONOTONIC, and the map that its recorder's samples give.
-pub(super) struct Slewed<'c> {
+pub(super) struct NtpSlewedClock<'c> {
     clock: &'c Clock,
     /// For each time from which a rate holds: the gain on the crystal in ns, and its increase in a second.
     rates: Vec<(f64, f64, f64)>,
     pub(super) map: ClockMap,
 }
 
-impl<'c> Slewed<'c> {
+impl<'c> NtpSlewedClock<'c> {
     pub(super) fn new(
         clock: &'c Clock,
         random: &mut ChaCha8Rng,

@@ -1,7 +1,7 @@
 //! Two hosts: the fit, one line, and one offset for all of the time, compared with the truth.
 
-use luc_fleet_clocks::{ClockError, FitOptions, PairFit, PairPoints, Point, fit, one_line};
-use luc_stats::random;
+use luc_fleet_clocks::{ClockError, FitOptions, OffsetPoint, PairFit, PairPoints, fit, one_line};
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::clock::Clock;
 use super::network::{Delays, Ways, record, thinned};
-use super::slewed::Slewed;
+use super::ntp_slewed_clock::NtpSlewedClock;
 
 /// Number of events looked at in each run.
 const EVENTS: usize = 40_000;
@@ -75,7 +75,7 @@ pub(super) struct PairRun {
 }
 
 pub(super) fn run(row: PairScenario, seed: u64) -> Result<PairRun, ClockError> {
-    let mut random = random::stream(seed, 0);
+    let mut random = seeded_random::stream(seed, 0);
     let a = Clock::new(&mut random, row.seconds, 0.0);
     let b = Clock::new(&mut random, row.seconds, 30_000.0);
     let extent = (row.seconds, row.per_s);
@@ -90,8 +90,8 @@ pub(super) fn run(row: PairScenario, seed: u64) -> Result<PairRun, ClockError> {
         let points = record(&mut random, extent, row.ways(), read)?;
         return judge(row, (&a, &b), &points, options, &mut random);
     }
-    let on_a = Slewed::new(&a, &mut random, row.seconds)?;
-    let on_b = Slewed::new(&b, &mut random, row.seconds)?;
+    let on_a = NtpSlewedClock::new(&a, &mut random, row.seconds)?;
+    let on_b = NtpSlewedClock::new(&b, &mut random, row.seconds)?;
     let read: [&dyn Fn(f64) -> i64; 2] = [&|at| on_a.mapped(at), &|at| on_b.mapped(at)];
     let points = record(&mut random, extent, row.ways(), read)?;
     let options = FitOptions {
@@ -180,7 +180,7 @@ fn judge(
 fn first_offset(points: &PairPoints) -> f64 {
     let all = || points.forward.iter().chain(&points.backward);
     let end_ns = all().map(|point| point.at_ns()).min().unwrap_or(0) + 1_000_000_000;
-    let early = |point: &&Point| point.at_ns() <= end_ns;
+    let early = |point: &&OffsetPoint| point.at_ns() <= end_ns;
     let above = points.forward.iter().filter(early);
     let below = points.backward.iter().filter(early);
     let above = above.map(|point| point.offset_ns() as f64);
