@@ -71,7 +71,7 @@ arm64: setup-arm64 ## Build luc and its library for 64-bit Arm, on another machi
 test: setup-test ## Set up, build, and run the tests; those that cannot run here are listed
 	scripts/test.sh
 
-test-all: ## The same, and tests that take long: other kernels' headers, Spark
+test-all: ## The same, and what takes long: luc-fleet-store, Spark, other kernels and QEMUs
 	@scripts/setup.sh test-all
 	scripts/test.sh all
 

@@ -1,9 +1,9 @@
-//! Compiles the library that is preloaded into an unmodified QEMU. `guest.rs` includes it as bytes.
+//! Compiles the library that is preloaded into an unmodified QEMU. `running_guest.rs` includes it as bytes.
 
 use std::env;
 use std::path::PathBuf;
 
-const SOURCE: &str = "src/turns.c";
+const SOURCE: &str = "src/qemu_turns.c";
 
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");

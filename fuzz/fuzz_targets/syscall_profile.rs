@@ -1,5 +1,5 @@
-//! Any text in place of a profile of system calls, or of a container's state: no panic, one line of refusal, and no other
-//! call is touched.
+//! Any text in place of a profile of system calls, or of a container's state: no panic, one line of refusal, and no
+//! other call is touched.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

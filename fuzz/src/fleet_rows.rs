@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Address, AtStart, Connections, End, Forest, Message, Messages, NameId, Opener, Packet, Paths,
-    Requests, Thread, Wait, Waits, Way, clock_points,
+    EndAddress, SequenceAtStart, Connections, ConnectionEnd, NumberedForest, MessageRow, MatchedMessages, NameId, ConnectionOpener, PacketRow, CriticalPaths,
+    Requests, ThreadIdentity, ThreadWait, FleetWaits, ByteDirection, clock_points,
 };
 
 /// Takes numbers off the input; 0 when it is at its end.
@@ -40,21 +40,21 @@ impl Bytes<'_> {
         HostId(u32::from(self.byte() % 3))
     }
 
-    fn thread(&mut self) -> Thread {
-        Thread { id: u32::from(self.byte() % 5), start_ns: 0 }
+    fn thread(&mut self) -> ThreadIdentity {
+        ThreadIdentity { id: u32::from(self.byte() % 5), start_ns: 0 }
     }
 
-    fn way(&mut self) -> Way {
-        if self.byte() & 1 == 0 { Way::Sent } else { Way::Received }
+    fn way(&mut self) -> ByteDirection {
+        if self.byte() & 1 == 0 { ByteDirection::Sent } else { ByteDirection::Received }
     }
 
-    fn address(&mut self) -> Address {
+    fn address(&mut self) -> EndAddress {
         let kind = self.byte();
         let number = self.byte() % 3;
         let name = (number > 0).then_some(NameId(u32::from(number)));
         match kind % 6 {
-            4 => Address::Unix(name),
-            5 => Address::Pipe(name),
+            4 => EndAddress::Unix(name),
+            5 => EndAddress::Pipe(name),
             last => SocketAddr::from(([127, 0, 0, last % 3], u16::from(number))).into(),
         }
     }
@@ -62,10 +62,10 @@ impl Bytes<'_> {
 
 #[derive(Default)]
 struct Rows {
-    ends: Vec<End>,
-    messages: Vec<Message>,
-    packets: Vec<Packet>,
-    waits: Vec<Wait>,
+    ends: Vec<ConnectionEnd>,
+    messages: Vec<MessageRow>,
+    packets: Vec<PacketRow>,
+    waits: Vec<ThreadWait>,
 }
 
 impl Rows {
@@ -77,7 +77,7 @@ impl Rows {
                     let end = rows.end(&mut bytes);
                     rows.ends.push(end);
                 }
-                1 => rows.packets.push(Packet {
+                1 => rows.packets.push(PacketRow {
                     host: bytes.host(),
                     at_ns: bytes.number(),
                     connection: u64::from(bytes.byte() % 4),
@@ -86,7 +86,7 @@ impl Rows {
                     bytes: bytes.number(),
                     ack: bytes.number(),
                 }),
-                2 => rows.waits.push(Wait {
+                2 => rows.waits.push(ThreadWait {
                     host: bytes.host(),
                     thread: bytes.thread(),
                     off_ns: bytes.number(),
@@ -97,7 +97,7 @@ impl Rows {
                     may_be_hand_over: bytes.byte() & 1 == 0,
                     processor: Some(bytes.byte() & 3).filter(|at| *at < 3).map(u32::from),
                 }),
-                _ => rows.messages.push(Message {
+                _ => rows.messages.push(MessageRow {
                     host: bytes.host(),
                     at_ns: bytes.number(),
                     thread: bytes.thread(),
@@ -113,14 +113,14 @@ impl Rows {
         rows
     }
 
-    fn end(&self, bytes: &mut Bytes<'_>) -> End {
+    fn end(&self, bytes: &mut Bytes<'_>) -> ConnectionEnd {
         let start = bytes.optional().map(|number| number as u32);
         let opener = match bytes.byte() % 3 {
             0 => None,
-            1 => Some(Opener::This),
-            _ => Some(Opener::Peer),
+            1 => Some(ConnectionOpener::This),
+            _ => Some(ConnectionOpener::Peer),
         };
-        let new = End {
+        let new = ConnectionEnd {
             host: bytes.host(),
             connection: u64::from(bytes.byte() % 4),
             namespace: u64::from(bytes.byte() % 2),
@@ -129,7 +129,7 @@ impl Rows {
             peer: bytes.optional(),
             own_isn: bytes.optional().map(|number| number as u32),
             peer_isn: bytes.optional().map(|number| number as u32),
-            at_start: start.map(|number| AtStart {
+            at_start: start.map(|number| SequenceAtStart {
                 snd_nxt: number,
                 rcv_nxt: number.wrapping_add(3),
                 copied_seq: number,
@@ -140,7 +140,7 @@ impl Rows {
         };
         // The peer of the last one, or any.
         match self.ends.last().filter(|_| bytes.byte() & 1 == 1) {
-            Some(last) => End {
+            Some(last) => ConnectionEnd {
                 local: last.remote,
                 remote: last.local,
                 own_isn: last.peer_isn,
@@ -157,7 +157,7 @@ impl Rows {
 pub fn fleet(data: &[u8]) {
     let rows = Rows::of(data);
     let connections = Connections::pair(&rows.ends, &rows.messages, &rows.packets);
-    let found = Messages::matched(&connections, &rows.messages);
+    let found = MatchedMessages::matched(&connections, &rows.messages);
     for edge in &found.edges {
         let has = |end, way, at_ns, thread| {
             let mut all = rows.messages.iter();
@@ -165,13 +165,13 @@ pub fn fleet(data: &[u8]) {
                 row.end() == end && row.way == way && row.at_ns == at_ns && row.thread == thread
             })
         };
-        assert!(has(edge.from, Way::Sent, edge.sent.at_ns, edge.sent.thread));
-        assert!(has(edge.to, Way::Received, edge.received.at_ns, edge.received.thread));
+        assert!(has(edge.from, ByteDirection::Sent, edge.sent.at_ns, edge.sent.thread));
+        assert!(has(edge.to, ByteDirection::Received, edge.received.at_ns, edge.received.thread));
         assert!(edge.bytes > 0);
     }
     // An error names a time that is out of range.
     let _ = clock_points(&connections, &rows.packets, |_, at_ns| (at_ns, 0));
-    let Ok(waits) = Waits::of(&rows.waits) else {
+    let Ok(waits) = FleetWaits::of(&rows.waits) else {
         return;
     };
     let requests =
@@ -184,8 +184,8 @@ pub fn fleet(data: &[u8]) {
         }
     }
     // Forged causes may be a cycle.
-    let _ = requests.parents().and_then(|parents| Forest::new(&parents));
-    let paths = Paths::new(&waits, &rows.messages, &found.edges);
+    let _ = requests.parents().and_then(|parents| NumberedForest::new(&parents));
+    let paths = CriticalPaths::new(&waits, &rows.messages, &found.edges);
     let exchanges = requests.incoming.iter().map(|incoming| &incoming.exchange);
     for exchange in exchanges.take(20) {
         let Some(answer) = exchange.answer else {

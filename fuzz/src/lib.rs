@@ -1,34 +1,34 @@
 //! Checks of the fuzz targets. `tests/` runs the same with random input, without a fuzzer.
 
-mod counters;
-mod fleet;
-mod profile;
-mod pulled;
-mod spans;
-mod trace;
+mod perf_stat_files;
+mod fleet_rows;
+mod syscall_profiles;
+mod pulled_stream;
+mod program_spans;
+mod pristine_trace;
 
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
-use luc_events::store::{Reader, StoreError};
+use luc_events::store::{TraceReader, StoreError};
 use luc_testkit::json::difference;
 use serde_json::Value;
 
-pub use counters::counters;
-pub use fleet::fleet;
-pub use profile::profile;
-pub use pulled::pulled;
-pub use spans::spans;
-use trace::Pristine;
+pub use perf_stat_files::counters;
+pub use fleet_rows::fleet;
+pub use syscall_profiles::profile;
+pub use pulled_stream::pulled;
+pub use program_spans::spans;
+use pristine_trace::PristineTrace;
 
 /// The most places that one input changes.
 const MAX_CHANGES: usize = 16;
 
 /// A trace, and its report while it is undamaged.
 struct Subject {
-    pristine: Pristine,
+    pristine: PristineTrace,
     report: Value,
 }
 
@@ -39,7 +39,7 @@ fn subject() -> &'static Subject {
     // is not contained still ends it.
     HOOK.call_once(|| panic::set_hook(Box::new(|_| {})));
     SUBJECT.get_or_init(|| {
-        let pristine = Pristine::write();
+        let pristine = PristineTrace::write();
         let place = Place::with(&pristine.files);
         let report = explain(&place.0).expect("the undamaged trace is explained");
         Subject { pristine, report }
@@ -62,7 +62,7 @@ impl Place {
 }
 
 fn explain(directory: &Path) -> Result<Value, StoreError> {
-    let report = luc_explain::explain(&Reader::open(directory)?)?;
+    let report = luc_explain::explain(&TraceReader::open(directory)?)?;
     Ok(serde_json::to_value(report).expect("a report is JSON"))
 }
 
@@ -119,7 +119,7 @@ pub fn forged(data: &[u8]) {
     let Some(changed) = change(&mut files, data) else {
         return;
     };
-    trace::seal(&mut files[changed].1);
+    pristine_trace::seal(&mut files[changed].1);
     read_all(&Place::with(&files).0);
 }
 

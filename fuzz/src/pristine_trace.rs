@@ -2,36 +2,36 @@
 
 use std::fs;
 
-use luc_events::codes::{CallKind, Family, SyncKind, WaitState};
-use luc_events::store::{SCHEMA_VERSION, Writer};
+use luc_events::event_kinds::{FileCallKind, ConnectionFamily, SyncKind, WaitState};
+use luc_events::store::{SCHEMA_VERSION, TraceWriter};
 use luc_events::tables::{
-    BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem, Handle, Lost,
-    Message, Packet, Request, Stack, Summary, Sync, Task, Trace, Wait,
+    BriefWait, FileCall, ClockSample, JournalCommit, SocketConnection, FileData, ExchangeSum, MountedFileSystem, JournalHandle, LostEvents,
+    ConnectionMessage, TcpPacket, BlockRequest, KernelStack, SummaryCount, FsyncCall, ThreadInfo, TraceDescription, OffCpuWait,
 };
-use luc_events::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use luc_events::{WaitCause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
 const ROUNDS: u64 = 40;
 const ROUND_NS: u64 = 12_000_000;
 const DEV: Dev = Dev(8 << 20 | 1);
 
 /// The files of a trace, by name.
-pub(crate) struct Pristine {
+pub(crate) struct PristineTrace {
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
-impl Pristine {
+impl PristineTrace {
     pub(crate) fn write() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("trace");
-        let description = |end_ns| Trace {
+        let description = |end_ns| TraceDescription {
             at_ns: end_ns,
             schema_version: SCHEMA_VERSION,
             processors: 2,
             mode: "events".to_owned(),
             end_ns,
-            ..Trace::default()
+            ..TraceDescription::default()
         };
-        let mut writer = Writer::create(&path, description(0)).expect("a new trace");
+        let mut writer = TraceWriter::create(&path, description(0)).expect("a new trace");
         for round in 0..ROUNDS {
             add(&mut writer, round);
             // Several row groups in a file.
@@ -54,19 +54,19 @@ impl Pristine {
 }
 
 /// A row of each table. It is a flat list: most rows share times and ids.
-fn add(writer: &mut Writer, round: u64) {
+fn add(writer: &mut TraceWriter, round: u64) {
     let start_ns = 1_000_000 + round * ROUND_NS;
     let end_ns = start_ns + 10_000_000;
     let (thread, process, cgroup) = (Pid(100 + round as u32 % 4), Tgid(100), Cgroup(5));
     let transaction = Transaction(10 + round as u32);
-    let mut send = |event: luc_events::Event| writer.add(event).expect("a row is kept");
+    let mut send = |event: luc_events::TraceEvent| writer.add(event).expect("a row is kept");
     send(
-        FileSystem { dev: DEV, at_ns: start_ns, block_bytes: 4096, ..FileSystem::default() }.into(),
+        MountedFileSystem { dev: DEV, at_ns: start_ns, block_bytes: 4096, ..MountedFileSystem::default() }.into(),
     );
-    send(Task { at_ns: start_ns, thread, process, cgroup, ..Task::default() }.into());
-    send(Stack { at_ns: start_ns, id: StackId(1), symbols: "a;b".to_owned() }.into());
+    send(ThreadInfo { at_ns: start_ns, thread, process, cgroup, ..ThreadInfo::default() }.into());
+    send(KernelStack { at_ns: start_ns, id: StackId(1), symbols: "a;b".to_owned() }.into());
     send(
-        Handle {
+        JournalHandle {
             at_ns: start_ns,
             dev: DEV,
             transaction,
@@ -75,12 +75,12 @@ fn add(writer: &mut Writer, round: u64) {
             cgroup,
             count: 2,
             dirtied: 3,
-            ..Handle::default()
+            ..JournalHandle::default()
         }
         .into(),
     );
     send(
-        Data {
+        FileData {
             at_ns: end_ns,
             dev: DEV,
             inode: Inode(7),
@@ -88,12 +88,12 @@ fn add(writer: &mut Writer, round: u64) {
             process,
             cgroup,
             bytes: 4096,
-            ..Data::default()
+            ..FileData::default()
         }
         .into(),
     );
     send(
-        Wait {
+        OffCpuWait {
             thread,
             process,
             cgroup,
@@ -101,39 +101,39 @@ fn add(writer: &mut Writer, round: u64) {
             woken_ns: end_ns,
             on_ns: end_ns + 5_000,
             state: WaitState::Uninterruptible,
-            cause: Cause::CommitWait,
+            cause: WaitCause::CommitWait,
             dev: DEV,
             transaction,
-            ..Wait::default()
+            ..OffCpuWait::default()
         }
         .into(),
     );
     send(BriefWait { thread, process, cgroup, ..BriefWait::default() }.into());
     send(
-        Request {
+        BlockRequest {
             dev: DEV,
             issue_ns: start_ns,
             complete_ns: end_ns,
             bytes: 4096,
-            ..Request::default()
+            ..BlockRequest::default()
         }
         .into(),
     );
     send(
-        Call {
+        FileCall {
             thread,
             process,
             cgroup,
-            kind: CallKind::Write,
+            kind: FileCallKind::Write,
             enter_ns: start_ns - 9_000,
             exit_ns: start_ns - 1_000,
             dev: DEV,
-            ..Call::default()
+            ..FileCall::default()
         }
         .into(),
     );
     send(
-        Commit {
+        JournalCommit {
             dev: DEV,
             transaction,
             start_ns,
@@ -142,12 +142,12 @@ fn add(writer: &mut Writer, round: u64) {
             logging_ns: start_ns + 50_000,
             end_ns,
             handles: 2,
-            ..Commit::default()
+            ..JournalCommit::default()
         }
         .into(),
     );
     send(
-        Sync {
+        FsyncCall {
             thread,
             process,
             cgroup,
@@ -158,30 +158,30 @@ fn add(writer: &mut Writer, round: u64) {
             exit_ns: end_ns + 6_000,
             wanted_enter: transaction,
             wanted_exit: transaction,
-            ..Sync::default()
+            ..FsyncCall::default()
         }
         .into(),
     );
     send(
-        Message {
+        ConnectionMessage {
             at_ns: start_ns,
             thread,
             process,
             connection: ConnectionId(1),
             first_byte: round * 100,
             bytes: 100,
-            ..Message::default()
+            ..ConnectionMessage::default()
         }
         .into(),
     );
     send(
-        Packet {
+        TcpPacket {
             at_ns: start_ns + 1_000,
             connection: ConnectionId(1),
             first_byte: round * 100,
             bytes: 100,
             ack: round * 50,
-            ..Packet::default()
+            ..TcpPacket::default()
         }
         .into(),
     );
@@ -210,37 +210,37 @@ fn add(writer: &mut Writer, round: u64) {
     );
     if round == 0 {
         send(
-            Connection {
+            SocketConnection {
                 at_ns: start_ns,
                 connection: ConnectionId(1),
                 local_address: "10.0.0.1".to_owned(),
                 remote_address: "10.0.0.2".to_owned(),
-                ..Connection::default()
+                ..SocketConnection::default()
             }
             .into(),
         );
         for (connection, peer) in [(2, 3), (3, 2)] {
             send(
-                Connection {
+                SocketConnection {
                     at_ns: start_ns,
                     connection: ConnectionId(connection),
-                    family: Family::Unix,
+                    family: ConnectionFamily::Unix,
                     remote_address: "/run/a".to_owned(),
                     peer: ConnectionId(peer),
-                    ..Connection::default()
+                    ..SocketConnection::default()
                 }
                 .into(),
             );
         }
-        send(Lost { at_ns: end_ns, count: 1, place: "wait".to_owned() }.into());
+        send(LostEvents { at_ns: end_ns, count: 1, place: "wait".to_owned() }.into());
         send(
-            Summary {
+            SummaryCount {
                 at_ns: end_ns,
                 dev: DEV,
                 process,
                 count: 1,
                 total_ns: 5,
-                ..Summary::default()
+                ..SummaryCount::default()
             }
             .into(),
         );

@@ -1,9 +1,9 @@
 //! Spans of OpenTelemetry made of any bytes.
 
 use luc_events::ConnectionId;
-use luc_events::codes::{Flow, Side};
-use luc_events::tables::{Connection, Message, Trace};
-use luc_fleet::{Joined, Recorded, Wanted, explain, parse_spans};
+use luc_events::event_kinds::{MessageDirection, SocketRole};
+use luc_events::tables::{SocketConnection, ConnectionMessage, TraceDescription};
+use luc_fleet::{JoinedTraces, RecordedHost, ExplanationOptions, explain, parse_spans};
 
 /// Reads any text in place of spans. It is refused in one line, or the spans' names steer no terminal. Each span is
 /// counted once when spans are matched with the requests of a server.
@@ -20,8 +20,8 @@ pub fn spans(data: &[u8]) {
         assert!(!span.name.contains(char::is_control), "{span:?}");
     }
     let given = spans.len() as u64;
-    let joined = Joined::new(vec![server()]).expect("joined").with_spans(spans);
-    let found = explain(&joined, Wanted::default()).expect("explained");
+    let joined = JoinedTraces::new(vec![server()]).expect("joined").with_spans(spans);
+    let found = explain(&joined, ExplanationOptions::default()).expect("explained");
     let counts = found.requests.spans;
     let counts = counts.into_iter().flat_map(|all| [all.servers, all.clients]);
     let mut counted = 0;
@@ -33,33 +33,33 @@ pub fn spans(data: &[u8]) {
 }
 
 /// A host that answers two requests at once.
-fn server() -> Recorded {
-    let connection = |number| Connection {
+fn server() -> RecordedHost {
+    let connection = |number| SocketConnection {
         connection: ConnectionId(number),
         local_address: "10.0.0.2".to_owned(),
         local_port: 80,
         remote_address: "10.0.0.1".to_owned(),
         remote_port: 5_000 + number,
-        side: Side::Server,
-        ..Connection::default()
+        side: SocketRole::Server,
+        ..SocketConnection::default()
     };
-    let message = |number, at_ns, direction| Message {
+    let message = |number, at_ns, direction| ConnectionMessage {
         connection: ConnectionId(number),
         at_ns,
         direction,
         bytes: 9,
-        ..Message::default()
+        ..ConnectionMessage::default()
     };
-    Recorded {
+    RecordedHost {
         name: "web".to_owned(),
-        trace: Trace { host: "web".to_owned(), ..Trace::default() },
+        trace: TraceDescription { host: "web".to_owned(), ..TraceDescription::default() },
         connections: vec![connection(1), connection(2)],
         messages: vec![
-            message(1, 10, Flow::Received),
-            message(2, 20, Flow::Received),
-            message(2, 30, Flow::Sent),
-            message(1, 40, Flow::Sent),
+            message(1, 10, MessageDirection::Received),
+            message(2, 20, MessageDirection::Received),
+            message(2, 30, MessageDirection::Sent),
+            message(1, 40, MessageDirection::Sent),
         ],
-        ..Recorded::default()
+        ..RecordedHost::default()
     }
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use luc_events::ring::{self, Name, Segment};
-use luc_events::store::Writer;
-use luc_events::tables::Trace;
-use luc_fleet_rings::{Limits, receive, send};
+use luc_events::ring::{self, SegmentName, RingSegment};
+use luc_events::store::TraceWriter;
+use luc_events::tables::TraceDescription;
+use luc_fleet_rings::{StreamLimits, receive, send};
 
 /// Few enough that an input reaches them.
-const LIMITS: Limits = Limits { files: 3, bytes: 20_000 };
+const LIMITS: StreamLimits = StreamLimits { files: 3, bytes: 20_000 };
 
 /// A stream of two segments.
 fn stream() -> &'static [u8] {
@@ -18,11 +18,11 @@ fn stream() -> &'static [u8] {
     STREAM.get_or_init(|| {
         let folder = tempfile::tempdir().expect("made");
         for number in [1, 2] {
-            let path = folder.path().join(Name { run: 1, number }.to_string());
-            let writer = Writer::create(&path, Trace::default()).expect("begun");
-            writer.finish(Trace::default()).expect("written");
+            let path = folder.path().join(SegmentName { run: 1, number }.to_string());
+            let writer = TraceWriter::create(&path, TraceDescription::default()).expect("begun");
+            writer.finish(TraceDescription::default()).expect("written");
         }
-        let segments: Vec<Segment> = ring::segments(folder.path()).expect("listed");
+        let segments: Vec<RingSegment> = ring::segments(folder.path()).expect("listed");
         let mut stream = Vec::new();
         send(&segments, &mut stream).expect("sent");
         stream
@@ -66,7 +66,7 @@ fn taken(directory: &Path) -> (u64, u64) {
     for segment in fs::read_dir(directory).expect("listed").flatten() {
         let name = segment.file_name();
         let name = name.to_str().expect("plain");
-        name.parse::<Name>().expect("a segment");
+        name.parse::<SegmentName>().expect("a segment");
         for file in fs::read_dir(segment.path()).expect("listed").flatten() {
             let name = file.file_name();
             assert!(ring::is_file_of_table(name.to_str().expect("plain")));

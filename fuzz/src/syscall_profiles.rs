@@ -1,7 +1,7 @@
 //! Profiles of system calls, and what runtimes say of containers, made of any bytes.
 
-use luc_service::containers::profile::{ProfileError, derive};
-use luc_service::containers::state::Container;
+use luc_service::containers::seccomp_profile::{ProfileError, derive};
+use luc_service::containers::container_state::OciContainer;
 use serde_json::Value;
 
 /// The calls that a profile of luc's notifies.
@@ -11,7 +11,7 @@ const NOTIFIED: [&str; 2] = ["fsync", "fdatasync"];
 /// it. That profile says the same of every other call, and is refused as a source itself. In place of a container's
 /// state the text is refused, or the container's name is a valid file name.
 pub fn profile(data: &[u8]) {
-    if let Ok(container) = Container::read(data) {
+    if let Ok(container) = OciContainer::read(data) {
         let name = container.unit();
         assert!(!name.contains(['/', '\0']), "{name:?}");
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::error::Error;
 
 /// `$XDG_CACHE_HOME/luc` or `~/.cache/luc`; `None` where neither variable has an absolute path.
-pub(crate) fn folder() -> Option<PathBuf> {
+pub(crate) fn path() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base =
         variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))?;
@@ -20,7 +20,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 ///
 /// [`Error::NoKernel`] if there is no cache, [`Error::File`] if the folder cannot be made.
 pub(crate) fn make(name: &str) -> Result<PathBuf, Error> {
-    let folder = folder()
+    let folder = path()
         .ok_or_else(|| Error::NoKernel {
             version: "any".to_owned(),
             reason: "there is no cache folder: set HOME or XDG_CACHE_HOME".to_owned(),

@@ -10,12 +10,12 @@ const TRAILER: &str = "TRAILER!!!";
 
 /// An archive being written. Times and inode numbers are fixed: the same content gives the same bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct CpioWriter {
     bytes: Vec<u8>,
     entries: u32,
 }
 
-impl Writer {
+impl CpioWriter {
     pub(crate) fn folder(&mut self, name: &str) {
         self.entry(name, 0o040_755, &[]);
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let mut writer = Writer::default();
+        let mut writer = CpioWriter::default();
         writer.folder("a");
         writer.file("./a/b", 0o644, b"content");
         writer.link("c", "a/b");
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_cut_archive_is_an_error() {
-        let mut writer = Writer::default();
+        let mut writer = CpioWriter::default();
         writer.file("file", 0o644, &[7; 100]);
         let whole = writer.finish();
         for length in 0..whole.len() - 11 {

@@ -1,18 +1,18 @@
 //! A distribution's kernel, unpacked into the cache but never installed.
 
-mod archive;
+mod build_module;
 mod bzimage;
-mod module;
+mod kernel_sources;
 mod package;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::architecture::Architecture;
-use crate::cache;
+use crate::cache_folder;
 use crate::error::Error;
-use crate::programs::Root;
-use crate::tools;
+use crate::guest_programs::ProgramRoot;
+use crate::host_tools;
 
 /// Folder of kernels in the cache. Raise its number when more of a package is unpacked, so that nothing of an earlier
 /// version is taken.
@@ -22,14 +22,14 @@ const ARM64_FOLDER: &str = "arm64";
 
 /// The kernel of a `linux-image` package in the cache: the uncompressed image and its modules.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct GuestKernel {
     release: String,
     folder: PathBuf,
     /// Folder of another architecture's programs and libraries.
     root: Option<PathBuf>,
 }
 
-impl Kernel {
+impl GuestKernel {
     /// Finds the kernel of `version`: a whole release (`6.1.0-56-amd64`) or its beginning (`6.1`).
     ///
     /// For a beginning, releases with installed headers come first, then those of the machine's archive, then those
@@ -39,7 +39,7 @@ impl Kernel {
     ///
     /// [`Error::NoKernel`] if the distribution has none, [`Error::MissingTool`], or what unpacking meets.
     pub fn find(version: &str) -> Result<Self, Error> {
-        let cache = cache::make(KERNELS_FOLDER)?;
+        let cache = cache_folder::make(KERNELS_FOLDER)?;
         let release = package::release(version, &cache)?;
         let folder = cache.join(&release);
         if !folder.join("vmlinux").is_file() {
@@ -58,7 +58,7 @@ impl Kernel {
             version: ARM64_FOLDER.to_owned(),
             reason: "none is in the cache: run scripts/setup-arm64.sh".to_owned(),
         };
-        let cache = cache::folder().ok_or_else(missing)?.join(ARM64_FOLDER);
+        let cache = cache_folder::path().ok_or_else(missing)?.join(ARM64_FOLDER);
         let kernels = cache.join("kernel");
         let mut releases = package::folders(&kernels).collect::<Vec<_>>();
         releases.sort_by_key(|release| package::numbers(release));
@@ -73,13 +73,13 @@ impl Kernel {
         Ok(found.collect())
     }
 
-    /// As [`Kernel::find`], if this machine has all that a guest needs.
+    /// As [`GuestKernel::find`], if this machine has all that a guest needs.
     ///
     /// # Errors
     ///
-    /// As [`Kernel::find`], and what [`missing`](crate::missing) says.
+    /// As [`GuestKernel::find`], and what [`missing`](crate::missing) says.
     pub fn bootable(version: &str) -> Result<Self, Error> {
-        tools::missing().map_or_else(|| Self::find(version), Err)
+        host_tools::missing().map_or_else(|| Self::find(version), Err)
     }
 
     /// Returns the release that `uname -r` prints.
@@ -104,8 +104,8 @@ impl Kernel {
     }
 
     /// Root of its guests' programs and libraries.
-    pub(crate) fn root(&self) -> Root<'_> {
-        self.root.as_deref().map_or(Root::Host, Root::Folder)
+    pub(crate) fn root(&self) -> ProgramRoot<'_> {
+        self.root.as_deref().map_or(ProgramRoot::Host, ProgramRoot::Folder)
     }
 
     pub(crate) fn image(&self) -> PathBuf {
@@ -123,9 +123,9 @@ impl Kernel {
     ///
     /// [`Error::Command`] if the kernel does not have the module.
     pub(crate) fn modules(&self, name: &str) -> Result<Vec<PathBuf>, Error> {
-        let mut command = Command::new(tools::find("modprobe")?);
+        let mut command = Command::new(host_tools::find("modprobe")?);
         command.arg("-d").arg(&self.folder).args(["-S", &self.release, "--show-depends", name]);
-        let lines = String::from_utf8_lossy(&tools::output(&mut command)?).into_owned();
+        let lines = String::from_utf8_lossy(&host_tools::output(&mut command)?).into_owned();
         let files = lines.lines().filter_map(|line| line.strip_prefix("insmod "));
         Ok(files.filter_map(|line| line.split_whitespace().next()).map(PathBuf::from).collect())
     }
@@ -133,7 +133,7 @@ impl Kernel {
 
 /// Root of a distribution with a compiler, which has headers of other distributions' kernels.
 fn build_root() -> Option<PathBuf> {
-    Some(cache::folder()?.join("archives/root"))
+    Some(cache_folder::path()?.join("archives/root"))
 }
 
 /// Folder of headers in the build root.

@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::error::Error;
 
-/// One end of a cable, for [`Vm::cable`](crate::Vm::cable).
+/// One end of a cable, for [`VirtualMachine::cable`](crate::VirtualMachine::cable).
 ///
 /// A cable is a pair of connected sockets, which both emulators inherit. It has no name, and disappears when they end.
 #[derive(Debug, Clone)]

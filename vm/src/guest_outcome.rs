@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Results of a script in a guest.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct GuestOutcome {
     pub status: i32,
     /// Output of the script, standard output and error together.
     pub output: Vec<u8>,
@@ -29,7 +29,7 @@ const COMPLAINTS: [&str; 9] = [
     "JBD2: Error",
 ];
 
-impl Outcome {
+impl GuestOutcome {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.output).into_owned()
     }

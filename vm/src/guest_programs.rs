@@ -6,20 +6,20 @@ use std::process::Command;
 
 use crate::architecture::ARM64_LIBRARIES;
 use crate::error::Error;
-use crate::tools;
+use crate::host_tools;
 
 /// Root of the programs given by name, and of libraries.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Root<'a> {
+pub(crate) enum ProgramRoot<'a> {
     Host,
     /// A folder with unpacked Debian packages for the guest's architecture.
     Folder(&'a Path),
 }
 
-/// Folders of programs in a [`Root::Folder`].
+/// Folders of programs in a [`ProgramRoot::Folder`].
 const PROGRAMS: [&str; 4] = ["usr/bin", "bin", "usr/sbin", "sbin"];
 
-impl Root<'_> {
+impl ProgramRoot<'_> {
     /// Finds the file of a program given by path or by name.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Root<'_> {
             program.is_file().then(|| program.to_owned())
         } else {
             match self {
-                Self::Host => tools::which(&program.to_string_lossy()),
+                Self::Host => host_tools::which(&program.to_string_lossy()),
                 Self::Folder(root) => {
                     let folders = PROGRAMS.iter().map(|folder| root.join(folder).join(program));
                     folders.into_iter().find(|path| path.is_file())
@@ -92,10 +92,10 @@ fn needed(root: &Path, program: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Err
     let mut all = BTreeMap::new();
     let mut open = vec![program.to_owned()];
     while let Some(file) = open.pop() {
-        let mut command = Command::new(tools::find("readelf")?);
+        let mut command = Command::new(host_tools::find("readelf")?);
         command.args(["-W", "-d", "-l"]).arg(&file).env("LC_ALL", "C");
         // It fails for a script: that needs no library.
-        let Ok(text) = tools::output(&mut command) else {
+        let Ok(text) = host_tools::output(&mut command) else {
             continue;
         };
         for name in names(&String::from_utf8_lossy(&text)) {
@@ -141,7 +141,7 @@ fn failed(program: &Path, reason: &str) -> Error {
 
 /// Whether a file is a program or a library, which may need libraries.
 pub(crate) fn is_elf(file: &Path) -> Result<bool, Error> {
-    Ok(tools::read(file)?.starts_with(b"\x7fELF"))
+    Ok(host_tools::read(file)?.starts_with(b"\x7fELF"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// Mode of a guest's processors and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum GuestTime {
     /// Several processors that run freely, for tests of function and faults. Time is the host's.
     Function { processors: u32 },
     /// Processors on which each instruction takes 2^`shift` ns. Idle time is skipped, nothing depends on the host, and
@@ -17,7 +17,7 @@ pub enum Mode {
     },
 }
 
-impl Default for Mode {
+impl Default for GuestTime {
     fn default() -> Self {
         Self::Function { processors: 2 }
     }

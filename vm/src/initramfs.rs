@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::cpio;
 use crate::error::Error;
-use crate::programs::Root;
-use crate::tools;
+use crate::guest_programs::ProgramRoot;
+use crate::host_tools;
 
 /// The first process. It loads modules, runs the script and sends the results.
 const INIT: &[u8] = include_bytes!("init.sh");
@@ -27,18 +27,18 @@ const LINKS: [(&str, &str); 5] = [
 
 #[derive(Debug)]
 pub(crate) struct Initramfs<'a> {
-    root: Root<'a>,
-    archive: cpio::Writer,
+    root: ProgramRoot<'a>,
+    archive: cpio::CpioWriter,
     folders: BTreeSet<String>,
     files: BTreeSet<String>,
 }
 
 impl<'a> Initramfs<'a> {
     /// Makes an archive with busybox, its init, and the folders that programs expect.
-    pub(crate) fn new(root: Root<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(root: ProgramRoot<'a>) -> Result<Self, Error> {
         let mut this = Self {
             root,
-            archive: cpio::Writer::default(),
+            archive: cpio::CpioWriter::default(),
             folders: BTreeSet::new(),
             files: BTreeSet::new(),
         };
@@ -50,8 +50,8 @@ impl<'a> Initramfs<'a> {
             this.archive.link(name, target);
         }
         let busybox = match root {
-            Root::Host => tools::find("busybox")?,
-            Root::Folder(_) => root.locate(Path::new("busybox"))?,
+            ProgramRoot::Host => host_tools::find("busybox")?,
+            ProgramRoot::Folder(_) => root.locate(Path::new("busybox"))?,
         };
         this.file_of_host(Path::new("/usr/bin/busybox"), &busybox)?;
         this.libraries(&busybox)?;
@@ -82,7 +82,7 @@ impl<'a> Initramfs<'a> {
     pub(crate) fn file_of_host(&mut self, path: &Path, source: &Path) -> Result<(), Error> {
         let file = |error| Error::File { path: source.to_owned(), source: error };
         let mode = std::fs::metadata(source).map_err(file)?.permissions().mode();
-        self.content(path, mode, &tools::read(source)?);
+        self.content(path, mode, &host_tools::read(source)?);
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::architecture::Architecture;
-use crate::cache;
+use crate::cache_folder;
 use crate::error::Error;
-use crate::tools;
+use crate::host_tools;
 
 /// Folder in the cache of the QEMU that `make qemu` builds, with processors in parallel.
 const BUILT_FOLDER: &str = "qemu/parallel";
@@ -43,7 +43,7 @@ impl Qemu {
 
     /// Finds the QEMU in `PATH` for guests of an architecture.
     pub(crate) fn system_for(architecture: Architecture) -> Result<Self, Error> {
-        Self::open(tools::find(architecture.qemu())?, Vec::new())
+        Self::open(host_tools::find(architecture.qemu())?, Vec::new())
     }
 
     /// Finds the best QEMU for several processors in virtual time.
@@ -65,7 +65,7 @@ impl Qemu {
     /// [`Error::Command`] if one of them does not run.
     pub fn all_for_several() -> Result<Vec<Self>, Error> {
         let mut all = Vec::new();
-        if let Some(cache) = cache::folder() {
+        if let Some(cache) = cache_folder::path() {
             for root in [BUILT_FOLDER, UNPACKED_FOLDER].map(|name| cache.join(name)) {
                 let program = root.join("bin").join(Architecture::X86_64.qemu());
                 if program.is_file() {
@@ -75,7 +75,7 @@ impl Qemu {
                 }
             }
         }
-        if let Some(program) = tools::which(Architecture::X86_64.qemu()) {
+        if let Some(program) = host_tools::which(Architecture::X86_64.qemu()) {
             all.push(Self::open(program, Vec::new())?);
         }
         all.retain(Self::runs_several);
@@ -123,7 +123,7 @@ impl Qemu {
     }
 
     fn open(program: PathBuf, firmware: Vec<PathBuf>) -> Result<Self, Error> {
-        let printed = tools::output(Command::new(&program).arg("--version"))?;
+        let printed = host_tools::output(Command::new(&program).arg("--version"))?;
         let unknown = |reason: &str| Error::Command {
             command: format!("{} --version", program.display()),
             reason: reason.to_owned(),

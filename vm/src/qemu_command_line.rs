@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::architecture::Architecture;
-use crate::cable::CableEnd;
 use crate::error::Error;
-use crate::mode::Mode;
+use crate::guest_network::CableEnd;
+use crate::guest_time::GuestTime;
 use crate::qemu::Qemu;
-use crate::shared::SharedMemory;
+use crate::shared_memory::SharedMemory;
 
+/// Parts of a machine that QEMU's command line describes.
 #[derive(Debug)]
-pub(crate) struct Machine<'a> {
+pub(crate) struct QemuCommandLine<'a> {
     pub(crate) qemu: &'a Qemu,
     pub(crate) architecture: Architecture,
-    pub(crate) mode: Mode,
+    pub(crate) mode: GuestTime,
     pub(crate) memory_mib: u32,
     pub(crate) image: &'a Path,
     pub(crate) initramfs: &'a str,
@@ -45,7 +46,7 @@ const TURN_US: u32 = 10;
 /// Time that processors in parallel run before they wait for each other, ns of virtual time.
 const QUANTUM_NS: u32 = 5000;
 
-impl Machine<'_> {
+impl QemuCommandLine<'_> {
     /// Returns the command that starts the machine.
     pub(crate) fn command(&self) -> Result<Command, Error> {
         let mut qemu = self.qemu.command();
@@ -60,13 +61,13 @@ impl Machine<'_> {
         ]);
         qemu.args(["-m", &self.memory_mib.to_string()]);
         match self.mode {
-            Mode::Function { processors } => {
+            GuestTime::Function { processors } => {
                 let thread = if self.qemu.patches_code_safely() { "multi" } else { "single" };
                 qemu.args(["-accel", &format!("tcg,thread={thread}")]);
                 qemu.args(["-cpu", self.architecture.processor()]);
                 qemu.args(["-smp", &processors.to_string()]);
             }
-            Mode::VirtualTime { shift, processors } => {
+            GuestTime::VirtualTime { shift, processors } => {
                 qemu.args(["-cpu", self.architecture.repeatable_processor(), "-seed", "1"]);
                 qemu.args(["-icount", &format!("shift={shift},align=off,sleep=off")]);
                 qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
@@ -132,7 +133,7 @@ impl Machine<'_> {
 
     fn kernel_arguments(&self) -> String {
         let mut arguments = format!("{} {KERNEL_ARGUMENTS}", self.architecture.kernel_arguments());
-        if matches!(self.mode, Mode::VirtualTime { .. }) {
+        if matches!(self.mode, GuestTime::VirtualTime { .. }) {
             arguments = format!("{arguments} {REPEATABLE_ARGUMENTS}");
         }
         for argument in self.arguments {

@@ -12,19 +12,20 @@ use crate::error::Error;
 /// Maximum time for an answer of QEMU's, which is slow on a busy host.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Connection to QEMU's monitor.
 #[derive(Debug)]
-pub(crate) struct Monitor {
+pub(crate) struct QemuMonitor {
     stream: BufReader<UnixStream>,
     /// Whether capabilities have been negotiated, so that QEMU accepts commands.
     is_open: bool,
 }
 
 /// Makes both ends: ours, and the one that QEMU inherits.
-pub(crate) fn pair() -> Result<(Monitor, Arc<OwnedFd>), Error> {
+pub(crate) fn pair() -> Result<(QemuMonitor, Arc<OwnedFd>), Error> {
     let system = |source| Error::System { what: "making a socket for QEMU's monitor", source };
     let (ours, theirs) = UnixStream::pair().map_err(system)?;
     ours.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(system)?;
-    let monitor = Monitor { stream: BufReader::new(ours), is_open: false };
+    let monitor = QemuMonitor { stream: BufReader::new(ours), is_open: false };
     Ok((monitor, Arc::new(theirs.into())))
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn attach(theirs: &OwnedFd, qemu: &mut Command) {
     qemu.args(["-mon", "chardev=monitor,mode=control"]);
 }
 
-impl Monitor {
+impl QemuMonitor {
     /// Executes a command without arguments, and waits until it is done.
     pub(crate) fn execute(&mut self, command: &'static str) -> Result<(), Error> {
         if !self.is_open {

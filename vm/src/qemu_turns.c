@@ -1,5 +1,5 @@
 // Keeps QEMU's main thread out while processors execute. It is preloaded into an unmodified QEMU
-// that runs several processors in virtual time (machine.rs).
+// that runs several processors in virtual time (qemu_command_line.rs).
 //
 // All processors execute on one thread, one after another. When all are idle the thread sleeps, and
 // the main thread advances the virtual clock (icount_start_warp_timer). A virtual timer wakes the

@@ -15,15 +15,15 @@ use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::cpio;
 use crate::error::Error;
-use crate::monitor::Monitor;
-use crate::outcome::Outcome;
+use crate::guest_outcome::GuestOutcome;
+use crate::qemu_monitor::QemuMonitor;
 
 /// Interval at which a running guest is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of lines of a log that an error shows.
 const TAIL_LINES: usize = 60;
 
-/// Library that makes turns of several processors exact (turns.c).
+/// Library that makes turns of several processors exact (qemu_turns.c).
 const TURNS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/turns.so"));
 
 /// A file in memory that QEMU opens through this process. Nothing is left of it when either ends.
@@ -77,17 +77,17 @@ impl MemoryFile {
 
 /// The memory files of a run.
 #[derive(Debug)]
-pub(crate) struct Channels {
+pub(crate) struct GuestChannels {
     pub(crate) initramfs: MemoryFile,
     pub(crate) console: MemoryFile,
     pub(crate) results: MemoryFile,
     pub(crate) output: MemoryFile,
     pub(crate) errors: MemoryFile,
-    /// The library of `turns.c`.
+    /// The library of `qemu_turns.c`.
     pub(crate) turns: MemoryFile,
 }
 
-impl Channels {
+impl GuestChannels {
     pub(crate) fn new() -> Result<Self, Error> {
         Ok(Self {
             initramfs: MemoryFile::new("luc-vm-initramfs")?,
@@ -102,20 +102,20 @@ impl Channels {
 
 /// A running guest. Dropping it ends it, and so does the system when the thread that started it ends.
 #[derive(Debug)]
-pub struct Guest {
+pub struct RunningGuest {
     qemu: Child,
-    channels: Channels,
+    channels: GuestChannels,
     /// Monitor by which the guest can be paused.
-    monitor: Option<Monitor>,
+    monitor: Option<QemuMonitor>,
     started: Instant,
     limit: Duration,
 }
 
-impl Guest {
+impl RunningGuest {
     pub(crate) fn start(
         mut command: Command,
-        channels: Channels,
-        monitor: Option<Monitor>,
+        channels: GuestChannels,
+        monitor: Option<QemuMonitor>,
         inherited: Vec<Arc<OwnedFd>>,
         limit: Duration,
     ) -> Result<Self, Error> {
@@ -165,12 +165,12 @@ impl Guest {
         Ok(self.poll()?.is_none())
     }
 
-    /// Stops the guest's processors and clocks, as for a migration, until [`Guest::resume`].
+    /// Stops the guest's processors and clocks, as for a migration, until [`RunningGuest::resume`].
     ///
     /// # Errors
     ///
-    /// [`Error::System`] and [`Error::Command`] if QEMU does not do it, or [`Vm::pausable`](crate::Vm::pausable) was not
-    /// asked for.
+    /// [`Error::System`] and [`Error::Command`] if QEMU does not do it, or
+    /// [`VirtualMachine::pausable`](crate::VirtualMachine::pausable) was not asked for.
     pub fn pause(&mut self) -> Result<(), Error> {
         self.tell("stop")
     }
@@ -179,7 +179,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// As [`Guest::pause`].
+    /// As [`RunningGuest::pause`].
     pub fn resume(&mut self) -> Result<(), Error> {
         self.tell("cont")
     }
@@ -205,7 +205,7 @@ impl Guest {
     /// # Errors
     ///
     /// [`Error::Panic`], [`Error::Timeout`], [`Error::NoResult`] and [`Error::Damaged`].
-    pub fn wait(mut self) -> Result<Outcome, Error> {
+    pub fn wait(mut self) -> Result<GuestOutcome, Error> {
         let status = loop {
             if let Some(status) = self.poll()? {
                 break status;
@@ -234,7 +234,7 @@ impl Guest {
         Err(Error::Timeout { limit: self.limit, log })
     }
 
-    fn collect(&self, status: ExitStatus) -> Result<Outcome, Error> {
+    fn collect(&self, status: ExitStatus) -> Result<GuestOutcome, Error> {
         let console = self.console()?;
         if let Some(line) = console.lines().find(|line| line.contains("Kernel panic - not syncing"))
         {
@@ -259,7 +259,7 @@ impl Guest {
         let files = all
             .into_iter()
             .filter_map(|(name, content)| Some((name.strip_prefix("files/")?.to_owned(), content)));
-        Ok(Outcome {
+        Ok(GuestOutcome {
             status: exit.map_err(|_| Error::Damaged("the exit status is no number"))?,
             output,
             kernel_log,
@@ -275,7 +275,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for RunningGuest {
     fn drop(&mut self) {
         self.end();
     }

@@ -5,10 +5,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::guest::MemoryFile;
+use crate::running_guest::MemoryFile;
 
-/// Memory that guests and the host share, for [`Vm::shared_memory`](crate::Vm::shared_memory). A guest finds it as a PCI
-/// device of vendor 1af4 and device 1110; its resource 2 can be mapped through sysfs.
+/// Memory that guests and the host share, for [`VirtualMachine::shared_memory`](crate::VirtualMachine::shared_memory).
+/// A guest finds it as a PCI device of vendor 1af4 and device 1110; its resource 2 can be mapped through sysfs.
 #[derive(Debug, Clone)]
 pub struct SharedMemory {
     file: Arc<MemoryFile>,

@@ -5,17 +5,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cable::CableEnd;
 use crate::error::Error;
-use crate::guest::{Channels, Guest};
+use crate::guest_kernel::GuestKernel;
+use crate::guest_network::CableEnd;
+use crate::guest_outcome::GuestOutcome;
+use crate::guest_time::GuestTime;
 use crate::initramfs::Initramfs;
-use crate::kernel::Kernel;
-use crate::machine::Machine;
-use crate::mode::Mode;
-use crate::outcome::Outcome;
 use crate::qemu::Qemu;
-use crate::shared::SharedMemory;
-use crate::{monitor, programs, tools};
+use crate::qemu_command_line::QemuCommandLine;
+use crate::running_guest::{GuestChannels, RunningGuest};
+use crate::shared_memory::SharedMemory;
+use crate::{guest_programs, host_tools, qemu_monitor};
 
 /// Modules in every guest: for the run itself, the file systems under test, and loop devices.
 const MODULES: [&str; 6] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4", "xfs", "loop"];
@@ -30,10 +30,10 @@ const SHELL: &str = "bash";
 
 /// A virtual machine that has not started yet.
 #[derive(Debug)]
-pub struct Vm<'a> {
-    kernel: &'a Kernel,
+pub struct VirtualMachine<'a> {
+    kernel: &'a GuestKernel,
     qemu: Option<Qemu>,
-    mode: Mode,
+    mode: GuestTime,
     memory_mib: u32,
     limit: Duration,
     modules: BTreeSet<String>,
@@ -49,13 +49,13 @@ pub struct Vm<'a> {
     script: Vec<u8>,
 }
 
-impl<'a> Vm<'a> {
+impl<'a> VirtualMachine<'a> {
     /// Describes a machine with two processors, 1 GiB of memory, a timeout of 2 minutes and an empty script.
-    pub fn new(kernel: &'a Kernel) -> Self {
+    pub fn new(kernel: &'a GuestKernel) -> Self {
         Self {
             kernel,
             qemu: None,
-            mode: Mode::default(),
+            mode: GuestTime::default(),
             memory_mib: 1024,
             limit: Duration::from_secs(120),
             modules: MODULES.iter().map(|name| (*name).to_owned()).collect(),
@@ -73,7 +73,7 @@ impl<'a> Vm<'a> {
     }
 
     /// Sets how its time passes.
-    pub fn mode(mut self, mode: Mode) -> Self {
+    pub fn mode(mut self, mode: GuestTime) -> Self {
         self.mode = mode;
         self
     }
@@ -144,7 +144,7 @@ impl<'a> Vm<'a> {
         self
     }
 
-    /// Lets [`Guest::pause`] stop it.
+    /// Lets [`RunningGuest::pause`] stop it.
     pub fn pausable(mut self) -> Self {
         self.is_pausable = true;
         self
@@ -166,8 +166,8 @@ impl<'a> Vm<'a> {
     ///
     /// # Errors
     ///
-    /// What [`Vm::start`] and [`Guest::wait`] say.
-    pub fn run(&self) -> Result<Outcome, Error> {
+    /// What [`VirtualMachine::start`] and [`RunningGuest::wait`] say.
+    pub fn run(&self) -> Result<GuestOutcome, Error> {
         self.start()?.wait()
     }
 
@@ -176,16 +176,18 @@ impl<'a> Vm<'a> {
     /// # Errors
     ///
     /// What is missing on this machine, or cannot be read.
-    pub fn start(&self) -> Result<Guest, Error> {
-        let mut channels = Channels::new()?;
+    pub fn start(&self) -> Result<RunningGuest, Error> {
+        let mut channels = GuestChannels::new()?;
         let system = |source| Error::System { what: "writing the initramfs", source };
         channels.initramfs.file().write_all(&self.initramfs()?).map_err(system)?;
         let qemu = match (&self.qemu, self.mode) {
             (Some(qemu), _) => qemu.clone(),
-            (None, Mode::VirtualTime { processors, .. }) if processors > 1 => Qemu::for_several()?,
+            (None, GuestTime::VirtualTime { processors, .. }) if processors > 1 => {
+                Qemu::for_several()?
+            }
             (None, _) => Qemu::system_for(self.kernel.architecture())?,
         };
-        let machine = Machine {
+        let machine = QemuCommandLine {
             qemu: &qemu,
             architecture: self.kernel.architecture(),
             mode: self.mode,
@@ -205,12 +207,12 @@ impl<'a> Vm<'a> {
         let mut inherited: Vec<_> = self.cables.iter().map(CableEnd::inherited).collect();
         let mut monitor = None;
         if self.is_pausable {
-            let (ours, theirs) = monitor::pair()?;
-            monitor::attach(&theirs, &mut command);
+            let (ours, theirs) = qemu_monitor::pair()?;
+            qemu_monitor::attach(&theirs, &mut command);
             inherited.push(theirs);
             monitor = Some(ours);
         }
-        Guest::start(command, channels, monitor, inherited, self.limit)
+        RunningGuest::start(command, channels, monitor, inherited, self.limit)
     }
 
     fn initramfs(&self) -> Result<Vec<u8>, Error> {
@@ -222,7 +224,7 @@ impl<'a> Vm<'a> {
         }
         for (guest, source) in &self.files {
             archive.file_of_host(guest, source)?;
-            if programs::is_elf(source)? {
+            if guest_programs::is_elf(source)? {
                 archive.libraries(source)?;
             }
         }
@@ -254,15 +256,15 @@ impl<'a> Vm<'a> {
         }
         for file in files {
             let guest = file.strip_prefix(folder).unwrap_or(&file);
-            archive.content(guest, 0o644, &tools::read(&file)?);
+            archive.content(guest, 0o644, &host_tools::read(&file)?);
         }
         Ok(())
     }
 
     fn environment(&self) -> String {
         let mode = match self.mode {
-            Mode::Function { .. } => "function",
-            Mode::VirtualTime { .. } => "virtual",
+            GuestTime::Function { .. } => "function",
+            GuestTime::VirtualTime { .. } => "virtual",
         };
         let mut text = format!("MODE={mode}\n");
         for (name, value) in &self.variables {

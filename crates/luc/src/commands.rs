@@ -18,21 +18,22 @@ pub(crate) mod faults;
 pub(crate) mod fleet;
 pub(crate) mod kernel;
 #[cfg(feature = "top")]
-mod live;
+mod live_view;
 #[cfg(feature = "manual")]
 pub(crate) mod man;
 #[cfg(feature = "service")]
 pub(crate) mod oci_profile;
 pub(crate) mod powercut;
 pub(crate) mod record;
+pub(crate) mod recording_selection;
 #[cfg(feature = "report")]
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod selection;
 #[cfg(feature = "service")]
 pub(crate) mod service;
 #[cfg(feature = "sweep")]
 pub(crate) mod sweep;
+mod threads_named;
 #[cfg(feature = "throttle")]
 pub(crate) mod throttle;
 #[cfg(feature = "top")]

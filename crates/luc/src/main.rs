@@ -10,7 +10,7 @@
 extern crate luc_units;
 
 mod commands;
-mod restore;
+mod restore_after_kill;
 
 use std::process::ExitCode;
 
@@ -52,7 +52,7 @@ enum Command {
     #[cfg(feature = "service")]
     Disable(commands::service::DisableArgs),
     #[cfg(feature = "service")]
-    Status(commands::service::StatusArgs),
+    Status(commands::service::ServiceStatusArgs),
     #[cfg(feature = "service")]
     Attach(commands::service::AttachArgs),
     #[cfg(feature = "service")]
@@ -103,12 +103,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(refusal) => {
             // Whatever root asked of luc, nobody stays frozen.
-            restore::first();
+            restore_after_kill::first();
             return refusal.report();
         }
     };
     if !cli.command.restores() {
-        restore::first();
+        restore_after_kill::first();
     }
     let outcome = match cli.command {
         Command::Demo(args) => commands::demo::main(args),

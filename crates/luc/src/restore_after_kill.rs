@@ -10,16 +10,16 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Resources that were restored, and those that could not be.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct RestoreOutcome {
     pub(crate) restored: Vec<String>,
     pub(crate) failed: Vec<String>,
 }
 
 /// Restores what dead processes have left. Resources of living processes are left alone.
-pub(crate) fn all(patience: Duration) -> Outcome {
+pub(crate) fn all(patience: Duration) -> RestoreOutcome {
     let mut outcome = of_sweeps(patience);
     // Settings of the kernel module that a run has lent.
-    match luc_module::lease::restore_abandoned() {
+    match luc_module::setting_leases::restore_abandoned() {
         Ok(0) => {}
         Ok(journals) => {
             let plural = if journals == 1 { "" } else { "s" };
@@ -33,8 +33,8 @@ pub(crate) fn all(patience: Duration) -> Outcome {
 }
 
 /// Disks of demos that were killed with their guardians.
-fn of_demos(patience: Duration, outcome: &mut Outcome) {
-    let demos = luc_demo::place::restore_left(patience);
+fn of_demos(patience: Duration, outcome: &mut RestoreOutcome) {
+    let demos = luc_demo::demo_disk::restore_left(patience);
     if demos.removed > 0 {
         let plural = if demos.removed == 1 { "" } else { "s" };
         let text = format!("after {} killed demo{plural}", demos.removed);
@@ -45,8 +45,8 @@ fn of_demos(patience: Duration, outcome: &mut Outcome) {
 
 /// Cgroups that a throttle left frozen which was killed with its guardian.
 #[cfg(feature = "throttle")]
-fn of_throttles(outcome: &mut Outcome) {
-    let throttles = luc_throttle::record::restore_left();
+fn of_throttles(outcome: &mut RestoreOutcome) {
+    let throttles = luc_throttle::frozen_record::restore_left();
     if throttles.cgroups > 0 {
         let plural = if throttles.cgroups == 1 { "" } else { "s" };
         let text = format!("{} frozen cgroup{plural}", throttles.cgroups);
@@ -57,12 +57,12 @@ fn of_throttles(outcome: &mut Outcome) {
 
 /// A `luc` that throttles thaws what its throttles have left.
 #[cfg(not(feature = "throttle"))]
-fn of_throttles(_outcome: &mut Outcome) {}
+fn of_throttles(_outcome: &mut RestoreOutcome) {}
 
 #[cfg(feature = "sweep")]
-fn of_sweeps(patience: Duration) -> Outcome {
+fn of_sweeps(patience: Duration) -> RestoreOutcome {
     let sweeps = luc_sweep::restore_left(patience);
-    Outcome {
+    RestoreOutcome {
         restored: sweeps.restored,
         failed: sweeps.failed.iter().map(ToString::to_string).collect(),
     }
@@ -70,8 +70,8 @@ fn of_sweeps(patience: Duration) -> Outcome {
 
 /// A `luc` that sweeps restores what its sweeps have left.
 #[cfg(not(feature = "sweep"))]
-fn of_sweeps(_patience: Duration) -> Outcome {
-    Outcome::default()
+fn of_sweeps(_patience: Duration) -> RestoreOutcome {
+    RestoreOutcome::default()
 }
 
 /// Runs [`all`] before a command, and prints a line on standard error if anything was restored.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use luc_vm::{Error, Kernel, Mode, Vm};
+use luc_vm::{Error, GuestKernel, GuestTime, VirtualMachine};
 
 /// Boots a distribution's kernel in QEMU, runs a script in it, and brings the results back.
 #[derive(Debug, Parser)]
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn fetch(version: &str) -> Result<ExitCode, Error> {
-    let kernel = Kernel::find(version)?;
+    let kernel = GuestKernel::find(version)?;
     let headers = kernel.headers().map_or_else(
         || format!("no headers: install linux-headers-{}", kernel.release()),
         |folder| folder.display().to_string(),
@@ -96,7 +96,7 @@ fn fetch(version: &str) -> Result<ExitCode, Error> {
 }
 
 fn run(arguments: &Run) -> Result<ExitCode, Error> {
-    let kernel = Kernel::find(&arguments.kernel)?;
+    let kernel = GuestKernel::find(&arguments.kernel)?;
     let outcome = machine(&kernel, arguments)?.run()?;
     // Who closed the output does not want it.
     let _ = std::io::stdout().write_all(&outcome.output);
@@ -114,15 +114,15 @@ fn run(arguments: &Run) -> Result<ExitCode, Error> {
     Ok(u8::try_from(outcome.status).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-fn machine<'a>(kernel: &'a Kernel, arguments: &Run) -> Result<Vm<'a>, Error> {
+fn machine<'a>(kernel: &'a GuestKernel, arguments: &Run) -> Result<VirtualMachine<'a>, Error> {
     let script = std::fs::read(&arguments.script)
         .map_err(|source| Error::File { path: arguments.script.clone(), source })?;
     let mode = arguments
         .virtual_time
-        .map_or(Mode::Function { processors: arguments.processors.unwrap_or(2) }, |shift| {
-            Mode::VirtualTime { shift, processors: arguments.processors.unwrap_or(1) }
+        .map_or(GuestTime::Function { processors: arguments.processors.unwrap_or(2) }, |shift| {
+            GuestTime::VirtualTime { shift, processors: arguments.processors.unwrap_or(1) }
         });
-    let mut vm = Vm::new(kernel)
+    let mut vm = VirtualMachine::new(kernel)
         .mode(mode)
         .memory_mib(arguments.memory)
         .timeout(Duration::from_secs(arguments.timeout))

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Kernel, build_root, headers_in_root};
+use super::{GuestKernel, build_root, headers_in_root};
 use crate::error::Error;
-use crate::tools;
+use crate::host_tools;
 
 /// Runs `make` in root $0 on sources $1, in build folder $2.
 const IN_ROOT: &str = r#"set -e
@@ -19,7 +19,7 @@ shift 2
 exec chroot "$root" /usr/bin/make -s -C /source BUILD=/work "$@""#;
 const COMPILER: &str = "x86_64-linux-gnu-gcc-14";
 
-impl Kernel {
+impl GuestKernel {
     /// Builds the module in `source`, which has its `Kbuild` and a `Makefile` with variables `KDIR` and `BUILD`.
     /// Returns the `.ko` file, named like the source folder.
     ///
@@ -43,7 +43,7 @@ impl Kernel {
         let mut make = match build_root().filter(|root| headers.starts_with(root)) {
             Some(root) => self.make_in_root(&root, &source, &build)?,
             None => {
-                let mut make = Command::new(tools::find("make")?);
+                let mut make = Command::new(host_tools::find("make")?);
                 make.arg("-s").arg("-C").arg(&source);
                 make.arg(format!("KDIR={}", headers.display()))
                     .arg(format!("BUILD={}", build.display()));
@@ -54,14 +54,14 @@ impl Kernel {
         for variable in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"] {
             make.env_remove(variable);
         }
-        tools::output(&mut make)?;
+        host_tools::output(&mut make)?;
         Ok(build.join(name).with_extension("ko"))
     }
 
     /// Returns `make` in the root that has the headers: their programs need its C library, and often its compiler. Its
     /// mounts disappear with its namespace.
     fn make_in_root(&self, root: &Path, source: &Path, build: &Path) -> Result<Command, Error> {
-        let mut make = Command::new(tools::find("unshare")?);
+        let mut make = Command::new(host_tools::find("unshare")?);
         make.args(["--mount", "--map-root-user", "sh", "-c", IN_ROOT]);
         make.args([root, source, build]);
         make.arg(format!("KDIR=/{}", headers_in_root(self.release())));

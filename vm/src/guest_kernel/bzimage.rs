@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::error::Error;
-use crate::tools;
+use crate::host_tools;
 
 /// Offsets in the setup header.
 const SETUP_SECTORS: usize = 0x1f1;
@@ -52,7 +52,7 @@ fn number(image: &[u8], at: usize) -> Option<usize> {
 /// Decompresses `bytes` by `program` ("xz", "zstd").
 pub(crate) fn decompress(program: &'static str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let system = |source| Error::System { what: "decompressing a kernel", source };
-    let mut child = Command::new(tools::find(program)?)
+    let mut child = Command::new(host_tools::find(program)?)
         .args(["-d", "-c", "-q"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -6,10 +6,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::archive::Archive;
+use super::kernel_sources::KernelArchive;
 use super::{bzimage, headers};
 use crate::error::Error;
-use crate::tools;
+use crate::host_tools;
 
 /// Parts of a package that a guest can use: file systems, block devices, networks and their dependencies.
 const PARTS: [&str; 10] = [
@@ -50,8 +50,8 @@ pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
     if let Some(release) = installed.or_else(cached) {
         return Ok(release);
     }
-    let archives = Archive::all(version)?;
-    let images = archives.iter().map(Archive::images).collect::<Result<Vec<_>, _>>()?;
+    let archives = KernelArchive::all(version)?;
+    let images = archives.iter().map(KernelArchive::images).collect::<Result<Vec<_>, _>>()?;
     // A kernel without headers can run a guest, but no module can be built for it; and images of old releases stay in
     // an archive after their modules have gone.
     for (archive, images) in archives.iter().zip(&images) {
@@ -98,13 +98,13 @@ pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), E
     for package in &packages {
         extract(package, release, &work.0)?;
     }
-    let image = bzimage::extract(&tools::read(&image(release, &work.0)?)?)?;
+    let image = bzimage::extract(&host_tools::read(&image(release, &work.0)?)?)?;
     write(&work.0.join("vmlinux"), &image)?;
     let file = |source| Error::File { path: folder.to_owned(), source };
     merge_usr(&work.0).map_err(file)?;
     decompress_modules(&work.0.join("lib"))?;
-    let mut depmod = Command::new(tools::find("depmod")?);
-    tools::output(depmod.arg("-b").arg(&work.0).arg(release))?;
+    let mut depmod = Command::new(host_tools::find("depmod")?);
+    host_tools::output(depmod.arg("-b").arg(&work.0).arg(release))?;
     for package in &packages {
         fs::remove_file(package).map_err(file)?;
     }
@@ -172,7 +172,7 @@ impl Drop for Work {
 /// Fetches the packages of the image into `work`.
 fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
     let name = format!("linux-image-{release}");
-    let mut archives = Archive::all(release)?.into_iter();
+    let mut archives = KernelArchive::all(release)?.into_iter();
     let archive = loop {
         let archive = archives.next().ok_or_else(|| {
             Error::no_kernel(
@@ -190,7 +190,7 @@ fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
         .args(["-qq", "-o", "APT::Sandbox::User=root", "download", &name])
         .args(archive.pieces(&name)?)
         .current_dir(work);
-    tools::output(&mut command).map_err(|error| {
+    host_tools::output(&mut command).map_err(|error| {
         Error::no_kernel(
             release,
             &format!("{error}: run `apt-get update`, or choose another release"),
@@ -207,13 +207,13 @@ fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
 /// Unpacks the image and the modules of [`PARTS`], a quarter of the package.
 fn extract(package: &Path, release: &str, work: &Path) -> Result<(), Error> {
     let system = |source| Error::System { what: "unpacking the kernel's package", source };
-    let mut source = Command::new(tools::find("dpkg-deb")?)
+    let mut source = Command::new(host_tools::find("dpkg-deb")?)
         .arg("--fsys-tarfile")
         .arg(package)
         .stdout(Stdio::piped())
         .spawn()
         .map_err(system)?;
-    let mut tar = Command::new(tools::find("tar")?);
+    let mut tar = Command::new(host_tools::find("tar")?);
     tar.arg("-x").arg("-C").arg(work).arg("--wildcards");
     tar.args(images(release).map(|name| format!("./{name}")));
     tar.arg(format!("*lib/modules/{release}/modules.*"));
@@ -243,7 +243,7 @@ fn decompress_modules(folder: &Path) -> Result<(), Error> {
             Some("zst") => "zstd",
             _ => continue,
         };
-        write(&path.with_extension(""), &bzimage::decompress(program, &tools::read(&path)?)?)?;
+        write(&path.with_extension(""), &bzimage::decompress(program, &host_tools::read(&path)?)?)?;
         fs::remove_file(&path).map_err(file)?;
     }
     Ok(())

@@ -4,18 +4,18 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_vm::{Guest, Kernel, Outcome, SharedMemory, Vm, cable};
+use luc_vm::{GuestKernel, GuestOutcome, RunningGuest, SharedMemory, VirtualMachine, cable};
 
-use crate::common::{STABLE, kernel};
+use crate::guest_fixtures::{STABLE, kernel};
 
 const GUEST_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-fn guest<'k>(kernel: &'k Kernel, script: &str) -> Vm<'k> {
-    Vm::new(kernel).timeout(GUEST_TIMEOUT).script(script)
+fn guest<'k>(kernel: &'k GuestKernel, script: &str) -> VirtualMachine<'k> {
+    VirtualMachine::new(kernel).timeout(GUEST_TIMEOUT).script(script)
 }
 
-fn ended(guest: Guest) -> Outcome {
+fn ended(guest: RunningGuest) -> GuestOutcome {
     let outcome = guest.wait().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.status, 0, "{}", outcome.text());
     outcome

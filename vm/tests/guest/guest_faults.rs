@@ -6,15 +6,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use luc_vm::{Error, Vm};
+use luc_vm::{Error, VirtualMachine};
 
-use crate::common::{STABLE, kernel};
+use crate::guest_fixtures::{STABLE, kernel};
 
 #[test]
 fn a_panic_is_reported_with_the_log() {
     let Some(kernel) = kernel(STABLE) else { return };
     let started = Instant::now();
-    let error = Vm::new(&kernel)
+    let error = VirtualMachine::new(&kernel)
         .script("echo c >/proc/sysrq-trigger; sleep 1000")
         .run()
         .expect_err("a panic");
@@ -28,7 +28,8 @@ fn a_panic_is_reported_with_the_log() {
 fn a_guest_that_does_not_end_is_ended() {
     let Some(kernel) = kernel(STABLE) else { return };
     let limit = Duration::from_secs(2);
-    let error = Vm::new(&kernel).script("sleep 1000").timeout(limit).run().expect_err("no end");
+    let error =
+        VirtualMachine::new(&kernel).script("sleep 1000").timeout(limit).run().expect_err("no end");
     assert!(matches!(error, Error::Timeout { .. }), "{error}");
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use luc_vm::{Error, Kernel, Outcome, Vm};
+use luc_vm::{Error, GuestKernel, GuestOutcome, VirtualMachine};
 
 /// The kernel of Debian 12.
 pub(crate) const STABLE: &str = "6.1";
@@ -14,14 +14,14 @@ pub(crate) const BACKPORT: &str = "6.12";
 static PREPARING: Mutex<()> = Mutex::new(());
 
 /// Returns the kernel, or `None` after saying why there is none.
-pub(crate) fn kernel(version: &str) -> Option<Kernel> {
+pub(crate) fn kernel(version: &str) -> Option<GuestKernel> {
     let _one = PREPARING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     // Not by testkit's own, which uses this crate.
-    luc_testkit::unless_missing(Kernel::bootable(version), Error::is_unavailable)
+    luc_testkit::unless_missing(GuestKernel::bootable(version), Error::is_unavailable)
 }
 
 /// The kernel and `lagdisk.ko` for it.
-pub(crate) fn kernel_and_lagdisk(version: &str) -> Option<(Kernel, PathBuf)> {
+pub(crate) fn kernel_and_lagdisk(version: &str) -> Option<(GuestKernel, PathBuf)> {
     let kernel = kernel(version)?;
     let _one = PREPARING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/lagdisk");
@@ -46,7 +46,7 @@ const RESERVED_FLAGS: u64 = 0xffc0_8028;
 
 /// Runs a machine whose script must succeed, and whose kernel must log no faults. A guest that its emulator broke is
 /// run once more.
-pub(crate) fn succeed(vm: &Vm<'_>) -> Outcome {
+pub(crate) fn succeed(vm: &VirtualMachine<'_>) -> GuestOutcome {
     let outcome = vm.run().or_else(|error| {
         if !has_impossible_flags(&error.to_string()) {
             return Err(error);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use luc_vm::{Mode, Vm};
+use luc_vm::{GuestTime, VirtualMachine};
 
-use crate::common::{BACKPORT, STABLE, kernel_and_lagdisk, succeed};
+use crate::guest_fixtures::{BACKPORT, STABLE, kernel_and_lagdisk, succeed};
 
 /// Prints `name value` for the reads, writes and flushes of `/sys/block/lagdisk0/stat`: their number, and their sum in
 /// milliseconds as measured by the block layer.
@@ -23,8 +23,8 @@ fn latencies_are_exact_in_virtual_time() {
     let Some((kernel, lagdisk)) = kernel_and_lagdisk(STABLE) else {
         return;
     };
-    let vm = Vm::new(&kernel)
-        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
+    let vm = VirtualMachine::new(&kernel)
+        .mode(GuestTime::VirtualTime { shift: 0, processors: 1 })
         .program("dd")
         .file("/root/lagdisk.ko", lagdisk)
         .script(LATENCIES);
@@ -95,7 +95,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_nothing_else() {
             continue;
         };
         let new: Vec<u8> = (1..=32_u8).flat_map(|value| [value; 4096]).collect();
-        let vm = Vm::new(&kernel)
+        let vm = VirtualMachine::new(&kernel)
             .program("dd")
             .file("/root/lagdisk.ko", lagdisk)
             .content("/root/new", new)

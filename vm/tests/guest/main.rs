@@ -2,8 +2,8 @@
 //! `skipped: why`.
 
 mod cable;
-mod common;
-mod faults;
+mod guest_faults;
+mod guest_fixtures;
 mod lagdisk;
-mod repeat;
-mod results;
+mod repeatable_time;
+mod script_results;

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use luc_vm::{Error, Vm};
+use luc_vm::{Error, VirtualMachine};
 
-use crate::common::{STABLE, kernel, succeed};
+use crate::guest_fixtures::{STABLE, kernel, succeed};
 
 #[test]
 fn a_script_runs_and_its_results_come_back() {
     let Some(kernel) = kernel(STABLE) else { return };
     let bytes: Vec<u8> =
         (0..300_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let outcome = Vm::new(&kernel)
+    let outcome = VirtualMachine::new(&kernel)
         .content("/root/in", bytes.clone())
         .variable("GREETING", "it's $HOME")
         .script(
@@ -33,7 +33,7 @@ fn a_disk_keeps_what_was_synced_before_the_plug_was_pulled() {
     let Some(kernel) = kernel(STABLE) else { return };
     let disk = tempfile::NamedTempFile::new().expect("a file for the disk");
     disk.as_file().set_len(64 << 20).expect("its size");
-    let mut first = Vm::new(&kernel)
+    let mut first = VirtualMachine::new(&kernel)
         .program("mke2fs")
         .disk(disk.path())
         .script(
@@ -51,16 +51,19 @@ fn a_disk_keeps_what_was_synced_before_the_plug_was_pulled() {
         std::thread::sleep(Duration::from_millis(20));
     }
     first.cut();
-    let second =
-        Vm::new(&kernel).disk(disk.path()).script("mount -t ext4 /dev/vda /mnt && cat /mnt/file");
+    let second = VirtualMachine::new(&kernel)
+        .disk(disk.path())
+        .script("mount -t ext4 /dev/vda /mnt && cat /mnt/file");
     assert_eq!(succeed(&second).text(), "kept\n");
 }
 
 #[test]
 fn what_is_not_there_is_named() {
     let Some(kernel) = kernel(STABLE) else { return };
-    let error = Vm::new(&kernel).program("no-such-program").run().expect_err("no program");
+    let error =
+        VirtualMachine::new(&kernel).program("no-such-program").run().expect_err("no program");
     assert!(matches!(error, Error::Program { .. }), "{error}");
-    let error = Vm::new(&kernel).file("/root/x", "/no/such/file").run().expect_err("no file");
+    let error =
+        VirtualMachine::new(&kernel).file("/root/x", "/no/such/file").run().expect_err("no file");
     assert!(matches!(error, Error::File { .. }), "{error}");
 }

@@ -1,7 +1,7 @@
 //! A waiter for a commit that is no fsync ends its hold; an fsync alone does not. On both kernels.
 
 use crate::common::{BACKPORT, STABLE, succeed};
-use crate::module::{Parts, figure};
+use crate::module_under_test::{ModuleTestParts, figure};
 
 /// Holds each commit for 50 ms. Beside a client that syncs a file again and again, another waits for commits by another
 /// way. `dirsync` makes handles synchronous: jbd2 waits at their end.
@@ -35,7 +35,7 @@ rmmod luc
 ";
 
 fn ends_holds(version: &str) {
-    let Some(parts) = Parts::find(version) else {
+    let Some(parts) = ModuleTestParts::find(version) else {
         return;
     };
     let vm = parts.vm(SCRIPT).program("chattr").program("stat");

@@ -4,10 +4,10 @@
 //! Another build of the binaries (another path is enough) moves them by some percent, hence the wide bounds here. The
 //! gains are recorded in `docs/evaluation/kernel.md`.
 
-use luc_vm::Mode;
+use luc_vm::GuestTime;
 
 use crate::common::{STABLE, succeed};
-use crate::module::{Parts, figure};
+use crate::module_under_test::{ModuleTestParts, figure};
 
 const SCRIPT: &str = "
 prepare write_ns=20000 flush_ns=3000000
@@ -28,11 +28,11 @@ finish
 
 #[test]
 fn held_commits_serve_more_and_a_lone_caller_is_left_alone() {
-    let Some(parts) = Parts::find(STABLE) else {
+    let Some(parts) = ModuleTestParts::find(STABLE) else {
         return;
     };
     let text =
-        succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0, processors: 1 })).text();
+        succeed(&parts.vm(SCRIPT).mode(GuestTime::VirtualTime { shift: 0, processors: 1 })).text();
     let ratio = |name: &str, clients: &str| {
         figure(&text, &format!("{name}_{clients}")) / figure(&text, &format!("off_{clients}"))
     };

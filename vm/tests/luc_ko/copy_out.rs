@@ -1,9 +1,9 @@
 //! Copy-out, in virtual time: writes no longer wait for a journal that is slow to write.
 
-use luc_vm::Mode;
+use luc_vm::GuestTime;
 
 use crate::common::{STABLE, succeed};
-use crate::module::{Parts, figure};
+use crate::module_under_test::{ModuleTestParts, figure};
 
 const SCRIPT: &str = "
 prepare write_ns=2000000 flush_ns=100000
@@ -39,11 +39,11 @@ finish
 
 #[test]
 fn writes_do_not_wait_for_the_journal() {
-    let Some(parts) = Parts::find(STABLE) else {
+    let Some(parts) = ModuleTestParts::find(STABLE) else {
         return;
     };
     let text =
-        succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0, processors: 1 })).text();
+        succeed(&parts.vm(SCRIPT).mode(GuestTime::VirtualTime { shift: 0, processors: 1 })).text();
     let off_ns = figure(&text, "off_ns");
     assert!(off_ns > 3e8, "writes wait on stock jbd2\n{text}");
     assert!(figure(&text, "on_ns") < off_ns / 50.0, "{text}");

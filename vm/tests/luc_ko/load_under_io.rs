@@ -1,7 +1,7 @@
 //! Loading and unloading under load, unmount, freeze, bad values: on both kernels, two processors.
 
 use crate::common::{BACKPORT, STABLE, succeed};
-use crate::module::Parts;
+use crate::module_under_test::ModuleTestParts;
 
 const SCRIPT: &str = "
 prepare write_ns=20000 flush_ns=1000000
@@ -64,7 +64,7 @@ rmmod luc
 ";
 
 fn loads_and_unloads(version: &str) {
-    let Some(parts) = Parts::find(version) else {
+    let Some(parts) = ModuleTestParts::find(version) else {
         return;
     };
     succeed(&parts.vm(SCRIPT));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
+use luc_vm::{GuestKernel, VirtualMachine};
 
 use crate::common::{kernel_and_lagdisk, luc};
 
@@ -41,14 +41,14 @@ pub(crate) const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// A kernel with `luc.ko` and `lagdisk.ko` built for it, and the `luc` that makes the load.
-pub(crate) struct Parts {
-    kernel: Kernel,
+pub(crate) struct ModuleTestParts {
+    kernel: GuestKernel,
     lagdisk: PathBuf,
     module: PathBuf,
     luc: PathBuf,
 }
 
-impl Parts {
+impl ModuleTestParts {
     /// Returns the parts, or `None` after saying what is missing.
     pub(crate) fn find(version: &str) -> Option<Self> {
         Self::of(version, Path::new(SOURCES))
@@ -69,8 +69,8 @@ impl Parts {
     }
 
     /// Makes a machine that runs `script` after the prelude and stops at the first warning.
-    pub(crate) fn vm(&self, script: &str) -> Vm<'_> {
-        Vm::new(&self.kernel)
+    pub(crate) fn vm(&self, script: &str) -> VirtualMachine<'_> {
+        VirtualMachine::new(&self.kernel)
             .kernel_argument("panic_on_warn=1")
             // Seconds on a machine of its own.
             .timeout(Duration::from_secs(600))

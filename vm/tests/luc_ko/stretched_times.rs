@@ -1,9 +1,9 @@
 //! `stretch_permille` lengthens the module's times, in virtual time. Figures repeat to the last digit.
 
-use luc_vm::Mode;
+use luc_vm::GuestTime;
 
 use crate::common::{STABLE, succeed};
-use crate::module::{Parts, figure};
+use crate::module_under_test::{ModuleTestParts, figure};
 
 /// A lone client whose commits are held for 2 ms, and six clients under `auto` for 5 s. Counts how often `auto` checks
 /// again whether holding gains.
@@ -35,11 +35,11 @@ finish
 
 #[test]
 fn stretched_times_count_for_holds_and_for_when_auto_looks_again() {
-    let Some(parts) = Parts::find(STABLE) else {
+    let Some(parts) = ModuleTestParts::find(STABLE) else {
         return;
     };
     let text =
-        succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0, processors: 1 })).text();
+        succeed(&parts.vm(SCRIPT).mode(GuestTime::VirtualTime { shift: 0, processors: 1 })).text();
     let files = |permille: &str| figure(&text, &format!("lone_{permille}"));
     // 20 ms for each file, and not 2, beside some 9 ms of the disk's.
     assert!(files("10000") < 0.6 * files("1000"), "{text}");

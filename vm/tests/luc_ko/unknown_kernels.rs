@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{STABLE, succeed};
-use crate::module::{Parts, SOURCES};
+use crate::module_under_test::{ModuleTestParts, SOURCES};
 
 /// Copies the module's sources with a line of one file changed.
 fn changed(folder: &str, file: &str, from: &str, to: &str) -> PathBuf {
@@ -31,7 +31,7 @@ fn a_kernel_that_was_not_tested_is_told_of() {
     let line = "#define LUC_LAST_TESTED KERNEL_VERSION(";
     let sources =
         changed("untested", "compat.h", &format!("{line}7, 3, 255)"), &format!("{line}6, 0, 255)"));
-    let Some(parts) = Parts::of(STABLE, &sources) else {
+    let Some(parts) = ModuleTestParts::of(STABLE, &sources) else {
         return;
     };
     succeed(&parts.vm("
@@ -49,7 +49,7 @@ fn a_kernel_that_is_known_to_be_bad_is_refused() {
     let none = "{ 0, 0, NULL },";
     let this = "{ KERNEL_VERSION(6, 1, 0), KERNEL_VERSION(6, 1, 255), \"a test\" },";
     let sources = changed("bad", "compat.h", none, &format!("{this}\n\t{none}"));
-    let Some(parts) = Parts::of(STABLE, &sources) else {
+    let Some(parts) = ModuleTestParts::of(STABLE, &sources) else {
         return;
     };
     succeed(&parts.vm("
@@ -67,7 +67,7 @@ fn a_function_with_other_arguments_is_refused() {
     let known = "\"jbd2_log_wait_commit\", \"4\", { \"*journal_s\", \"4\" }";
     let other = "\"jbd2_log_wait_commit\", \"4\", { \"*journal_s\", \"8\" }";
     let sources = changed("arguments", "layout.c", known, other);
-    let Some(parts) = Parts::of(STABLE, &sources) else {
+    let Some(parts) = ModuleTestParts::of(STABLE, &sources) else {
         return;
     };
     succeed(&parts.vm("
@@ -83,7 +83,7 @@ fn a_kernel_without_type_information_is_told_of() {
     let call = "luc_lookup(\"bpf_find_btf_id\")";
     let none = "luc_lookup(\"luc_no_such_function\")";
     let sources = changed("no-types", "layout.c", call, none);
-    let Some(parts) = Parts::of(STABLE, &sources) else {
+    let Some(parts) = ModuleTestParts::of(STABLE, &sources) else {
         return;
     };
     succeed(&parts.vm("

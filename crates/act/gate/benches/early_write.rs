@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_gate::sys::{EarlyWrite, write_early};
+use luc_gate::writeback_errors::{EarlyWrite, write_early};
 
 const RECORDS: usize = 1000;
 const THREADS: [usize; 3] = [1, 4, 16];

@@ -1,6 +1,6 @@
 //! Is a process under a filter of system calls?
 
-pub use luc_rounds::seccomp::*;
+pub use luc_rounds::seccomp_filter::*;
 
 /// Number of filters on another process; `None` if it cannot be read.
 #[must_use]

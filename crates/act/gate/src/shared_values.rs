@@ -1,6 +1,6 @@
 //! Shared files as values.
 
-pub use luc_rounds::memory::*;
+pub use luc_rounds::shared_file::*;
 
 /// Copies the bytes of a shared file into a value; `None` if they are not of its layout.
 #[must_use]

@@ -15,20 +15,22 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, openat, unl
 use rustix::io::Errno;
 
 use crate::figures::RunFigures;
-use crate::files::{
-    self, DIRECTORY_PREFIX, FilesError, LOCK_NAME, SHM_FOLDER, Session, UNIT_PREFIX, is_of_unit,
+use crate::gate_policy::GatePolicy;
+use crate::rounds::UserRounds;
+use crate::user_directory::{
+    self, DIRECTORY_PREFIX, LOCK_NAME, SHM_FOLDER, SharedFilesError, UNIT_PREFIX, UserDirectory,
+    is_of_unit,
 };
-use crate::policy::Policy;
-use crate::rounds::Arena;
 
+/// Paths of the files that a systemd unit's processes share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct UnitSharedFiles {
     directory: PathBuf,
     rounds: String,
     figures: String,
 }
 
-impl Files {
+impl UnitSharedFiles {
     /// The files of `unit`, whose processes run as `user`.
     #[must_use]
     pub fn new(unit: &str, user: u32) -> Self {
@@ -40,7 +42,7 @@ impl Files {
     pub fn in_place(place: &Path, unit: &str, user: u32) -> Self {
         Self {
             directory: place.join(format!("{DIRECTORY_PREFIX}{user}")),
-            rounds: Arena::file_name(&Policy::Auto),
+            rounds: UserRounds::file_name(&GatePolicy::Auto),
             figures: format!("{UNIT_PREFIX}{unit}"),
         }
     }
@@ -59,8 +61,8 @@ impl Files {
     /// Makes the files, as the user of the unit's processes. Figures begin at zero: those of an earlier start are gone.
     ///
     /// # Errors
-    /// [`FilesError`]: there is no room, or somebody else has taken the directory's name.
-    pub fn make(&self) -> Result<(), FilesError> {
+    /// [`SharedFilesError`]: there is no room, or somebody else has taken the directory's name.
+    pub fn make(&self) -> Result<(), SharedFilesError> {
         self.open().map(drop)
     }
 
@@ -68,12 +70,12 @@ impl Files {
     ///
     /// # Errors
     /// Those of [`make`](Self::make).
-    pub fn open(&self) -> Result<(&'static Arena, &'static RunFigures), FilesError> {
-        let _session = Session::open_at(self.directory.clone())?;
-        let rounds = files::create_rounds(&self.rounds())?;
+    pub fn open(&self) -> Result<(&'static UserRounds, &'static RunFigures), SharedFilesError> {
+        let _session = UserDirectory::open_at(self.directory.clone())?;
+        let rounds = user_directory::create_rounds(&self.rounds())?;
         // None are there at the first start.
         let _ = fs::remove_file(self.figures());
-        Ok((rounds, files::create(&self.figures())?))
+        Ok((rounds, user_directory::create(&self.figures())?))
     }
 }
 
@@ -87,7 +89,7 @@ pub fn hand_on(from: &str, to: &str) -> io::Result<()> {
 }
 
 fn hand_on_in(place: &Path, user: u32, from: &str, to: &str) -> io::Result<()> {
-    let [from, to] = [from, to].map(|unit| Files::in_place(place, unit, user).figures());
+    let [from, to] = [from, to].map(|unit| UnitSharedFiles::in_place(place, unit, user).figures());
     let file = fs::OpenOptions::new().write(true).open(&from)?;
     // All zeros is their beginning.
     (&file).write_all(&vec![0; size_of::<RunFigures>()])?;
@@ -187,9 +189,9 @@ fn is_unused(directory: &OwnedFd) -> bool {
 mod tests {
     use super::*;
 
-    fn files(place: &Path, unit: &str) -> Files {
+    fn files(place: &Path, unit: &str) -> UnitSharedFiles {
         let user = rustix::process::geteuid().as_raw();
-        Files::in_place(place, unit, user)
+        UnitSharedFiles::in_place(place, unit, user)
     }
 
     #[test]
@@ -200,7 +202,7 @@ mod tests {
         first.make().unwrap();
         second.make().unwrap();
         // A `luc run` of the same user comes and goes.
-        drop(Session::open_at(first.directory.clone()).unwrap());
+        drop(UserDirectory::open_at(first.directory.clone()).unwrap());
         assert!(first.rounds().exists() && first.figures().exists());
         remove_in(place.path(), "a.service").unwrap();
         assert!(!first.figures().exists() && second.rounds().exists());
@@ -227,7 +229,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let unit = files(place.path(), "a.service");
         unit.make().unwrap();
-        let run = Session::open_at(unit.directory.clone()).unwrap();
+        let run = UserDirectory::open_at(unit.directory.clone()).unwrap();
         remove_in(place.path(), "a.service").unwrap();
         assert!(unit.rounds().exists());
         drop(run);
@@ -236,10 +238,10 @@ mod tests {
 
     #[test]
     fn the_library_looks_where_the_files_are() {
-        let unit = Files::new("a.service", 4_294_967_294);
-        let rounds = crate::memory::rounds_of_unit(4_294_967_294).unwrap();
-        let figures = crate::memory::figures_of_unit(4_294_967_294, c"a.service").unwrap();
-        let path = |path: &crate::memory::SharedPath| {
+        let unit = UnitSharedFiles::new("a.service", 4_294_967_294);
+        let rounds = crate::shared_values::rounds_of_unit(4_294_967_294).unwrap();
+        let figures = crate::shared_values::figures_of_unit(4_294_967_294, c"a.service").unwrap();
+        let path = |path: &crate::shared_values::SharedPath| {
             PathBuf::from(path.as_c_str().unwrap().to_str().unwrap())
         };
         assert_eq!((path(&rounds), path(&figures)), (unit.rounds(), unit.figures()));

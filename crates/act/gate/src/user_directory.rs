@@ -1,8 +1,9 @@
 //! The shared files of this user: made by the first `luc run`, gone with the last.
 //!
-//! Every `luc run` holds a shared lock on a file in the directory. A run that can make it exclusive at the end is the last
-//! and removes the directory. A run whose lock is on a removed file starts over. A `luc run` that is killed loses its lock,
-//! and the next one clears its files before it starts. While a systemd unit needs the directory ([`crate::unit`]), it stays.
+//! Every `luc run` holds a shared lock on a file in the directory. A run that can make it exclusive at the end is the
+//! last and removes the directory. A run whose lock is on a removed file starts over. A `luc run` that is killed loses
+//! its lock, and the next one clears its files before it starts. While a systemd unit needs the directory
+//! ([`crate::unit_shared_files`]), it stays.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -11,13 +12,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use luc_units::{Failed, OnPath as _};
+use luc_units::{FileOperationError, OnPath as _};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::clock;
 use crate::figures::RunFigures;
-use crate::memory::{self, MapError, Shareable};
-use crate::rounds::Arena;
+use crate::rounds::UserRounds;
+use crate::shared_values::{self, MapError, Shareable};
+use crate::time_namespace;
 
 /// Folder with the directories of all users.
 pub const SHM_FOLDER: &str = "/dev/shm";
@@ -39,23 +40,23 @@ const RUN_PREFIX: &str = "run-";
 
 /// Reasons why a user's shared files cannot be made.
 #[derive(Debug, thiserror::Error)]
-pub enum FilesError {
+pub enum SharedFilesError {
     #[error("{path} cannot be used for shared files: {reason}; remove it and try again")]
     Unsafe { path: PathBuf, reason: &'static str },
     #[error(transparent)]
-    System(#[from] Failed),
+    System(#[from] FileOperationError),
 }
 
 /// A user's directory of shared files, held while a run goes on.
 #[derive(Debug)]
-pub struct Session {
+pub struct UserDirectory {
     directory: PathBuf,
     lock: File,
 }
 
 /// The figures of one run; their file is removed with them.
 #[derive(Debug)]
-pub struct Figures {
+pub struct FiguresFile {
     guard: FileGuard,
     pub counters: &'static RunFigures,
 }
@@ -63,23 +64,23 @@ pub struct Figures {
 #[derive(Debug)]
 struct FileGuard(PathBuf);
 
-impl Figures {
+impl FiguresFile {
     pub fn path(&self) -> &Path {
         &self.guard.0
     }
 }
 
-impl Session {
+impl UserDirectory {
     /// Opens `directory`, and makes it if it is missing.
     ///
     /// # Errors
-    /// [`FilesError::Unsafe`]: its name is taken by something that others can change.
-    pub fn open_at(directory: PathBuf) -> Result<Self, FilesError> {
+    /// [`SharedFilesError::Unsafe`]: its name is taken by something that others can change.
+    pub fn open_at(directory: PathBuf) -> Result<Self, SharedFilesError> {
         remove_gone(&directory);
         loop {
             match DirBuilder::new().mode(0o700).create(&directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(FilesError::io("make", &directory)(error));
+                    return Err(SharedFilesError::io("make", &directory)(error));
                 }
                 _ => {}
             }
@@ -87,22 +88,23 @@ impl Session {
                 Ok(found) => check(&directory, &found)?,
                 // Its last user has just removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(FilesError::io("look at", &directory)(error)),
+                Err(error) => return Err(SharedFilesError::io("look at", &directory)(error)),
             }
             let path = directory.join(LOCK_NAME);
             let options = OpenOptions::new().write(true).create(true).mode(0o600).clone();
             let lock = match options.open(&path) {
                 Ok(lock) => lock,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(FilesError::io("open", path)(error)),
+                Err(error) => return Err(SharedFilesError::io("open", path)(error)),
             };
-            let ours = lock.metadata().map_err(FilesError::io("look at", &path))?.ino();
+            let ours = lock.metadata().map_err(SharedFilesError::io("look at", &path))?.ino();
             let is_there = || fs::metadata(&path).is_ok_and(|there| there.ino() == ours);
             // Exclusive only if no other run is going on: what is there was left by one that was killed.
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && is_there() {
-                clear(&directory).map_err(FilesError::io("clear", &directory))?;
+                clear(&directory).map_err(SharedFilesError::io("clear", &directory))?;
             }
-            flock(&lock, FlockOperation::LockShared).map_err(FilesError::io("lock", &path))?;
+            flock(&lock, FlockOperation::LockShared)
+                .map_err(SharedFilesError::io("lock", &path))?;
             if is_there() {
                 return Ok(Self { directory, lock });
             }
@@ -112,8 +114,8 @@ impl Session {
     /// Makes the file for a run's figures.
     ///
     /// # Errors
-    /// [`FilesError::System`]: there is no room for it.
-    pub fn figures(&self) -> Result<Figures, FilesError> {
+    /// [`SharedFilesError::System`]: there is no room for it.
+    pub fn figures(&self) -> Result<FiguresFile, SharedFilesError> {
         let path = (0u32..)
             .map(|n| self.directory.join(format!("{RUN_PREFIX}{}-{n}", std::process::id())))
             .find(|path| !path.exists())
@@ -121,7 +123,7 @@ impl Session {
         // The file is removed with the guard, also when there turns out to be no room for it.
         let guard = FileGuard(path);
         let counters = create(&guard.0)?;
-        Ok(Figures { guard, counters })
+        Ok(FiguresFile { guard, counters })
     }
 
     /// The path of a shared file of this name.
@@ -131,7 +133,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for UserDirectory {
     fn drop(&mut self) {
         // Exclusive only if no other run is going on; then nobody needs the files any more. Programs
         // that outlive their `luc run` keep what they have mapped. A run that starts now must not find a
@@ -155,22 +157,23 @@ impl Drop for FileGuard {
 }
 
 /// Makes or opens a shared file with all of its memory, and maps it.
-pub fn create<T: Shareable>(path: &Path) -> Result<&'static T, FilesError> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(FilesError::io("name", path))?;
-    memory::create(&name).map_err(|error| match error {
+pub fn create<T: Shareable>(path: &Path) -> Result<&'static T, SharedFilesError> {
+    let name =
+        CString::new(path.as_os_str().as_bytes()).map_err(SharedFilesError::io("name", path))?;
+    shared_values::create(&name).map_err(|error| match error {
         MapError::System(errno) => {
-            FilesError::io("make", path)(io::Error::from_raw_os_error(errno))
+            SharedFilesError::io("make", path)(io::Error::from_raw_os_error(errno))
         }
         MapError::NotOurs | MapError::OtherLayout => {
-            FilesError::Unsafe { path: path.into(), reason: "it is not a file of ours" }
+            SharedFilesError::Unsafe { path: path.into(), reason: "it is not a file of ours" }
         }
     })
 }
 
 /// Makes or opens rounds. New ones have times of this process' clock.
-pub fn create_rounds(path: &Path) -> Result<&'static Arena, FilesError> {
-    let rounds: &Arena = create(path)?;
-    rounds.begin_clock(clock::namespace().unwrap_or(0));
+pub fn create_rounds(path: &Path) -> Result<&'static UserRounds, SharedFilesError> {
+    let rounds: &UserRounds = create(path)?;
+    rounds.begin_clock(time_namespace::namespace().unwrap_or(0));
     Ok(rounds)
 }
 
@@ -221,8 +224,8 @@ fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn check(directory: &Path, found: &fs::Metadata) -> Result<(), FilesError> {
-    let unsafe_because = |reason| Err(FilesError::Unsafe { path: directory.into(), reason });
+fn check(directory: &Path, found: &fs::Metadata) -> Result<(), SharedFilesError> {
+    let unsafe_because = |reason| Err(SharedFilesError::Unsafe { path: directory.into(), reason });
     if !found.is_dir() {
         unsafe_because("it is no directory")
     } else if found.uid() != rustix::process::geteuid().as_raw() {
@@ -243,8 +246,8 @@ mod tests {
     fn the_last_session_removes_the_directory() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("gate");
-        let first = Session::open_at(directory.clone()).unwrap();
-        let second = Session::open_at(directory.clone()).unwrap();
+        let first = UserDirectory::open_at(directory.clone()).unwrap();
+        let second = UserDirectory::open_at(directory.clone()).unwrap();
         let figures = second.figures().unwrap();
         drop(first);
         assert!(directory.exists());
@@ -259,7 +262,7 @@ mod tests {
         let gone = place.path().join("gate.gone-17");
         DirBuilder::new().mode(0o700).create(&gone).unwrap();
         fs::write(gone.join("run-1-0"), "old").unwrap();
-        drop(Session::open_at(place.path().join("gate")).unwrap());
+        drop(UserDirectory::open_at(place.path().join("gate")).unwrap());
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
@@ -274,10 +277,10 @@ mod tests {
             let entries = fs::read_dir(&directory).unwrap();
             entries.map(|entry| entry.unwrap().file_name()).collect()
         };
-        let first = Session::open_at(directory.clone()).unwrap();
+        let first = UserDirectory::open_at(directory.clone()).unwrap();
         assert_eq!(names(), [LOCK_NAME]);
         let figures = first.figures().unwrap();
-        let second = Session::open_at(directory.clone()).unwrap();
+        let second = UserDirectory::open_at(directory.clone()).unwrap();
         assert_eq!(names().len(), 2, "of a run that goes on nothing is taken");
         drop(figures);
         drop((first, second));
@@ -290,7 +293,7 @@ mod tests {
         let directory = place.path().join("gate");
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        let error = Session::open_at(directory).unwrap_err();
+        let error = UserDirectory::open_at(directory).unwrap_err();
         assert!(error.to_string().contains("others may enter"), "{error}");
     }
 }

@@ -2,15 +2,15 @@
 
 use std::ffi::c_int;
 
-pub use luc_rounds::sys::*;
+pub use luc_rounds::call_path_syscalls::*;
 
 pub fn errno() -> c_int {
     // SAFETY: the C library gives every thread its own valid location.
     unsafe { *libc::__errno_location() }
 }
 
-/// Whether the kernel has recorded a failed write of the file so that the open file's next `fsync` finds it. The error of
-/// an early write does not tell: it may be of a block that could not be allocated, which is recorded nowhere.
+/// Whether the kernel has recorded a failed write of the file so that the open file's next `fsync` finds it. The error
+/// of an early write does not tell: it may be of a block that could not be allocated, which is recorded nowhere.
 ///
 /// Asks through an open file of its own. That file's place in the mapping's `errseq_t` is before the error unless
 /// somebody has seen it. The place of `fd`'s open file stays. If the file cannot be opened, the error counts as

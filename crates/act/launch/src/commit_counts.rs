@@ -5,9 +5,9 @@ use std::fs;
 
 /// Number of commits of each journal since it was mounted, by the name of its device (`sda1`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Commits(BTreeMap<String, u64>);
+pub struct CommitCounts(BTreeMap<String, u64>);
 
-impl Commits {
+impl CommitCounts {
     /// Reads the counts now; journals that cannot be read are left out.
     pub fn read() -> Self {
         let Ok(journals) = fs::read_dir("/proc/fs/jbd2") else {
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn a_journal_that_came_or_went_is_not_counted() {
-        let before = Commits([("sda1".to_owned(), 10)].into());
-        let after = Commits([("sda1".to_owned(), 25), ("sdb1".to_owned(), 3)].into());
+        let before = CommitCounts([("sda1".to_owned(), 10)].into());
+        let after = CommitCounts([("sda1".to_owned(), 25), ("sdb1".to_owned(), 3)].into());
         assert_eq!(after.since(&before, "sda1"), Some(15));
         assert_eq!(after.since(&before, "sdb1"), None);
         assert_eq!(before.since(&after, "sda1"), None);

@@ -28,7 +28,8 @@ fn reap() -> io::Result<Option<u8>> {
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     await_children();
-    // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask changes.
+    // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask
+    // changes.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());

@@ -1,12 +1,12 @@
 //! State of a controller at a run's end: figures of one look. Only those are reported that belong together.
 //!
-//! A controller goes on after it has decided: it measures samples, checks, forgets. Its reason belongs to the decision, its
-//! rates and the number of its callers to the last sample. So one may contradict the other.
+//! A controller goes on after it has decided: it measures samples, checks, forgets. Its reason belongs to the decision,
+//! its rates and the number of its callers to the last sample. So one may contradict the other.
 
 use std::fmt;
 
-use luc_control::auto::{Auto, Phase, Reason};
-use luc_units::figures::Time;
+use luc_control::auto_gate::{AutoGate, GatePhase, GateReason};
+use luc_units::number_formats::FormattedTime;
 use serde::Serialize;
 
 /// Maximum relative difference between a gain and the ratio of its two rates.
@@ -18,9 +18,9 @@ const MIN_CALL_SHARE: f64 = 0.05;
 
 /// Figures of one look at a controller.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
-    phase: Phase,
-    reason: Reason,
+pub(crate) struct ControllerFigures {
+    phase: GatePhase,
+    reason: GateReason,
     set_point: u32,
     participants: u32,
     commit_ns: u64,
@@ -32,8 +32,8 @@ pub(crate) struct Standing {
     ungated_per_s: f64,
 }
 
-impl From<&Auto> for Standing {
-    fn from(auto: &Auto) -> Self {
+impl From<&AutoGate> for ControllerFigures {
+    fn from(auto: &AutoGate) -> Self {
         let (gain, pairs) = auto.gain();
         let (trials, engagements) = auto.trials();
         let (gated_per_s, ungated_per_s) = auto.rates_per_s();
@@ -55,7 +55,7 @@ impl From<&Auto> for Standing {
 
 /// Final state of the controller of policy `auto`, with its reason.
 #[derive(Clone, Debug, Serialize)]
-pub struct Decision {
+pub struct GateDecision {
     /// `learning`, `trying`, `engaged` or `aside`.
     pub state: &'static str,
     /// Reason, as a sentence.
@@ -75,19 +75,20 @@ pub struct Decision {
     /// Trials made since it last began to learn.
     pub trials: u32,
     pub engagements: u32,
-    /// Calls served per second in the gated sample of the gain; `None` if that is not the last sample, or one of several.
+    /// Calls served per second in the gated sample of the gain; `None` if that is not the last sample, or one of
+    /// several.
     pub gated_per_s: Option<f64>,
     /// Calls served per second in its ungated sample.
     pub ungated_per_s: Option<f64>,
 }
 
-impl Decision {
-    pub(crate) fn new(standing: &Standing, calls: u64) -> Self {
-        let Standing { gain, pairs, .. } = *standing;
+impl GateDecision {
+    pub(crate) fn new(standing: &ControllerFigures, calls: u64) -> Self {
+        let ControllerFigures { gain, pairs, .. } = *standing;
         let (state, reason) = state_and_reason(standing);
         let by_trial = match standing.reason {
-            Reason::GainMeasured => state == "engaged",
-            Reason::NoGainMeasured => state == "aside" && gain < 1.0 + MIN_GAIN,
+            GateReason::GainMeasured => state == "engaged",
+            GateReason::NoGainMeasured => state == "aside" && gain < 1.0 + MIN_GAIN,
             _ => false,
         };
         let gain = (by_trial && pairs > 0 && gain.is_finite()).then_some(gain);
@@ -139,7 +140,7 @@ impl Decision {
             words.push(format!("{} caller{plural}", self.participants));
         }
         if self.commit_us > 0.0 {
-            words.push(format!("{time} {}", Time::from_us(self.commit_us)));
+            words.push(format!("{time} {}", FormattedTime::from_us(self.commit_us)));
         }
         if self.state == "engaged" {
             words.push(format!("waits for {}", self.set_point));
@@ -166,8 +167,8 @@ impl Decision {
 /// Writes the lines about both kinds of callers: the kind with more calls first, the other one if it matters.
 pub(crate) fn write(
     f: &mut fmt::Formatter<'_>,
-    commits: Option<&Decision>,
-    flushes: Option<&Decision>,
+    commits: Option<&GateDecision>,
+    flushes: Option<&GateDecision>,
     is_held: bool,
 ) -> fmt::Result {
     let of_commits = ("calls that need a commit", "commit", commits);
@@ -193,37 +194,40 @@ pub(crate) fn write(
 /// Sentence that the number of callers must not contradict.
 const ALONE_SENTENCE: &str = "only one caller at a time: nobody to share a commit with";
 
-fn state_and_reason(standing: &Standing) -> (&'static str, &'static str) {
-    let Standing { phase, reason, gain, pairs, .. } = *standing;
-    let is_engaged = matches!(phase, Phase::Engaged | Phase::Check);
+fn state_and_reason(standing: &ControllerFigures) -> (&'static str, &'static str) {
+    let ControllerFigures { phase, reason, gain, pairs, .. } = *standing;
+    let is_engaged = matches!(phase, GatePhase::Engaged | GatePhase::Check);
     match (phase, reason) {
-        (_, Reason::GainMeasured) if is_engaged && pairs > 0 && gain <= 1.0 => (
+        (_, GateReason::GainMeasured) if is_engaged && pairs > 0 && gain <= 1.0 => (
             "engaged",
             "a trial showed a gain, and the last check no loss that is worth another trial",
         ),
-        (_, Reason::GainMeasured) if is_engaged => ("engaged", "a trial showed a gain"),
-        (Phase::TryGated | Phase::TryUngated | Phase::Engaged | Phase::Check, _) => {
-            ("trying", "a trial was under way at the end")
+        (_, GateReason::GainMeasured) if is_engaged => ("engaged", "a trial showed a gain"),
+        (
+            GatePhase::TryGated | GatePhase::TryUngated | GatePhase::Engaged | GatePhase::Check,
+            _,
+        ) => ("trying", "a trial was under way at the end"),
+        (GatePhase::Learn, GateReason::GainMeasured) => {
+            ("learning", "it was measuring anew at the end")
         }
-        (Phase::Learn, Reason::GainMeasured) => ("learning", "it was measuring anew at the end"),
-        (Phase::Learn, reason) => ("learning", to_sentence(reason)),
-        (Phase::Aside, reason) => ("aside", to_sentence(reason)),
+        (GatePhase::Learn, reason) => ("learning", to_sentence(reason)),
+        (GatePhase::Aside, reason) => ("aside", to_sentence(reason)),
     }
 }
 
-fn to_sentence(reason: Reason) -> &'static str {
+fn to_sentence(reason: GateReason) -> &'static str {
     match reason {
-        Reason::Undecided => "the run was too short to decide",
-        Reason::Alone => ALONE_SENTENCE,
-        Reason::NothingToGain => "commits already serve about as many as they can",
-        Reason::Few => "few of the calls are of this kind: holding them gains nothing",
-        Reason::TooFarApart => "callers come too far apart for a commit to wait for them",
-        Reason::TakenAlong => {
+        GateReason::Undecided => "the run was too short to decide",
+        GateReason::Alone => ALONE_SENTENCE,
+        GateReason::NothingToGain => "commits already serve about as many as they can",
+        GateReason::Few => "few of the calls are of this kind: holding them gains nothing",
+        GateReason::TooFarApart => "callers come too far apart for a commit to wait for them",
+        GateReason::TakenAlong => {
             "a trial held these with calls that need a commit, and showed no gain"
         }
-        Reason::ComeAndGo => "callers come and go: a trial waits until it costs little",
-        Reason::NoGainMeasured => "a trial showed no gain that is worth holding callers",
-        Reason::GainMeasured => "what a trial had gained is gone",
+        GateReason::ComeAndGo => "callers come and go: a trial waits until it costs little",
+        GateReason::NoGainMeasured => "a trial showed no gain that is worth holding callers",
+        GateReason::GainMeasured => "what a trial had gained is gone",
     }
 }
 
@@ -232,25 +236,25 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(crate) fn standings() -> impl Strategy<Value = Standing> {
+    pub(crate) fn standings() -> impl Strategy<Value = ControllerFigures> {
         let phases = [
-            Phase::Learn,
-            Phase::TryGated,
-            Phase::TryUngated,
-            Phase::Engaged,
-            Phase::Check,
-            Phase::Aside,
+            GatePhase::Learn,
+            GatePhase::TryGated,
+            GatePhase::TryUngated,
+            GatePhase::Engaged,
+            GatePhase::Check,
+            GatePhase::Aside,
         ];
         let reasons = [
-            Reason::Undecided,
-            Reason::Alone,
-            Reason::NothingToGain,
-            Reason::Few,
-            Reason::TakenAlong,
-            Reason::TooFarApart,
-            Reason::ComeAndGo,
-            Reason::NoGainMeasured,
-            Reason::GainMeasured,
+            GateReason::Undecided,
+            GateReason::Alone,
+            GateReason::NothingToGain,
+            GateReason::Few,
+            GateReason::TakenAlong,
+            GateReason::TooFarApart,
+            GateReason::ComeAndGo,
+            GateReason::NoGainMeasured,
+            GateReason::GainMeasured,
         ];
         let gains = prop_oneof![Just(1.0), Just(f64::NAN), 0.2..3.0f64];
         let rates = || prop_oneof![Just(0.0), 1.0..2000.0f64];
@@ -263,7 +267,7 @@ pub(crate) mod tests {
             .prop_map(
                 |((phase, reason), (set_point, participants, commit_ns), rates, trials)| {
                     let (gain, pairs, gated_per_s, ungated_per_s, are_its_rates) = rates;
-                    Standing {
+                    ControllerFigures {
                         phase,
                         reason,
                         set_point,
@@ -280,7 +284,7 @@ pub(crate) mod tests {
             )
     }
 
-    struct Written<'a>(Option<&'a Decision>, Option<&'a Decision>, bool);
+    struct Written<'a>(Option<&'a GateDecision>, Option<&'a GateDecision>, bool);
 
     impl fmt::Display for Written<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -337,7 +341,7 @@ pub(crate) mod tests {
             standing in standings(), other in standings(), calls in 0..1000u64, others in 0..1000u64, is_held: bool
         ) {
             let [commits, flushes] =
-                [(standing, calls), (other, others)].map(|(standing, calls)| Decision::new(&standing, calls));
+                [(standing, calls), (other, others)].map(|(standing, calls)| GateDecision::new(&standing, calls));
             for text in [
                 Written(Some(&commits), None, is_held).to_string(),
                 Written(None, Some(&flushes), is_held).to_string(),
@@ -356,9 +360,9 @@ pub(crate) mod tests {
 
     #[test]
     fn the_kind_with_more_calls_comes_first_and_one_without_is_left_out() {
-        let standing = Standing {
-            phase: Phase::Aside,
-            reason: Reason::Alone,
+        let standing = ControllerFigures {
+            phase: GatePhase::Aside,
+            reason: GateReason::Alone,
             set_point: 1,
             participants: 1,
             commit_ns: 12_800_000,
@@ -369,9 +373,9 @@ pub(crate) mod tests {
             gated_per_s: 0.0,
             ungated_per_s: 80.0,
         };
-        let engaged = Standing {
-            phase: Phase::Engaged,
-            reason: Reason::GainMeasured,
+        let engaged = ControllerFigures {
+            phase: GatePhase::Engaged,
+            reason: GateReason::GainMeasured,
             gain: 1.31,
             pairs: 1,
             trials: 1,
@@ -383,7 +387,8 @@ pub(crate) mod tests {
             ..standing
         };
         let text = |few: u64| {
-            let (commits, flushes) = (Decision::new(&standing, few), Decision::new(&engaged, 2000));
+            let (commits, flushes) =
+                (GateDecision::new(&standing, few), GateDecision::new(&engaged, 2000));
             Written(Some(&commits), Some(&flushes), true).to_string()
         };
         let first = "     auto, calls that only need a flush: engaged: a trial showed a gain \

@@ -4,23 +4,24 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 use luc_gate::figures::{FileSystemFigures, RunFigures};
-use luc_gate::inspect::filesystem::{self, Journal};
-use luc_gate::policy::Policy;
-use luc_gate::rounds::layout::Snapshot;
-use luc_gate::rounds::{Arena, FileSystemRounds};
-use luc_notify::session::Notified;
+use luc_gate::gate_policy::GatePolicy;
+use luc_gate::inspect::filesystem::{self, FileSystemJournal};
+use luc_gate::rounds::shared_layout::RoundsSnapshot;
+use luc_gate::rounds::{FileSystemRounds, UserRounds};
+use luc_notify::command_notifier::NotifiedRun;
 use serde::Serialize;
 
-use crate::commits::Commits;
-pub use crate::decision::Decision;
-use crate::participants::{self, ParticipantTable, Seen, Unreached};
-use crate::shared::Shared;
-use crate::supervise::{CommandEnd, Ending};
+use crate::commit_counts::CommitCounts;
+pub use crate::controller_decision::GateDecision;
+use crate::participants::{self, ParticipantTable, SeenProcess, UnreachedProgram};
+use crate::run_memory::RunMemory;
+use crate::supervise_command::{CommandEnd, CommandEnding};
 
+/// Result and figures of a run under the gate.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct GatedRunOutcome {
     pub policy: String,
-    pub ending: Ending,
+    pub ending: CommandEnding,
     /// Signal that asked this process to end meanwhile.
     #[serde(skip)]
     pub stop_signal: Option<i32>,
@@ -30,9 +31,9 @@ pub struct Outcome {
     /// Reason why the gate was not used at all, if so.
     pub refused: Option<String>,
     /// Notifications of the command's calls; `None` if the library was to reach them.
-    pub notified: Option<Notified>,
+    pub notified: Option<NotifiedRun>,
     /// Programs below the command that the library did not reach, by the recorder, or perhaps did not.
-    pub unreached: Vec<Unreached>,
+    pub unreached: Vec<UnreachedProgram>,
     #[serde(skip)]
     pub participants: ParticipantTable,
     /// File systems that were synchronized on, busiest first.
@@ -41,24 +42,24 @@ pub struct Outcome {
 
 /// The result of a run apart from its figures.
 #[derive(Debug)]
-pub struct Ran {
-    pub policy: Policy,
+pub struct FinishedRun {
+    pub policy: GatePolicy,
     /// End of the command, and whether this process was asked to end meanwhile.
     pub end: CommandEnd,
     pub elapsed: Duration,
     /// Reason why the gate was not used, if so.
     pub refused: Option<String>,
-    pub notified: Option<Notified>,
+    pub notified: Option<NotifiedRun>,
     /// Programs that the library perhaps did not reach.
-    pub unreached: Vec<Unreached>,
+    pub unreached: Vec<UnreachedProgram>,
 }
 
 /// The figures of all file systems, busiest first, without the journals' commits.
 #[must_use]
 pub fn file_systems(
     figures: &RunFigures,
-    arena: Option<&Arena>,
-    policy: &Policy,
+    arena: Option<&UserRounds>,
+    policy: &GatePolicy,
 ) -> Vec<FileSystemOutcome> {
     let mut file_systems: Vec<_> = figures
         .used()
@@ -87,8 +88,8 @@ pub struct FileSystemOutcome {
     pub msyncs: u64,
     /// Calls of any kind that returned an error.
     pub failed: u64,
-    /// Mean latency as the program saw it, in microseconds. `None`, like the two below, if no call's return was seen: those
-    /// of notified calls are not.
+    /// Mean latency as the program saw it, in microseconds. `None`, like the two below, if no call's return was seen:
+    /// those of notified calls are not.
     pub mean_us: Option<f64>,
     /// Median latency, in microseconds (bucket edge, up to 1/16 too high).
     pub p50_us: Option<f64>,
@@ -121,22 +122,22 @@ pub struct GateOutcome {
     pub mean_write_back_us: f64,
     /// Calls that left at their own deadline.
     pub timed_out: u64,
-    /// Final state of the controller of policy `auto` for calls that need a commit. `None` for other policies, and if there
-    /// were only calls that need a flush.
-    pub decision: Option<Decision>,
+    /// Final state of the controller of policy `auto` for calls that need a commit. `None` for other policies, and if
+    /// there were only calls that need a flush.
+    pub decision: Option<GateDecision>,
     /// Final state for calls that only need a flush; `None` if none of them had a round of its own.
-    pub flush_decision: Option<Decision>,
+    pub flush_decision: Option<GateDecision>,
 }
 
-impl Outcome {
+impl GatedRunOutcome {
     /// Reads all that a run has left in its shared files.
     pub fn collect(
-        shared: Option<&Shared>,
-        ran: Ran,
+        shared: Option<&RunMemory>,
+        ran: FinishedRun,
         count_only: &[(u32, u32)],
-        before: &Commits,
+        before: &CommitCounts,
     ) -> Self {
-        let after = Commits::read();
+        let after = CommitCounts::read();
         if let Some(shared) = shared {
             shared.gather();
         }
@@ -178,16 +179,16 @@ impl Outcome {
         }
     }
 
-    /// Compares the calls that the recorder saw of each process with those of the participants. `is_whole`: it saw most of
-    /// the run, so that suspicions of other programs are void.
-    pub fn compare_with(&mut self, seen: &[Seen], is_whole: bool) {
+    /// Compares the calls that the recorder saw of each process with those of the participants. `is_whole`: it saw most
+    /// of the run, so that suspicions of other programs are void.
+    pub fn compare_with(&mut self, seen: &[SeenProcess], is_whole: bool) {
         if self.refused.is_some() || self.notified.is_some() {
             return;
         }
         let mut unreached = participants::find_unreached(seen, &self.participants);
         if !is_whole {
             let is_known =
-                |one: &Unreached| unreached.iter().any(|known| known.program == one.program);
+                |one: &UnreachedProgram| unreached.iter().any(|known| known.program == one.program);
             let others: Vec<_> =
                 self.unreached.iter().filter(|one| !is_known(one)).cloned().collect();
             unreached.extend(others);
@@ -218,7 +219,7 @@ impl FileSystemOutcome {
         (major, minor): (u32, u32),
         counters: &FileSystemFigures,
         rounds: Option<&FileSystemRounds>,
-        policy: &Policy,
+        policy: &GatePolicy,
         commits_of: impl Fn(&str) -> Option<u64>,
     ) -> Self {
         let counts = Counts::read(counters);
@@ -228,11 +229,11 @@ impl FileSystemOutcome {
         let device =
             found.as_ref().map_or_else(|| format!("{major}:{minor}"), |fs| fs.name.clone());
         let journal = match found.as_ref().map(|fs| &fs.journal) {
-            Some(Journal::Jbd2) => "jbd2",
-            Some(Journal::Jbd2FastCommit) => "fast_commit",
-            Some(Journal::None) => "none",
-            Some(Journal::NotExt4(_)) => "other",
-            Some(Journal::Unknown) | None => "unknown",
+            Some(FileSystemJournal::Jbd2) => "jbd2",
+            Some(FileSystemJournal::Jbd2FastCommit) => "fast_commit",
+            Some(FileSystemJournal::None) => "none",
+            Some(FileSystemJournal::NotExt4(_)) => "other",
+            Some(FileSystemJournal::Unknown) | None => "unknown",
         };
         let commits = commits_of(&device);
         Self {
@@ -253,22 +254,22 @@ impl FileSystemOutcome {
             commits,
             calls_per_commit: commits.filter(|&n| n > 0).map(|n| calls as f64 / n as f64),
             left_to_kernel: false,
-            is_off: *policy == Policy::Off,
+            is_off: *policy == GatePolicy::Off,
             gate: rounds.map(|rounds| GateOutcome::new(&counts, rounds, policy)),
         }
     }
 }
 
 impl GateOutcome {
-    fn new(counts: &Counts, rounds: &FileSystemRounds, policy: &Policy) -> Self {
+    fn new(counts: &Counts, rounds: &FileSystemRounds, policy: &GatePolicy) -> Self {
         let commits = rounds.commits.snapshot();
         let flushes = rounds.flushes.snapshot();
         // A file system with both kinds has both; one with neither has that of commits.
         let has_flushes = flushes.completions > 0;
         let has_commits = commits.completions > 0 || !has_flushes;
-        let decision = |snapshot: &Snapshot, is_there: bool| {
-            let is_decided = *policy == Policy::Auto && is_there;
-            is_decided.then(|| Decision::new(&(&snapshot.auto).into(), snapshot.completions))
+        let decision = |snapshot: &RoundsSnapshot, is_there: bool| {
+            let is_decided = *policy == GatePolicy::Auto && is_there;
+            is_decided.then(|| GateDecision::new(&(&snapshot.auto).into(), snapshot.completions))
         };
         Self {
             gated: counts.gated,
@@ -337,14 +338,14 @@ fn mean_us(total_ns: u64, count: u64) -> f64 {
 mod tests {
     use super::*;
     use luc_gate::figures::RunFigures;
-    use luc_gate::memory;
+    use luc_gate::shared_values;
     use std::sync::atomic::Ordering::Relaxed;
 
     /// Programs that a run leaves behind count on while it is reported.
     #[test]
     fn no_part_is_more_than_the_whole() {
         let figures: Box<RunFigures> =
-            memory::from_bytes(&vec![0; size_of::<RunFigures>()]).unwrap();
+            shared_values::from_bytes(&vec![0; size_of::<RunFigures>()]).unwrap();
         let of_device = figures.file_system(7).unwrap();
         of_device.calls[0].store(3, Relaxed);
         for count in [&of_device.gated, &of_device.timed_out, &of_device.failed] {

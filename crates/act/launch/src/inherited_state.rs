@@ -1,7 +1,7 @@
 //! State that this process inherited and has changed: a command gets it as it was.
 //!
-//! Before `main`, Rust's runtime ignores SIGPIPE and opens standard descriptors that are closed. `luc` waits for children
-//! and raises limits.
+//! Before `main`, Rust's runtime ignores SIGPIPE and opens standard descriptors that are closed. `luc` waits for
+//! children and raises limits.
 
 use std::sync::OnceLock;
 

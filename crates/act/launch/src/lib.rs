@@ -1,46 +1,48 @@
 //! Runs a command under the gate and reports its figures.
 //!
-//! - [`library`]: finds `libluc_gate_preload.so`.
-//! - [`shared`]: the memory that a run shares with the programs it starts.
-//! - [`supervise`]: starts the command with the `inherited` state, passes `signals` on, waits.
-//! - [`init`]: reaps orphans where `luc run` is the first process of a container.
-//! - [`participants`]: processes that took part and those that did not; [`obstacle`]: the reasons; `unreached`: doubtful ones.
-//! - [`commits`]: number of commits of each journal meanwhile.
-//! - [`outcome`]: all of it as figures, for JSON, with the controllers' `decision`; [`text`]: for people.
-//! - [`mod@unit`]: figures of the processes of a systemd unit, which no `luc run` starts.
+//! - [`preload_library`]: finds `libluc_gate_preload.so`.
+//! - [`run_memory`]: the memory that a run shares with the programs it starts.
+//! - [`supervise_command`]: starts the command with the `inherited_state` state, passes `signals` on, waits.
+//! - [`container_init`]: reaps orphans where `luc run` is the first process of a container.
+//! - [`participants`]: processes that took part and those that did not; [`preload_obstacle`]: the reasons;
+//!   `unreached_programs`: doubtful ones.
+//! - [`commit_counts`]: number of commits of each journal meanwhile.
+//! - [`gated_run_outcome`]: all of it as figures, for JSON, with the controllers' `controller_decision`;
+//!   [`outcome_text`]: for people.
+//! - [`unit_figures`]: figures of the processes of a systemd unit, which no `luc run` starts.
 
-pub mod commits;
-mod decision;
-mod inherited;
-pub mod init;
-pub mod library;
-pub mod obstacle;
-pub mod outcome;
+pub mod commit_counts;
+pub mod container_init;
+mod controller_decision;
+pub mod gated_run_outcome;
+mod inherited_state;
+pub mod outcome_text;
 pub mod participants;
-pub mod shared;
+pub mod preload_library;
+pub mod preload_obstacle;
+pub mod run_memory;
 mod signals;
-pub mod supervise;
-pub mod text;
-pub mod unit;
-mod unreached;
+pub mod supervise_command;
+pub mod unit_figures;
+mod unreached_programs;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-pub use decision::Decision;
-pub use outcome::{FileSystemOutcome, Outcome};
-pub use supervise::{Command, Ending};
+pub use controller_decision::GateDecision;
+pub use gated_run_outcome::{FileSystemOutcome, GatedRunOutcome};
+pub use supervise_command::{CommandEnding, RunCommand};
 
-use luc_units::Failed;
-use unreached::Lookout;
+use luc_units::FileOperationError;
+use unreached_programs::UnreachedSearch;
 
-use luc_gate::call::Settings;
-use luc_gate::environment::{COUNT_ONLY, NOTIFIED, OF_LIBRARY, devices_to_text};
+use luc_gate::environment_names::{COUNT_ONLY, NOTIFIED, OF_LIBRARY, devices_to_text};
 use luc_gate::figures::RunFigures;
-use luc_gate::files::FilesError;
+use luc_gate::gated_call::CallSettings;
+use luc_gate::user_directory::SharedFilesError;
 use luc_notify::NotifyError;
-use luc_notify::session::{Prepared, Running, Work};
+use luc_notify::command_notifier::{NotifierWork, PreparedNotifier, RunningNotifier};
 
 /// Reason why a command cannot be run under the gate.
 #[derive(Debug, thiserror::Error)]
@@ -59,16 +61,16 @@ pub enum LaunchError {
     )]
     InexpressiblePath(PathBuf),
     #[error(transparent)]
-    Files(#[from] FilesError),
+    Files(#[from] SharedFilesError),
     #[error(transparent)]
     Notify(#[from] NotifyError),
     #[error(transparent)]
-    System(#[from] Failed),
+    System(#[from] FileOperationError),
 }
 
 /// Way in which the gate reaches a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum GateReach {
     /// A library in its programs.
     #[default]
     Library,
@@ -80,24 +82,24 @@ pub enum Reach {
 
 /// Surroundings of a run: the gate's way to the command, and observers.
 #[derive(Default)]
-pub struct Around<'a> {
+pub struct RunSurroundings<'a> {
     /// Way in which the gate reaches the command.
-    pub reach: Reach,
+    pub reach: GateReach,
     /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
     pub count_only: Vec<(u32, u32)>,
     /// Called with the command's process number as soon as the command has been started.
-    pub started: Option<Start<'a>>,
+    pub started: Option<OnStart<'a>>,
     /// Called again and again while the command runs, with its process number and its figures so far.
-    pub watch: Option<Watch<'a>>,
+    pub watch: Option<RunWatcher<'a>>,
 }
 
 /// Called with the number of the command's process.
-pub type Start<'a> = Box<dyn FnOnce(u32) + 'a>;
+pub type OnStart<'a> = Box<dyn FnOnce(u32) + 'a>;
 
 /// Observes a run in progress: the command's process number, and its figures if it has any.
-pub type Watch<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
+pub type RunWatcher<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
 
-impl std::fmt::Debug for Around<'_> {
+impl std::fmt::Debug for RunSurroundings<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Around")
             .field("reach", &self.reach)
@@ -112,32 +114,37 @@ impl std::fmt::Debug for Around<'_> {
 /// # Errors
 /// [`LaunchError`]; the command has not been started then.
 pub fn run(
-    command: &Command,
-    settings: &Settings,
-    around: Around<'_>,
-) -> Result<Outcome, LaunchError> {
+    command: &RunCommand,
+    settings: &CallSettings,
+    around: RunSurroundings<'_>,
+) -> Result<GatedRunOutcome, LaunchError> {
     // 1. Memory that the run shares; without it the command runs as without the gate.
     let (shared, no_share) = match share(settings) {
         Ok(shared) => (Some(shared), None),
         Err(reason) => (None, Some(reason)),
     };
     // 2. The start, and the counts before it.
-    let commits = commits::Commits::read();
+    let commits = commit_counts::CommitCounts::read();
     let started_at = Instant::now();
     let mut around = around;
     let (started, notifier, no_gate) = match &shared {
         Some(shared) => start(command, settings, &around, shared)?,
-        None => (supervise::start(command, supervise::Start::default())?, None, None),
+        None => (
+            supervise_command::start(command, supervise_command::StartConditions::default())?,
+            None,
+            None,
+        ),
     };
     if let Some(begin) = around.started.take() {
         begin(started.id());
     }
     // 3. The wait, with looks at the command.
-    let mut lookout = (shared.is_some() && around.reach == Reach::Library).then(Lookout::new);
+    let mut lookout =
+        (shared.is_some() && around.reach == GateReach::Library).then(UnreachedSearch::new);
     let figures = shared.as_ref().map(|shared| shared.figures.counters);
     let interval: fn(Duration) -> Duration = match around.watch {
-        Some(_) => supervise::close_look,
-        None => |_| unreached::INTERVAL,
+        Some(_) => supervise_command::close_look,
+        None => |_| unreached_programs::INTERVAL,
     };
     let has_observers = around.watch.is_some() || lookout.is_some();
     let mut look = |process| {
@@ -148,28 +155,30 @@ pub fn run(
             lookout.look(process);
         }
     };
-    let end =
-        started.wait(has_observers.then_some(supervise::Look { call: &mut look, interval }))?;
+    let end = started.wait(
+        has_observers.then_some(supervise_command::PeriodicLook { call: &mut look, interval }),
+    )?;
     // 4. The figures.
-    let ran = outcome::Ran {
+    let ran = gated_run_outcome::FinishedRun {
         policy: settings.policy,
         end,
         elapsed: started_at.elapsed(),
         refused: no_share.or(no_gate),
-        notified: notifier.map(Running::end),
-        unreached: lookout.map_or_else(Vec::new, Lookout::into_programs),
+        notified: notifier.map(RunningNotifier::end),
+        unreached: lookout.map_or_else(Vec::new, UnreachedSearch::into_programs),
     };
-    Ok(Outcome::collect(shared.as_ref(), ran, &around.count_only, &commits))
+    Ok(GatedRunOutcome::collect(shared.as_ref(), ran, &around.count_only, &commits))
 }
 
 /// Starts a command, and its notifier if that is to reach it. The text says why the gate does not reach it, if so.
 fn start(
-    command: &Command,
-    settings: &Settings,
-    around: &Around<'_>,
-    shared: &shared::Shared,
-) -> Result<(supervise::Started, Option<Running>, Option<String>), LaunchError> {
-    if around.reach != Reach::Library {
+    command: &RunCommand,
+    settings: &CallSettings,
+    around: &RunSurroundings<'_>,
+    shared: &run_memory::RunMemory,
+) -> Result<(supervise_command::StartedCommand, Option<RunningNotifier>, Option<String>), LaunchError>
+{
+    if around.reach != GateReach::Library {
         let (started, notifier) =
             with_a_keeper(|| start_notified(command, settings, around, shared))?;
         return Ok(match notifier {
@@ -177,7 +186,7 @@ fn start(
             Err(error) => (started, None, Some(error.to_string())),
         });
     }
-    let (mut environment, refused) = match library::find() {
+    let (mut environment, refused) = match preload_library::find() {
         Ok(library) => (shared.environment(&library, settings), None),
         // Without /proc this program does not know where it is.
         Err(LaunchError::System(error)) => (Vec::new(), Some(error.to_string())),
@@ -187,23 +196,26 @@ fn start(
         let devices = devices_to_text(&around.count_only);
         environment.push((COUNT_ONLY.into(), devices.into()));
     }
-    let how = supervise::Start { environment: &environment, ..supervise::Start::default() };
-    Ok((supervise::start(command, how)?, None, refused))
+    let how = supervise_command::StartConditions {
+        environment: &environment,
+        ..supervise_command::StartConditions::default()
+    };
+    Ok((supervise_command::start(command, how)?, None, refused))
 }
 
 /// Opens the run's shared memory, or says why the run takes no part in the gate.
-fn share(settings: &Settings) -> Result<shared::Shared, String> {
+fn share(settings: &CallSettings) -> Result<run_memory::RunMemory, String> {
     if std::env::var_os(NOTIFIED).is_some() {
         return Err("the luc run above this one is notified of its calls already".to_owned());
     }
-    shared::Shared::open(&settings.policy).map_err(|error| error.to_string())
+    run_memory::RunMemory::open(&settings.policy).map_err(|error| error.to_string())
 }
 
 /// Maximum number of starts of a command whose keeper is killed meanwhile.
 const MAX_STARTS: u32 = 8;
 
 /// A command that was started, and its notifier, or why it runs without one.
-type NotifiedStart = (supervise::Started, Result<Running, NotifyError>);
+type NotifiedStart = (supervise_command::StartedCommand, Result<RunningNotifier, NotifyError>);
 
 /// Starts a command by `start`, and again if its keeper was killed before it had the filter's listener. The command's
 /// process has ended then without executing the program.
@@ -232,40 +244,43 @@ fn with_a_keeper(
 
 /// Starts a command whose calls are notified, with a keeper of its own.
 fn start_notified(
-    command: &Command,
-    settings: &Settings,
-    around: &Around<'_>,
-    shared: &shared::Shared,
+    command: &RunCommand,
+    settings: &CallSettings,
+    around: &RunSurroundings<'_>,
+    shared: &run_memory::RunMemory,
 ) -> Result<NotifiedStart, LaunchError> {
-    let is_required = around.reach == Reach::Notifier;
-    let work = Work {
+    let is_required = around.reach == GateReach::Notifier;
+    let work = NotifierWork {
         arena: shared.rounds,
         figures: shared.figures.counters,
         settings: *settings,
         count_only: around.count_only.clone(),
     };
-    let blocked = supervise::Blocked::new()?;
-    let begun = Prepared::new(is_required)
+    let blocked = supervise_command::BlockedSignals::new()?;
+    let begun = PreparedNotifier::new(is_required)
         .and_then(|(prepared, installing)| Ok((prepared.begin(work)?, installing)));
     let (beginning, installing) = match begun {
         Ok(begun) => begun,
         Err(error) if is_required => return Err(error.into()),
         Err(error) => {
-            let how = supervise::Start { blocked: Some(blocked), ..supervise::Start::default() };
-            return Ok((supervise::start(command, how)?, Err(error)));
+            let how = supervise_command::StartConditions {
+                blocked: Some(blocked),
+                ..supervise_command::StartConditions::default()
+            };
+            return Ok((supervise_command::start(command, how)?, Err(error)));
         }
     };
     // Where the library loads, too, it makes a call again that a signal ended before the supervisor received it.
-    let loading = library::find().map(|library| shared::loading(&library));
+    let loading = preload_library::find().map(|library| run_memory::loading(&library));
     let mut environment = vec![(NOTIFIED.into(), "1".into())];
     environment.extend(loading.into_iter().flatten());
-    let how = supervise::Start {
+    let how = supervise_command::StartConditions {
         environment: &environment,
         removed: &OF_LIBRARY,
         installing: Some(installing),
         blocked: Some(blocked),
     };
-    let started = supervise::start(command, how);
+    let started = supervise_command::start(command, how);
     match (started, beginning.join()) {
         (Ok(started), notifier) => Ok((started, notifier)),
         (Err(_), Err(error @ (NotifyError::Taken | NotifyError::Refused(_)))) => Err(error.into()),

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
-use crate::decision;
-use crate::obstacle::reasons;
-use crate::outcome::{FileSystemOutcome, GateOutcome, Outcome};
-use crate::participants::Unreached;
+use crate::controller_decision;
+use crate::gated_run_outcome::{FileSystemOutcome, GateOutcome, GatedRunOutcome};
+use crate::participants::UnreachedProgram;
+use crate::preload_obstacle::reasons;
 
-impl fmt::Display for Outcome {
+impl fmt::Display for GatedRunOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(reason) = &self.refused {
             return writeln!(
@@ -44,10 +44,10 @@ impl fmt::Display for Outcome {
 }
 
 /// Lines about the programs that the library did not reach, and about those that it perhaps did not.
-fn write_unreached(f: &mut fmt::Formatter<'_>, unreached: &[Unreached]) -> fmt::Result {
+fn write_unreached(f: &mut fmt::Formatter<'_>, unreached: &[UnreachedProgram]) -> fmt::Result {
     let (known, suspected): (Vec<_>, Vec<_>) =
         unreached.iter().partition(|one| one.calls.is_some());
-    let text = |one: &&Unreached| {
+    let text = |one: &&UnreachedProgram| {
         let mut words = Vec::new();
         if one.processes > 1 {
             words.push(format!("{} processes", one.processes));
@@ -58,7 +58,7 @@ fn write_unreached(f: &mut fmt::Formatter<'_>, unreached: &[Unreached]) -> fmt::
         words.push(reasons(&one.obstacles));
         format!("{} ({})", one.program, words.join(", "))
     };
-    let texts = |all: &[&Unreached]| all.iter().map(text).collect::<Vec<_>>().join(", ");
+    let texts = |all: &[&UnreachedProgram]| all.iter().map(text).collect::<Vec<_>>().join(", ");
     if !known.is_empty() {
         writeln!(
             f,
@@ -92,9 +92,9 @@ impl fmt::Display for FileSystemOutcome {
             write!(
                 f,
                 "; mean {}, median {}, p99 {}",
-                Time::from_us(mean),
-                Time::from_us(p50),
-                Time::from_us(p99)
+                FormattedTime::from_us(mean),
+                FormattedTime::from_us(p50),
+                FormattedTime::from_us(p99)
             )?;
         }
         if self.failed > 0 {
@@ -136,30 +136,35 @@ impl fmt::Display for GateOutcome {
                  {} at their own deadline; data written first in {}",
                 self.gated,
                 self.rounds,
-                Time::from_us(self.mean_wait_us),
-                Time::from_us(self.longest_wait_us),
+                FormattedTime::from_us(self.mean_wait_us),
+                FormattedTime::from_us(self.longest_wait_us),
                 self.timed_out,
-                Time::from_us(self.mean_write_back_us)
+                FormattedTime::from_us(self.mean_write_back_us)
             )?;
         } else {
             writeln!(f, "     gate: no call was held")?;
         }
-        decision::write(f, self.decision.as_ref(), self.flush_decision.as_ref(), self.gated > 0)
+        controller_decision::write(
+            f,
+            self.decision.as_ref(),
+            self.flush_decision.as_ref(),
+            self.gated > 0,
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ending;
-    use crate::obstacle::Obstacle;
+    use crate::CommandEnding;
     use crate::participants::ParticipantTable;
-    use luc_notify::session::Notified;
+    use crate::preload_obstacle::PreloadObstacle;
+    use luc_notify::command_notifier::NotifiedRun;
 
-    fn outcome(file_systems: Vec<FileSystemOutcome>) -> Outcome {
-        Outcome {
+    fn outcome(file_systems: Vec<FileSystemOutcome>) -> GatedRunOutcome {
+        GatedRunOutcome {
             policy: "auto".into(),
-            ending: Ending::Exited(0),
+            ending: CommandEnding::Exited(0),
             stop_signal: None,
             elapsed_s: 1.0,
             processes: 1,
@@ -225,9 +230,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_notified_calls_is_left_out() {
-        let notified = Outcome {
+        let notified = GatedRunOutcome {
             processes: 0,
-            notified: Some(Notified { no_new_privs: false, keeper: Some(7) }),
+            notified: Some(NotifiedRun { no_new_privs: false, keeper: Some(7) }),
             ..outcome(vec![FileSystemOutcome {
                 mean_us: None,
                 p50_us: None,
@@ -243,16 +248,16 @@ mod tests {
 
     #[test]
     fn programs_that_were_not_reached_are_named() {
-        let unreached = |program: &str, processes, calls, obstacle| Unreached {
+        let unreached = |program: &str, processes, calls, obstacle| UnreachedProgram {
             program: program.to_owned(),
             processes,
             calls,
             obstacles: [obstacle].into(),
         };
-        let run = Outcome {
+        let run = GatedRunOutcome {
             unreached: vec![
-                unreached("smtpd", 3, Some(812), Obstacle::Environment),
-                unreached("sudo", 1, None, Obstacle::Privileges),
+                unreached("smtpd", 3, Some(812), PreloadObstacle::Environment),
+                unreached("sudo", 1, None, PreloadObstacle::Privileges),
             ],
             ..outcome(vec![file_system("jbd2")])
         };

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use luc_gate::figures::RunFigures;
-use luc_gate::figures::participants::{Participant, State};
+use luc_gate::figures::participants::{Participant, Participation};
 use serde::Serialize;
 
-use crate::obstacle::Obstacle;
+use crate::preload_obstacle::PreloadObstacle;
 
 /// Maximum number of programs that are named.
 const MAX_PROGRAMS: usize = 5;
@@ -31,7 +31,7 @@ impl ParticipantTable {
     }
 
     /// The calls of a process that went past the library, and the reason; `None` if the table knows all of them.
-    fn missed(&self, seen: &Seen) -> Option<(u64, Obstacle)> {
+    fn missed(&self, seen: &SeenProcess) -> Option<(u64, PreloadObstacle)> {
         let is_own = |one: &&Participant| {
             one.process == seen.process && (one.namespace == seen.namespace || one.namespace == 0)
         };
@@ -39,21 +39,21 @@ impl ParticipantTable {
         let told: u64 = own.iter().map(|one| one.calls).sum();
         let calls = seen.calls.checked_sub(told).filter(|&calls| calls > 0)?;
         let said = own.iter().find_map(|one| match one.state {
-            State::TakesPart => None,
-            State::Filtered => Some(Obstacle::Filter),
-            State::OtherClock => Some(Obstacle::Clock),
+            Participation::TakesPart => None,
+            Participation::Filtered => Some(PreloadObstacle::Filter),
+            Participation::OtherClock => Some(PreloadObstacle::Clock),
         });
         let obstacle = match said.or(seen.obstacle) {
             Some(obstacle) => obstacle,
             // It may be one of these, whom nobody could look at.
             None if self.is_full || self.has_elsewhere(seen) => return None,
-            None => Obstacle::Unknown,
+            None => PreloadObstacle::Unknown,
         };
         Some((calls, obstacle))
     }
 
     /// Whether a process of the same name takes part in another namespace, where it has another number.
-    fn has_elsewhere(&self, seen: &Seen) -> bool {
+    fn has_elsewhere(&self, seen: &SeenProcess) -> bool {
         let is_named = |one: &Participant| {
             let name = one.name.split(|&byte| byte == 0).next();
             name == Some(seen.program.as_bytes())
@@ -65,7 +65,7 @@ impl ParticipantTable {
 
 /// A process that synchronized, as the recorder saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenProcess {
     /// Its number in its own namespace of processes.
     pub process: u32,
     pub namespace: u64,
@@ -73,26 +73,26 @@ pub struct Seen {
     /// Calls of fsync, fdatasync and msync.
     pub calls: u64,
     /// Obstacle that a look at it found; `None` if it had ended before.
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<PreloadObstacle>,
 }
 
 /// A program that was not reached, or that perhaps was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Unreached {
+pub struct UnreachedProgram {
     /// Its name, as the kernel has it: 15 bytes at most.
     pub program: String,
     /// Number of its processes that were seen.
     pub processes: u32,
     /// Number of their synchronizing calls that ran as without luc; `None` if nobody recorded them.
     pub calls: Option<u64>,
-    pub obstacles: BTreeSet<Obstacle>,
+    pub obstacles: BTreeSet<PreloadObstacle>,
 }
 
 /// Groups processes that were not reached by program: those with the most calls first, then with the most processes.
 pub(crate) fn group_by_program(
-    unreached: impl IntoIterator<Item = (String, Option<u64>, Obstacle)>,
-) -> Vec<Unreached> {
-    let mut programs: BTreeMap<String, Unreached> = BTreeMap::new();
+    unreached: impl IntoIterator<Item = (String, Option<u64>, PreloadObstacle)>,
+) -> Vec<UnreachedProgram> {
+    let mut programs: BTreeMap<String, UnreachedProgram> = BTreeMap::new();
     for (program, calls, obstacle) in unreached {
         let found = programs.entry(program.clone()).or_default();
         found.program = program;
@@ -110,7 +110,10 @@ pub(crate) fn group_by_program(
 }
 
 /// Programs of the processes whose calls the table does not know.
-pub(crate) fn find_unreached(seen: &[Seen], table: &ParticipantTable) -> Vec<Unreached> {
+pub(crate) fn find_unreached(
+    seen: &[SeenProcess],
+    table: &ParticipantTable,
+) -> Vec<UnreachedProgram> {
     group_by_program(seen.iter().filter_map(|seen| {
         let (calls, obstacle) = table.missed(seen)?;
         Some((seen.program.clone(), Some(calls), obstacle))
@@ -123,37 +126,48 @@ mod tests {
 
     const OWN: u64 = 1;
 
-    fn seen(process: u32, program: &str, calls: u64, obstacle: Option<Obstacle>) -> Seen {
-        Seen { process, namespace: OWN, program: program.to_owned(), calls, obstacle }
+    fn seen(
+        process: u32,
+        program: &str,
+        calls: u64,
+        obstacle: Option<PreloadObstacle>,
+    ) -> SeenProcess {
+        SeenProcess { process, namespace: OWN, program: program.to_owned(), calls, obstacle }
     }
 
     fn participant(process: u32, name: &[u8], calls: u64) -> Participant {
         let mut padded = [0; 16];
         padded[..name.len()].copy_from_slice(name);
-        Participant { process, namespace: OWN, name: padded, calls, state: State::TakesPart }
+        Participant {
+            process,
+            namespace: OWN,
+            name: padded,
+            calls,
+            state: Participation::TakesPart,
+        }
     }
 
-    fn names(found: &[Unreached]) -> Vec<(&str, u32, Option<u64>)> {
+    fn names(found: &[UnreachedProgram]) -> Vec<(&str, u32, Option<u64>)> {
         found.iter().map(|found| (found.program.as_str(), found.processes, found.calls)).collect()
     }
 
     #[test]
     fn who_takes_part_says_so_and_the_rest_is_named_with_its_reason() {
         let seen = [
-            seen(10, "postgres", 40, Some(Obstacle::User)),
+            seen(10, "postgres", 40, Some(PreloadObstacle::User)),
             seen(11, "postgres", 2, None),
-            seen(12, "sqlite3", 7, Some(Obstacle::Direct)),
+            seen(12, "sqlite3", 7, Some(PreloadObstacle::Direct)),
             seen(13, "boxed", 5, None),
-            seen(14, "filtered", 9, Some(Obstacle::Filter)),
+            seen(14, "filtered", 9, Some(PreloadObstacle::Filter)),
             // Its C library's calls are known, its own are not.
-            seen(15, "cgo", 8, Some(Obstacle::Go)),
-            seen(16, "idle", 0, Some(Obstacle::Static)),
+            seen(15, "cgo", 8, Some(PreloadObstacle::Go)),
+            seen(16, "idle", 0, Some(PreloadObstacle::Static)),
         ];
         let table = ParticipantTable {
             participants: vec![
                 participant(12, b"sqlite3", 9),
                 Participant { namespace: 9, ..participant(2, b"boxed", 5) },
-                Participant { state: State::Filtered, ..participant(14, b"filtered", 3) },
+                Participant { state: Participation::Filtered, ..participant(14, b"filtered", 3) },
                 participant(15, b"cgo", 1),
             ],
             is_full: false,
@@ -163,13 +177,14 @@ mod tests {
             names(&found),
             [("postgres", 2, Some(42)), ("cgo", 1, Some(7)), ("filtered", 1, Some(6))]
         );
-        let reasons = BTreeSet::from([Obstacle::User, Obstacle::Unknown]);
+        let reasons = BTreeSet::from([PreloadObstacle::User, PreloadObstacle::Unknown]);
         assert_eq!(found[0].obstacles, reasons);
     }
 
     #[test]
     fn where_the_table_is_full_an_obstacle_is_needed() {
-        let seen = [seen(10, "static", 4, Some(Obstacle::Static)), seen(11, "gone", 4, None)];
+        let seen =
+            [seen(10, "static", 4, Some(PreloadObstacle::Static)), seen(11, "gone", 4, None)];
         let table = ParticipantTable { is_full: true, ..ParticipantTable::default() };
         assert_eq!(names(&find_unreached(&seen, &table)), [("static", 1, Some(4))]);
     }

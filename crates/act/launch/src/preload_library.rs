@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use luc_gate::environment::LIBRARY;
-use luc_host::programs::{NotInstalled, find_part};
+use luc_gate::environment_names::LIBRARY;
+use luc_host::installed_programs::{NotInstalled, find_part};
 use luc_units::OnPath as _;
 
 use crate::LaunchError;

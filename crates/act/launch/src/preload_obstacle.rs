@@ -1,5 +1,5 @@
-//! Reasons why the library does not reach a process, by /proc. A process that was reached says so in the run's figures; this
-//! is about the others.
+//! Reasons why the library does not reach a process, by /proc. A process that was reached says so in the run's figures;
+//! this is about the others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,14 +7,14 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_gate::environment::LIBRARY;
+use luc_gate::environment_names::LIBRARY;
 use luc_gate::inspect::{self, Gateability};
-use luc_gate::seccomp;
+use luc_gate::seccomp_filter;
 
 /// Reason why a process takes no part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Obstacle {
+pub enum PreloadObstacle {
     /// It is started without a loader.
     Static,
     /// It is a Go program, which makes system calls by itself.
@@ -43,7 +43,7 @@ pub enum Obstacle {
     Unknown,
 }
 
-impl Obstacle {
+impl PreloadObstacle {
     /// The reason, as a clause about the process.
     #[must_use]
     pub fn reason(self) -> &'static str {
@@ -69,28 +69,28 @@ impl Obstacle {
 
 /// Result of a look at a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PreloadState {
     /// It has ended, or executes no program yet.
     Gone,
     /// The library is loaded, and nothing is in its way.
     Loaded,
-    Obstacle(Obstacle),
+    Obstacle(PreloadObstacle),
 }
 
 /// Looks at processes, and compares them with this one.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct ProcessInspector {
     filters: u32,
     user: u32,
     clock: Option<PathBuf>,
 }
 
-impl Look {
+impl ProcessInspector {
     /// Notes the filters, user and time namespace of this process.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            filters: seccomp::filters().unwrap_or(0),
+            filters: seccomp_filter::filters().unwrap_or(0),
             user: rustix::process::geteuid().as_raw(),
             clock: fs::read_link("/proc/self/ns/time").ok(),
         }
@@ -98,16 +98,16 @@ impl Look {
 
     /// Finds the reason why the library does not reach a process.
     #[must_use]
-    pub fn at(&self, process: u32) -> Found {
+    pub fn at(&self, process: u32) -> PreloadState {
         let of_process = Path::new("/proc").join(process.to_string());
         let maps = match fs::read(of_process.join("maps")) {
             // Its memory may not be looked at: it has privileges that this one lacks.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                return Found::Obstacle(Obstacle::Privileges);
+                return PreloadState::Obstacle(PreloadObstacle::Privileges);
             }
-            Err(_) => return Found::Gone,
+            Err(_) => return PreloadState::Gone,
             // Without memory it has ended and not been waited for.
-            Ok(maps) if maps.is_empty() => return Found::Gone,
+            Ok(maps) if maps.is_empty() => return PreloadState::Gone,
             Ok(maps) => maps,
         };
         let obstacle = if contains(&maps, LIBRARY) {
@@ -115,53 +115,53 @@ impl Look {
         } else {
             Some(Self::without_the_library(&of_process))
         };
-        obstacle.map_or(Found::Loaded, Found::Obstacle)
+        obstacle.map_or(PreloadState::Loaded, PreloadState::Obstacle)
     }
 
-    fn beside_the_library(&self, of_process: &Path) -> Option<Obstacle> {
+    fn beside_the_library(&self, of_process: &Path) -> Option<PreloadObstacle> {
         let status = fs::read_to_string(of_process.join("status")).unwrap_or_default();
-        if seccomp::from_status(&status) > self.filters {
-            return Some(Obstacle::Filter);
+        if seccomp_filter::from_status(&status) > self.filters {
+            return Some(PreloadObstacle::Filter);
         }
         if fs::read_link(of_process.join("ns/time")).ok() != self.clock {
-            return Some(Obstacle::Clock);
+            return Some(PreloadObstacle::Clock);
         }
         if matches!(inspect::program(&of_process.join("exe")), Ok(Gateability::Go)) {
-            return Some(Obstacle::Go);
+            return Some(PreloadObstacle::Go);
         }
         // Other users and roots below a run of root meet in memory that they inherit.
         if self.user == 0 {
             return None;
         }
         match fs::read_link(of_process.join("root")) {
-            Ok(root) if root != Path::new("/") => return Some(Obstacle::Root),
+            Ok(root) if root != Path::new("/") => return Some(PreloadObstacle::Root),
             _ => {}
         }
         let owner = fs::metadata(of_process).ok()?.uid();
-        (owner != self.user).then_some(Obstacle::User)
+        (owner != self.user).then_some(PreloadObstacle::User)
     }
 
-    fn without_the_library(of_process: &Path) -> Obstacle {
+    fn without_the_library(of_process: &Path) -> PreloadObstacle {
         match inspect::program(&of_process.join("exe")) {
-            Ok(Gateability::Static) => return Obstacle::Static,
-            Ok(Gateability::Go) => return Obstacle::Go,
-            Ok(Gateability::ForeignLibc { .. }) => return Obstacle::OtherLoader,
-            Ok(Gateability::ForeignArchitecture { .. }) => return Obstacle::OtherMachine,
-            Ok(Gateability::SetId(_)) => return Obstacle::Privileges,
+            Ok(Gateability::Static) => return PreloadObstacle::Static,
+            Ok(Gateability::Go) => return PreloadObstacle::Go,
+            Ok(Gateability::ForeignLibc { .. }) => return PreloadObstacle::OtherLoader,
+            Ok(Gateability::ForeignArchitecture { .. }) => return PreloadObstacle::OtherMachine,
+            Ok(Gateability::SetId(_)) => return PreloadObstacle::Privileges,
             _ => {}
         }
         let environment = fs::read(of_process.join("environ")).unwrap_or_default();
         if !contains(&environment, LIBRARY) {
-            return Obstacle::Environment;
+            return PreloadObstacle::Environment;
         }
         match fs::read_link(of_process.join("root")) {
-            Ok(root) if root != Path::new("/") => Obstacle::Root,
-            _ => Obstacle::NotLoaded,
+            Ok(root) if root != Path::new("/") => PreloadObstacle::Root,
+            _ => PreloadObstacle::NotLoaded,
         }
     }
 }
 
-impl Default for Look {
+impl Default for ProcessInspector {
     fn default() -> Self {
         Self::new()
     }
@@ -188,7 +188,7 @@ pub fn name_of(process: u32) -> String {
     luc_units::plain(name.trim_end())
 }
 
-pub(crate) fn reasons(obstacles: &BTreeSet<Obstacle>) -> String {
+pub(crate) fn reasons(obstacles: &BTreeSet<PreloadObstacle>) -> String {
     let words: Vec<&str> = obstacles.iter().map(|obstacle| obstacle.reason()).collect();
     words.join("; or ")
 }
@@ -198,9 +198,9 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    fn found(command: &mut Command) -> Found {
+    fn found(command: &mut Command) -> PreloadState {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let look = Look::new();
+        let look = ProcessInspector::new();
         // It answers as soon as its program runs.
         let (mut asked, mut answer) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         std::io::Write::write_all(&mut asked, b"x").unwrap();
@@ -213,10 +213,13 @@ mod tests {
 
     #[test]
     fn what_keeps_the_library_away_is_named() {
-        assert_eq!(found(&mut Command::new("cat")), Found::Obstacle(Obstacle::Environment));
+        assert_eq!(
+            found(&mut Command::new("cat")),
+            PreloadState::Obstacle(PreloadObstacle::Environment)
+        );
         let mut named = Command::new("cat");
         named.env("LUC_TEST", LIBRARY);
-        assert_eq!(found(&mut named), Found::Obstacle(Obstacle::NotLoaded));
+        assert_eq!(found(&mut named), PreloadState::Obstacle(PreloadObstacle::NotLoaded));
     }
 
     #[test]
@@ -229,6 +232,6 @@ mod tests {
     fn one_that_has_ended_has_no_obstacle() {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        assert_eq!(Look::new().at(child.id()), Found::Gone);
+        assert_eq!(ProcessInspector::new().at(child.id()), PreloadState::Gone);
     }
 }

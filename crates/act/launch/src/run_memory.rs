@@ -9,31 +9,33 @@ use std::ffi::{OsStr, OsString, c_int};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use luc_gate::call::Settings;
-use luc_gate::clock;
-use luc_gate::environment::{FIGURES, FILTERS, GUESTS, LONGEST_WAIT_NS, POLICY, ROUNDS};
-use luc_gate::files::{DIRECTORY_PREFIX, Figures, FilesError, SHM_FOLDER, Session, create_rounds};
-use luc_gate::memory::{self, Guests};
-use luc_gate::policy::Policy;
-use luc_gate::rounds::{Arena, FileSystemRounds};
-use luc_gate::seccomp;
+use luc_gate::environment_names::{FIGURES, FILTERS, GUESTS, LONGEST_WAIT_NS, POLICY, ROUNDS};
+use luc_gate::gate_policy::GatePolicy;
+use luc_gate::gated_call::CallSettings;
+use luc_gate::rounds::{FileSystemRounds, UserRounds};
+use luc_gate::seccomp_filter;
+use luc_gate::shared_values::{self, OtherUsersMemory};
+use luc_gate::time_namespace;
+use luc_gate::user_directory::{
+    DIRECTORY_PREFIX, FiguresFile, SHM_FOLDER, SharedFilesError, UserDirectory, create_rounds,
+};
 
 /// All that one run shares with the programs it starts. The directory goes last.
 #[derive(Debug)]
-pub struct Shared {
-    pub figures: Figures,
+pub struct RunMemory {
+    pub figures: FiguresFile,
     /// The rounds of all runs of this user and policy.
-    pub rounds: &'static Arena,
+    pub rounds: &'static UserRounds,
     rounds_path: PathBuf,
     /// Memory that root's run shares with descendants of other users and roots.
     guests: Option<GuestMemory>,
-    _session: Session,
+    _session: UserDirectory,
 }
 
 /// Memory without a name, and the descriptor by which descendants inherit it.
 #[derive(Debug)]
 struct GuestMemory {
-    memory: &'static Guests,
+    memory: &'static OtherUsersMemory,
     descriptor: OwnedFd,
 }
 
@@ -46,22 +48,23 @@ const MIN_DESCRIPTOR_OF_FEW: c_int = 20;
 impl GuestMemory {
     /// Makes it. `None` if the kernel refuses; other users' processes then stay outside.
     fn new() -> Option<Self> {
-        let create = |least| memory::create_sealed::<Guests>(c"luc-guests", least).ok();
+        let create =
+            |least| shared_values::create_sealed::<OtherUsersMemory>(c"luc-guests", least).ok();
         let (memory, descriptor) =
             create(MIN_DESCRIPTOR).or_else(|| create(MIN_DESCRIPTOR_OF_FEW))?;
-        memory.rounds.begin_clock(clock::namespace().unwrap_or(0));
+        memory.rounds.begin_clock(time_namespace::namespace().unwrap_or(0));
         // SAFETY: made above, and nobody else's.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Some(Self { memory, descriptor })
     }
 }
 
-impl Shared {
+impl RunMemory {
     /// Makes or opens the shared memory of a run of `policy`, at the first place that can be used.
     ///
     /// # Errors
-    /// [`FilesError`] of the first place: there is no room, or somebody else has taken the name.
-    pub fn open(policy: &Policy) -> Result<Self, FilesError> {
+    /// [`SharedFilesError`] of the first place: there is no room, or somebody else has taken the name.
+    pub fn open(policy: &GatePolicy) -> Result<Self, SharedFilesError> {
         let user = rustix::process::geteuid().as_raw();
         let base = if Path::new(SHM_FOLDER).is_dir() { SHM_FOLDER } else { "/tmp" };
         let of_user = if user == 0 {
@@ -80,9 +83,9 @@ impl Shared {
         })
     }
 
-    fn open_at(directory: PathBuf, policy: &Policy) -> Result<Self, FilesError> {
-        let session = Session::open_at(directory)?;
-        let rounds_path = session.path(&Arena::file_name(policy));
+    fn open_at(directory: PathBuf, policy: &GatePolicy) -> Result<Self, SharedFilesError> {
+        let session = UserDirectory::open_at(directory)?;
+        let rounds_path = session.path(&UserRounds::file_name(policy));
         Ok(Self {
             figures: session.figures()?,
             rounds: create_rounds(&rounds_path)?,
@@ -109,7 +112,11 @@ impl Shared {
     }
 
     /// The environment variables by which a command takes part.
-    pub fn environment(&self, library: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
+    pub fn environment(
+        &self,
+        library: &Path,
+        settings: &CallSettings,
+    ) -> Vec<(OsString, OsString)> {
         let longest_wait_ns = settings.longest_wait_ns.to_string();
         let guests = self.guests.as_ref().map(|guests| guests.descriptor.as_raw_fd().to_string());
         let guests = guests.map(|number| (GUESTS.into(), number.into()));
@@ -117,7 +124,7 @@ impl Shared {
             (ROUNDS.into(), self.rounds_path.clone().into()),
             (POLICY.into(), settings.policy.to_string().into()),
             (LONGEST_WAIT_NS.into(), longest_wait_ns.into()),
-            (FILTERS.into(), seccomp::filters().unwrap_or(0).to_string().into()),
+            (FILTERS.into(), seccomp_filter::filters().unwrap_or(0).to_string().into()),
             (FIGURES.into(), self.figures.path().into()),
         ];
         loading(library).into_iter().chain(of_run).chain(guests).collect()
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn shared_files_have_all_of_their_memory() {
         let place = tempfile::tempdir().unwrap();
-        let shared = Shared::open_at(place.path().join("gate"), &Policy::Auto).unwrap();
+        let shared = RunMemory::open_at(place.path().join("gate"), &GatePolicy::Auto).unwrap();
         for path in [shared.rounds_path.as_path(), shared.figures.path()] {
             let found = fs::metadata(path).unwrap();
             assert!(found.blocks() * 512 >= found.size(), "{}", path.display());

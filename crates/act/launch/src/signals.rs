@@ -65,8 +65,8 @@ impl From<&libc::signalfd_siginfo> for SignalInfo {
 
 impl From<&libc::siginfo_t> for SignalInfo {
     fn from(info: &libc::siginfo_t) -> Self {
-        // SAFETY: plain numbers of an initialized structure. Where the code says that they mean something else, they are
-        // not used.
+        // SAFETY: plain numbers of an initialized structure. Where the code says that they mean something else, they
+        // are not used.
         let (sender, value) = unsafe { (info.si_pid(), info.si_value()) };
         Self { number: info.si_signo, code: info.si_code, sender, value: value.sival_ptr.addr() }
     }
@@ -154,13 +154,14 @@ pub(crate) fn await_children() {
 }
 
 /// Signals that are read from a file instead of being delivered, until dropped.
-pub struct Blocked {
+pub struct BlockedSignals {
     file: File,
     before: libc::sigset_t,
 }
 
-impl Blocked {
-    /// Blocks the signals in this thread and in those that it starts from here on. Ends of children are kept from here on.
+impl BlockedSignals {
+    /// Blocks the signals in this thread and in those that it starts from here on. Ends of children are kept from here
+    /// on.
     ///
     /// # Errors
     /// [`LaunchError::System`]: there is no descriptor left.
@@ -226,13 +227,13 @@ impl Blocked {
     }
 }
 
-impl std::fmt::Debug for Blocked {
+impl std::fmt::Debug for BlockedSignals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Blocked").finish_non_exhaustive()
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // It was valid before, so it is now.
         let _ = set_mask(&self.before);
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn nothing_pending_is_not_waited_for() {
-        let blocked = Blocked::new().unwrap();
+        let blocked = BlockedSignals::new().unwrap();
         assert!(blocked.next().unwrap().is_none());
         // SAFETY: plain numbers; this thread blocks the signal, which stays pending for it alone.
         unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGUSR1) };

@@ -9,19 +9,19 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_gate::inspect::{self, InspectError};
-use luc_notify::child::Installing;
+use luc_notify::filter_installation::FilterInstallation;
 use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::LaunchError;
-use crate::inherited::InheritedState;
-pub use crate::signals::Blocked;
+use crate::inherited_state::InheritedState;
+pub use crate::signals::BlockedSignals;
 use crate::signals::set_mask;
 
 /// A command, already resolved to a program.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct RunCommand {
     pub program: PathBuf,
     /// Argument zero and the other arguments.
     pub arguments: Vec<OsString>,
@@ -29,7 +29,7 @@ pub struct Command {
     pub discard_output: bool,
 }
 
-impl Command {
+impl RunCommand {
     /// Finds the program of a command line as a shell does.
     ///
     /// # Errors
@@ -47,14 +47,15 @@ impl Command {
     }
 }
 
+/// End of a command: its exit status, or the signal that killed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum CommandEnding {
     Exited(u8),
     Killed { signal: i32 },
 }
 
-impl Ending {
+impl CommandEnding {
     /// The exit status that a shell reports for it: 128 + signal if one ended it.
     pub fn exit_status(self) -> u8 {
         match self {
@@ -77,7 +78,7 @@ impl Ending {
 /// End of a command, and whether this process was asked to end meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
-    pub ending: Ending,
+    pub ending: CommandEnding,
     /// Last signal that asked this process to end; it is passed on to the command.
     pub stop_signal: Option<i32>,
 }
@@ -86,7 +87,7 @@ pub struct CommandEnd {
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Observes a command while it runs.
-pub struct Look<'a> {
+pub struct PeriodicLook<'a> {
     /// Called again and again with the command's process number.
     pub call: &'a mut dyn FnMut(u32),
     /// Time between two calls, by the time that the command has run.
@@ -104,32 +105,37 @@ pub(super) fn close_look(elapsed: Duration) -> Duration {
 
 /// Conditions of a command's start.
 #[derive(Debug, Default)]
-pub struct Start<'a> {
+pub struct StartConditions<'a> {
     /// Variables that are added to this process' environment.
     pub environment: &'a [(OsString, OsString)],
     /// Variables that are removed from it.
     pub removed: &'a [&'static str],
     /// Installation of the filter in its process, before that executes the program.
-    pub installing: Option<Installing>,
+    pub installing: Option<FilterInstallation>,
     /// Signals that were blocked before threads were started that must leave them alone.
-    pub blocked: Option<Blocked>,
+    pub blocked: Option<BlockedSignals>,
 }
 
+/// A command that runs, and the signals that are blocked for it.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartedCommand {
     child: Child,
     program: PathBuf,
-    blocked: Blocked,
+    blocked: BlockedSignals,
 }
 
-/// Starts `command`. From here on this process' signals are passed on to it, and threads that are started leave them alone.
+/// Starts `command`. From here on this process' signals are passed on to it, and threads that are started leave them
+/// alone.
 ///
 /// # Errors
 /// [`LaunchError::System`]: it cannot be started.
-pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> {
+pub fn start(
+    command: &RunCommand,
+    how: StartConditions<'_>,
+) -> Result<StartedCommand, LaunchError> {
     let blocked = match how.blocked {
         Some(blocked) => blocked,
-        None => Blocked::new()?,
+        None => BlockedSignals::new()?,
     };
     let mask = blocked.before();
     let inherited = InheritedState::at_start();
@@ -150,16 +156,16 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
     unsafe {
         child.pre_exec(move || {
             set_mask(&mask)?;
-            installing.as_mut().map_or(Ok(()), Installing::install)?;
+            installing.as_mut().map_or(Ok(()), FilterInstallation::install)?;
             inherited.restore(replaced);
             Ok(())
         });
     }
     let child = child.spawn().map_err(LaunchError::io("start", &command.program))?;
-    Ok(Started { child, program: command.program.clone(), blocked })
+    Ok(StartedCommand { child, program: command.program.clone(), blocked })
 }
 
-impl Started {
+impl StartedCommand {
     /// Number of its process. No other process gets it until [`wait`](Self::wait) returns.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -169,7 +175,7 @@ impl Started {
     ///
     /// # Errors
     /// [`LaunchError::System`]: it cannot be waited for.
-    pub fn wait(mut self, look: Option<Look<'_>>) -> Result<CommandEnd, LaunchError> {
+    pub fn wait(mut self, look: Option<PeriodicLook<'_>>) -> Result<CommandEnd, LaunchError> {
         wait(&mut self.child, &self.blocked, look)
             .map_err(LaunchError::io("wait for", &self.program))
     }
@@ -177,8 +183,8 @@ impl Started {
 
 fn wait(
     child: &mut Child,
-    signals: &Blocked,
-    mut look: Option<Look<'_>>,
+    signals: &BlockedSignals,
+    mut look: Option<PeriodicLook<'_>>,
 ) -> io::Result<CommandEnd> {
     let started = Instant::now();
     let id = Pid::from_child(child);
@@ -221,7 +227,7 @@ fn wait(
     }
 }
 
-impl From<ExitStatus> for Ending {
+impl From<ExitStatus> for CommandEnding {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Exited(code as u8),
@@ -230,7 +236,7 @@ impl From<ExitStatus> for Ending {
     }
 }
 
-impl std::fmt::Debug for Look<'_> {
+impl std::fmt::Debug for PeriodicLook<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Look").finish_non_exhaustive()
     }
@@ -240,55 +246,59 @@ impl std::fmt::Debug for Look<'_> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Command {
-        Command {
+    fn shell(script: &str) -> RunCommand {
+        RunCommand {
             program: "/bin/sh".into(),
             arguments: ["sh", "-c", script].map(OsString::from).to_vec(),
             discard_output: true,
         }
     }
 
-    fn run(script: &str, how: Start<'_>) -> Ending {
+    fn run(script: &str, how: StartConditions<'_>) -> CommandEnding {
         let end = start(&shell(script), how).unwrap().wait(None).unwrap();
         end.ending
     }
 
     #[test]
     fn the_exit_status_is_passed_through() {
-        assert_eq!(run("exit 7", Start::default()), Ending::Exited(7));
+        assert_eq!(run("exit 7", StartConditions::default()), CommandEnding::Exited(7));
     }
 
     #[test]
     fn a_command_is_looked_at_while_it_runs() {
         let mut looks = Vec::new();
         let mut look = |process| looks.push(process);
-        let started = start(&shell("sleep 0.1; exit 7"), Start::default()).unwrap();
-        let looking = Look { call: &mut look, interval: close_look };
+        let started = start(&shell("sleep 0.1; exit 7"), StartConditions::default()).unwrap();
+        let looking = PeriodicLook { call: &mut look, interval: close_look };
         started.wait(Some(looking)).unwrap();
         assert!(!looks.is_empty() && looks.iter().all(|process| *process == looks[0]));
     }
 
     #[test]
     fn a_deadly_signal_is_told() {
-        let ending = run("kill -TERM $$", Start::default());
-        assert_eq!(ending, Ending::Killed { signal: libc::SIGTERM });
+        let ending = run("kill -TERM $$", StartConditions::default());
+        assert_eq!(ending, CommandEnding::Killed { signal: libc::SIGTERM });
         assert_eq!(ending.exit_status(), 143);
         assert!(ending.is_by_signal());
     }
 
     #[test]
     fn a_signal_that_is_caught_is_told_by_the_status() {
-        let ending = run("trap 'exit 130' INT; kill -INT $$", Start::default());
-        assert_eq!(ending, Ending::Exited(130));
+        let ending = run("trap 'exit 130' INT; kill -INT $$", StartConditions::default());
+        assert_eq!(ending, CommandEnding::Exited(130));
         assert!(ending.is_by_signal());
-        assert!(!Ending::Exited(7).is_by_signal());
+        assert!(!CommandEnding::Exited(7).is_by_signal());
     }
 
     #[test]
     fn the_environment_is_added_to_and_taken_from() {
         let environment = [("LUC_TEST_VALUE".into(), "yes".into())];
-        let how = Start { environment: &environment, removed: &["HOME"], ..Start::default() };
+        let how = StartConditions {
+            environment: &environment,
+            removed: &["HOME"],
+            ..StartConditions::default()
+        };
         let script = "test \"$LUC_TEST_VALUE\" = yes && test -z \"$HOME\"";
-        assert_eq!(run(script, how), Ending::Exited(0));
+        assert_eq!(run(script, how), CommandEnding::Exited(0));
     }
 }

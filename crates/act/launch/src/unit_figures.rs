@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use luc_gate::figures::RunFigures;
-use luc_gate::files::{DIRECTORY_PREFIX, UNIT_PREFIX};
-use luc_gate::memory::{self, Shareable};
-use luc_gate::policy::Policy;
-use luc_gate::rounds::Arena;
+use luc_gate::gate_policy::GatePolicy;
+use luc_gate::rounds::UserRounds;
+use luc_gate::shared_values::{self, Shareable};
+use luc_gate::user_directory::{DIRECTORY_PREFIX, UNIT_PREFIX};
 
-use crate::obstacle::contains;
-use crate::outcome::{self, FileSystemOutcome};
+use crate::gated_run_outcome::{self, FileSystemOutcome};
+use crate::preload_obstacle::contains;
 
 /// Figures of a unit's processes since the first one was started.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub struct UnitFigures {
     pub file_systems: Vec<FileSystemOutcome>,
 }
 
-/// Reads the figures of `unit` from the memory of one of its processes, or of their supervisor. `None` if it takes no part,
-/// or belongs to somebody else.
+/// Reads the figures of `unit` from the memory of one of its processes, or of their supervisor. `None` if it takes no
+/// part, or belongs to somebody else.
 #[must_use]
 pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
     let of_process = PathBuf::from("/proc").join(process.to_string());
@@ -38,14 +38,18 @@ pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
         let range = line.split(|&byte| byte == b' ').next()?;
         Some(of_process.join("map_files").join(str::from_utf8(range).ok()?))
     };
-    let rounds = format!("/{}", Arena::file_name(&Policy::Auto));
+    let rounds = format!("/{}", UserRounds::file_name(&GatePolicy::Auto));
     let figures: Box<RunFigures> =
         read(&file(lines.clone().find(|line| is_figures(line, unit))?)?)?;
     let arena = lines.find(|line| contains(line, &rounds));
-    let arena: Option<Box<Arena>> = arena.and_then(file).and_then(|path| read(&path));
+    let arena: Option<Box<UserRounds>> = arena.and_then(file).and_then(|path| read(&path));
     Some(UnitFigures {
         filters: figures.filters.load(Relaxed),
-        file_systems: outcome::file_systems(&figures, arena.as_deref(), &Policy::Auto),
+        file_systems: gated_run_outcome::file_systems(
+            &figures,
+            arena.as_deref(),
+            &GatePolicy::Auto,
+        ),
     })
 }
 
@@ -62,27 +66,32 @@ fn read<T: Shareable>(path: &Path) -> Option<Box<T>> {
     let mut bytes = Vec::new();
     let most = size_of::<T>() as u64 + 1;
     File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
-    memory::from_bytes(&bytes)
+    shared_values::from_bytes(&bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use luc_gate::unit::Files;
+    use luc_gate::unit_shared_files::UnitSharedFiles;
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt as _;
 
     #[test]
     fn what_this_process_has_mapped_is_found_also_when_the_files_are_gone() {
         let place = tempfile::tempdir().unwrap();
-        let files = Files::in_place(place.path(), "a.service", rustix::process::geteuid().as_raw());
+        let files = UnitSharedFiles::in_place(
+            place.path(),
+            "a.service",
+            rustix::process::geteuid().as_raw(),
+        );
         let own = std::process::id();
         assert!(of_process(own, "a.service").is_none());
         files.make().unwrap();
         let path = CString::new(files.figures().as_os_str().as_bytes()).unwrap();
-        let figures: &RunFigures = memory::map(&path, luc_gate::sys::user()).unwrap();
-        let call = luc_gate::figures::segment::Call {
-            kind: luc_gate::CallKind::Fsync,
+        let figures: &RunFigures =
+            shared_values::map(&path, luc_gate::writeback_errors::user()).unwrap();
+        let call = luc_gate::figures::run_figures::MeasuredCall {
+            kind: luc_gate::GatedCallKind::Fsync,
             latency_ns: 5,
             failed: false,
             round: None,

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use luc_host::descendants::with_descendants;
 
-use crate::obstacle::{Found, Look, Obstacle, name_of};
-use crate::participants::{Unreached, group_by_program};
+use crate::participants::{UnreachedProgram, group_by_program};
+use crate::preload_obstacle::{PreloadObstacle, PreloadState, ProcessInspector, name_of};
 
 /// Time between two looks at a young command. A starting program has no library yet, so a process counts only if it
 /// lacks the library at two looks.
@@ -31,18 +31,18 @@ enum SuspectState {
 
 /// Looks for descendants that the library does not reach.
 #[derive(Debug)]
-pub(super) struct Lookout {
-    look: Look,
+pub(super) struct UnreachedSearch {
+    look: ProcessInspector,
     known: HashMap<u32, SuspectState>,
-    suspects: Vec<(String, Obstacle)>,
+    suspects: Vec<(String, PreloadObstacle)>,
     began: Instant,
     looked: Option<Instant>,
 }
 
-impl Lookout {
+impl UnreachedSearch {
     pub(super) fn new() -> Self {
         Self {
-            look: Look::new(),
+            look: ProcessInspector::new(),
             known: HashMap::new(),
             suspects: Vec::new(),
             began: Instant::now(),
@@ -63,7 +63,7 @@ impl Lookout {
             let now = if before == Some(SuspectState::Counted) {
                 SuspectState::Counted
             } else {
-                let Found::Obstacle(obstacle) = self.look.at(process) else {
+                let PreloadState::Obstacle(obstacle) = self.look.at(process) else {
                     continue;
                 };
                 if before == Some(SuspectState::Suspected) && self.suspects.len() < MAX_SUSPECTS {
@@ -79,7 +79,7 @@ impl Lookout {
     }
 
     /// The programs that perhaps were not reached: those with the most processes first.
-    pub(super) fn into_programs(self) -> Vec<Unreached> {
+    pub(super) fn into_programs(self) -> Vec<UnreachedProgram> {
         let suspects = self.suspects.into_iter();
         group_by_program(suspects.map(|(program, obstacle)| (program, None, obstacle)))
     }
@@ -94,7 +94,7 @@ mod tests {
     fn a_process_without_the_library_is_suspected_at_the_second_look() {
         let mut child =
             Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let mut lookout = Lookout::new();
+        let mut lookout = UnreachedSearch::new();
         lookout.look(child.id());
         assert!(lookout.suspects.is_empty());
         for _again in 0..2 {

@@ -7,25 +7,25 @@ use serde::{Serialize, Serializer};
 
 /// Major and minor number of a block device, `7:0` as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Device {
+pub struct BlockDeviceNumber {
     pub major: u32,
     pub minor: u32,
 }
 
-impl Device {
+impl BlockDeviceNumber {
     /// Splits a `dev_t` of stat(2).
     pub fn from_raw(device: u64) -> Self {
         Self { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }
 }
 
-impl fmt::Display for Device {
+impl fmt::Display for BlockDeviceNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.major, self.minor)
     }
 }
 
-impl FromStr for Device {
+impl FromStr for BlockDeviceNumber {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -34,7 +34,7 @@ impl FromStr for Device {
     }
 }
 
-impl Serialize for Device {
+impl Serialize for BlockDeviceNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -46,11 +46,14 @@ mod tests {
 
     #[test]
     fn text_and_number_agree() {
-        let device: Device = "259:17".parse().unwrap();
+        let device: BlockDeviceNumber = "259:17".parse().unwrap();
         assert_eq!(device.to_string(), "259:17");
-        assert_eq!(Device::from_raw(rustix::fs::makedev(device.major, device.minor)), device);
+        assert_eq!(
+            BlockDeviceNumber::from_raw(rustix::fs::makedev(device.major, device.minor)),
+            device
+        );
         for wrong in ["", "7", "7:", ":0", "7:x", "7:0:1"] {
-            assert!(wrong.parse::<Device>().is_err(), "{wrong}");
+            assert!(wrong.parse::<BlockDeviceNumber>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,34 +1,36 @@
 //! Builds `luc.ko` from the sources in this program, in a folder of its own.
 //!
-//! - [`sources`]: the module's sources.
-//! - `cache`: the folder, which nobody else can change.
+//! - [`embedded_sources`]: the module's sources.
+//! - `build_folder`: the folder, which nobody else can change.
 //! - [`headers`]: the headers of a kernel, and the package that brings them.
 
-mod cache;
+mod build_folder;
+pub mod embedded_sources;
 pub mod headers;
-pub mod sources;
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use luc_host::programs::tool;
+use luc_host::installed_programs::tool;
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::modinfo::ModInfo;
-use crate::{Error, Machine};
+use crate::{Error, MachinePaths};
 
+/// A module file that was built, and its kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Built {
+pub struct BuiltModule {
     pub path: PathBuf,
     /// Release of the kernel that it is for.
     pub kernel: String,
 }
 
+/// Condition on which a module is built anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum BuildWhen {
     /// Always run `make`, which skips what has not changed.
     Always,
     /// Build only if sources have changed since the last build.
@@ -40,35 +42,35 @@ pub enum When {
 /// # Errors
 /// [`Error::NoSuchKernel`], [`Error::NoHeaders`], [`Error::NoCache`], [`Error::Unsafe`], [`Error::NoTool`],
 /// [`Error::Build`], [`Error::Io`]. A module that was built before stays.
-pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error> {
+pub fn build(machine: &MachinePaths, kernel: &str, when: BuildWhen) -> Result<BuiltModule, Error> {
     let headers = headers::find(machine, kernel)?;
-    let cache = cache::folder(machine)?.join(kernel);
+    let cache = build_folder::folder(machine)?.join(kernel);
     let place = cache.join("build");
     fs::create_dir_all(&place).map_err(Error::io("make", &place))?;
     let lock = cache.join("lock");
     let lock = File::create(&lock).map_err(Error::io("open", lock))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(Error::io("lock", &cache))?;
-    let has_changed = sources::LUC.write(&place)?;
+    let has_changed = embedded_sources::LUC.write(&place)?;
     let path = cache.join("luc.ko");
-    if when == When::Always || has_changed || !path.exists() {
+    if when == BuildWhen::Always || has_changed || !path.exists() {
         // From here on, the earlier build is not of these sources.
         remove(&path)?;
         make(machine, kernel, &headers, &place, &cache.join("build.log"))?;
         let module = place.join("luc.ko");
         fs::rename(&module, &path).map_err(Error::io("move", &module))?;
     }
-    Ok(Built { path, kernel: kernel.to_owned() })
+    Ok(BuiltModule { path, kernel: kernel.to_owned() })
 }
 
 /// The cached module for `kernel`, if there is one of this program's version.
-pub fn cached(machine: &Machine, kernel: &str) -> Option<PathBuf> {
-    let path = cache::existing(machine)?.join(kernel).join("luc.ko");
+pub fn cached(machine: &MachinePaths, kernel: &str) -> Option<PathBuf> {
+    let path = build_folder::existing(machine)?.join(kernel).join("luc.ko");
     let info = ModInfo::read(&path).ok()?;
     (info.version == env!("CARGO_PKG_VERSION")).then_some(path)
 }
 
 fn make(
-    machine: &Machine,
+    machine: &MachinePaths,
     kernel: &str,
     headers: &Path,
     place: &Path,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::Failed;
+use luc_units::FileOperationError;
 use thiserror::Error;
 
 use crate::INTERFACE;
@@ -134,7 +134,7 @@ pub enum Error {
     )]
     InUse { waited_s: u64, holders: String },
     #[error(transparent)]
-    Io(#[from] Failed),
+    Io(#[from] FileOperationError),
 }
 
 impl Error {

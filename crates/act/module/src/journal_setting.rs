@@ -12,7 +12,7 @@ use crate::Error;
 /// The variants are in the order of writing: the settings of a policy come before the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Key {
+pub enum SettingKey {
     /// Policy `delay`: time that a commit is held after the last fsync, in microseconds.
     DelayUs,
     /// Policy `delay`: number of times that a further fsync restarts that time.
@@ -46,7 +46,7 @@ enum ValidValues {
     Number { from: u64, to: u64 },
 }
 
-impl Key {
+impl SettingKey {
     /// All settings, in the order in which they are written.
     pub const ALL: [Self; 13] = [
         Self::DelayUs,
@@ -134,7 +134,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for SettingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -144,16 +144,17 @@ impl fmt::Display for Key {
 fn find_nearest(given: &str) -> Option<&'static str> {
     let given = given.to_lowercase().replace('-', "_");
     let alike = |name: &'static str| (strsim::jaro_winkler(&given, name), name);
-    let best = Key::ALL.into_iter().map(|key| alike(key.name())).max_by(|a, b| a.0.total_cmp(&b.0));
+    let best =
+        SettingKey::ALL.into_iter().map(|key| alike(key.name())).max_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(score, _)| *score > 0.75).map(|(_, name)| name)
 }
 
 /// Some settings with their values, each checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Settings(BTreeMap<Key, String>);
+pub struct JournalSettings(BTreeMap<SettingKey, String>);
 
-impl Settings {
+impl JournalSettings {
     /// Reads `policy=auto` and its like; the last of two for one setting counts.
     ///
     /// # Errors
@@ -163,7 +164,7 @@ impl Settings {
         for word in words {
             let (name, value) =
                 word.split_once('=').ok_or_else(|| Error::NotASetting(word.to_owned()))?;
-            settings.add(Key::parse(name)?, value)?;
+            settings.add(SettingKey::parse(name)?, value)?;
         }
         Ok(settings)
     }
@@ -172,7 +173,7 @@ impl Settings {
     ///
     /// # Errors
     /// [`Error::BadValue`].
-    pub fn add(&mut self, key: Key, value: impl ToString) -> Result<(), Error> {
+    pub fn add(&mut self, key: SettingKey, value: impl ToString) -> Result<(), Error> {
         let value = value.to_string();
         key.check(&value)?;
         self.0.insert(key, value);
@@ -180,12 +181,12 @@ impl Settings {
     }
 
     /// The value of a setting, if it is among them.
-    pub fn get(&self, key: Key) -> Option<&str> {
+    pub fn get(&self, key: SettingKey) -> Option<&str> {
         self.0.get(&key).map(String::as_str)
     }
 
     /// The settings in the order of writing.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &str)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (SettingKey, &str)> {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
 
@@ -193,17 +194,17 @@ impl Settings {
         self.0.is_empty()
     }
 
-    pub(crate) fn remove(&mut self, key: Key) {
+    pub(crate) fn remove(&mut self, key: SettingKey) {
         self.0.remove(&key);
     }
 
     /// Adds a setting that the module has, unchecked.
-    pub(crate) fn put(&mut self, key: Key, value: String) {
+    pub(crate) fn put(&mut self, key: SettingKey, value: String) {
         self.0.insert(key, value);
     }
 
     /// Settings that the module has, unchecked.
-    pub(crate) fn from_module(values: impl IntoIterator<Item = (Key, String)>) -> Self {
+    pub(crate) fn from_module(values: impl IntoIterator<Item = (SettingKey, String)>) -> Self {
         Self(values.into_iter().collect())
     }
 }
@@ -223,10 +224,10 @@ mod tests {
             ("max-hold-us", "max_hold_us"),
             ("setpoint", "set_point"),
         ] {
-            let error = Key::parse(given).unwrap_err().to_string();
+            let error = SettingKey::parse(given).unwrap_err().to_string();
             assert!(error.contains(&format!("did you mean '{near}'?")), "{error}");
         }
-        let error = Key::parse("qqq").unwrap_err().to_string();
+        let error = SettingKey::parse("qqq").unwrap_err().to_string();
         assert!(!error.contains("did you mean") && error.contains("set_point"), "{error}");
     }
 
@@ -243,23 +244,24 @@ mod tests {
             ("copy_out_threshold_permille=1001", "from 0 to 1000"),
             ("policy", "KEY=VALUE"),
         ] {
-            let error = Settings::parse([word]).unwrap_err().to_string();
+            let error = JournalSettings::parse([word]).unwrap_err().to_string();
             assert!(error.contains(expected), "{word}: {error}");
         }
     }
 
     #[test]
     fn the_policy_is_written_last() {
-        let settings = Settings::parse(["policy=delay", "delay_us=500", "policy=pid"]).unwrap();
+        let settings =
+            JournalSettings::parse(["policy=delay", "delay_us=500", "policy=pid"]).unwrap();
         let order: Vec<_> = settings.iter().collect();
-        assert_eq!(order, [(Key::DelayUs, "500"), (Key::Policy, "pid")]);
-        assert!(Key::ALL.is_sorted());
+        assert_eq!(order, [(SettingKey::DelayUs, "500"), (SettingKey::Policy, "pid")]);
+        assert!(SettingKey::ALL.is_sorted());
     }
 
     proptest! {
         #[test]
         fn no_word_panics(word in ".{0,40}") {
-            let _ = Settings::parse([word.as_str()]);
+            let _ = JournalSettings::parse([word.as_str()]);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::Error;
 ///
 /// Each is the file of its name below `stats/`; docs/how/kernel.md defines them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Stats {
+pub struct JournalStats {
     pub commits: u64,
     /// Commits that at least one fsync asked for.
     pub commits_by_fsync: u64,
@@ -24,7 +24,8 @@ pub struct Stats {
     pub holds: u64,
     /// Total time of these holds, in nanoseconds.
     pub hold_ns: u64,
-    /// Holds that ended because another caller than an fsync waited for the commit: sync(2), syncfs, a synchronous handle.
+    /// Holds that ended because another caller than an fsync waited for the commit: sync(2), syncfs, a synchronous
+    /// handle.
     pub holds_awaited: u64,
     /// The controller's set point: fsyncs per commit.
     pub set_point: u64,
@@ -48,7 +49,7 @@ pub struct Stats {
     pub copy_bytes_in_use: u64,
 }
 
-impl Stats {
+impl JournalStats {
     /// Reads the figures from a journal's `stats` directory.
     pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
         let text = |name: &str| {
@@ -143,13 +144,18 @@ mod tests {
 
     #[test]
     fn counts_are_subtracted_and_states_are_not() {
-        let earlier = Stats { fsyncs: 100, commits_by_fsync: 50, set_point: 4, ..Stats::default() };
-        let now = Stats {
+        let earlier = JournalStats {
+            fsyncs: 100,
+            commits_by_fsync: 50,
+            set_point: 4,
+            ..JournalStats::default()
+        };
+        let now = JournalStats {
             fsyncs: 180,
             commits_by_fsync: 60,
             set_point: 8,
             state: "engaged".into(),
-            ..Stats::default()
+            ..JournalStats::default()
         };
         let since = now.since(&earlier);
         assert_eq!(since.fsyncs_per_commit(), Some(8.0));

@@ -1,40 +1,42 @@
 //! The kernel module `luc.ko`, from user space: built, loaded, set, watched, unloaded, and lent.
 //!
-//! - [`Machine`]: paths of a machine; a test's own tree can stand for a whole one.
-//! - [`build`]: from sources and the headers of a kernel to `luc.ko`; [`modinfo`] reads the built file.
-//! - [`capability`]: obstacles to loading; [`load()`] and [`unload()`].
-//! - [`Module`], [`Journal`], [`Stats`]: the module's files in sysfs.
-//! - [`table`]: their figures for people.
-//! - [`Settings`]: settings of a journal, checked before anything is written; [`set()`] writes all or none.
-//! - [`lease`]: settings that last as long as a process.
-//! - [`level`]: decides who batches where, the module or the gate; [`touch`]: the file systems that a command uses.
+//! - [`MachinePaths`]: paths of a machine; a test's own tree can stand for a whole one.
+//! - [`build_module`]: from sources and the headers of a kernel to `luc.ko`; [`modinfo`] reads the built file.
+//! - [`load_obstacles`]: obstacles to loading; [`load()`] and [`unload()`].
+//! - [`LucModule`], [`ModuleJournal`], [`JournalStats`]: the module's files in sysfs.
+//! - [`stats_table`]: their figures for people.
+//! - [`JournalSettings`]: settings of a journal, checked before anything is written; [`set()`] writes all or
+//!   none.
+//! - [`setting_leases`]: settings that last as long as a process.
+//! - [`level`]: decides who batches where, the module or the gate; [`used_file_systems`]: the file systems that a
+//!   command uses.
 
-pub mod build;
-pub mod capability;
-mod device;
+mod block_device_number;
+pub mod build_module;
 mod error;
-mod journal;
-pub mod lease;
+mod journal_setting;
+mod journal_stats;
 pub mod level;
-mod load;
-mod machine;
+mod load_module;
+pub mod load_obstacles;
+mod machine_paths;
 pub mod modinfo;
-mod set;
-mod setting;
-mod stats;
-pub mod table;
-pub mod touch;
-mod unload;
+mod module_sysfs;
+pub mod setting_leases;
+pub mod stats_table;
+mod unload_module;
+pub mod used_file_systems;
+mod write_settings;
 
-pub use device::Device;
+pub use block_device_number::BlockDeviceNumber;
 pub use error::Error;
-pub use journal::{Journal, Module};
-pub use load::{Loaded, load};
-pub use machine::{Machine, TEST_ROOT_VARIABLE};
-pub use set::set;
-pub use setting::{Key, Settings};
-pub use stats::Stats;
-pub use unload::{Waiting, unload};
+pub use journal_setting::{JournalSettings, SettingKey};
+pub use journal_stats::JournalStats;
+pub use load_module::{LoadResult, load};
+pub use machine_paths::{MachinePaths, TEST_ROOT_VARIABLE};
+pub use module_sysfs::{LucModule, ModuleJournal};
+pub use unload_module::{OnUnloadWait, unload};
+pub use write_settings::set;
 
 /// The version of the module's files that this library knows.
 pub const INTERFACE: u32 = 1;

@@ -6,43 +6,44 @@ use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::programs::tool;
+use luc_host::installed_programs::tool;
 use luc_units::OnPath as _;
 use rustix::io::Errno;
 use rustix::system::finit_module;
 
-use crate::build::{self, When};
+use crate::build_module::{self, BuildWhen};
+use crate::journal_setting::JournalSettings;
 use crate::modinfo::ModInfo;
-use crate::setting::Settings;
-use crate::{Error, Machine, Module, capability};
+use crate::{Error, LucModule, MachinePaths, load_obstacles};
 
 /// Folders below /lib/modules/VERSION in which distributions and DKMS put modules that are not the kernel's own.
 const INSTALLED_FOLDERS: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"];
 
+/// The loaded module, and the file that it was loaded from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
-    pub module: Module,
+pub struct LoadResult {
+    pub module: LucModule,
     /// The file that was loaded; `None` if the module was there already.
     pub path: Option<PathBuf>,
 }
 
-/// Loads the module into the running kernel, and builds it first if necessary. New journals start with `settings`. A loaded
-/// module is left alone.
+/// Loads the module into the running kernel, and builds it first if necessary. New journals start with `settings`. A
+/// loaded module is left alone.
 ///
 /// # Errors
-/// Every [`Error`] of [`capability::check`], [`build::build`] and [`Module::open`]; [`Error::WrongKernel`],
-/// [`Error::Unsigned`], [`Error::UnknownKey`], [`Error::Refused`], [`Error::NotRoot`],
+/// Every [`Error`] of [`load_obstacles::check`], [`build_module::build`] and [`LucModule::open`];
+/// [`Error::WrongKernel`], [`Error::Unsigned`], [`Error::UnknownKey`], [`Error::Refused`], [`Error::NotRoot`],
 /// [`Error::OtherVersion`]. Nothing is loaded then.
-pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
-    if let Some(loaded) = Module::loaded_version(machine) {
+pub fn load(machine: &MachinePaths, settings: &JournalSettings) -> Result<LoadResult, Error> {
+    if let Some(loaded) = LucModule::loaded_version(machine) {
         let ours = env!("CARGO_PKG_VERSION");
         if loaded != ours {
             return Err(Error::OtherVersion { loaded, ours });
         }
-        let module = Module::open(machine)?;
-        return Ok(Loaded { module, path: None });
+        let module = LucModule::open(machine)?;
+        return Ok(LoadResult { module, path: None });
     }
-    capability::check(machine)?;
+    load_obstacles::check(machine)?;
     let running = machine.running_kernel();
     let path = match find_installed(machine, &running) {
         Some(path) => path,
@@ -58,11 +59,11 @@ pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
         check_root(machine)?;
         insert(machine, &path, &info, parameters(settings))?;
     }
-    Ok(Loaded { module: Module::open(machine)?, path: Some(path) })
+    Ok(LoadResult { module: LucModule::open(machine)?, path: Some(path) })
 }
 
 /// The module as DKMS or a package has installed it, of this program's version.
-fn find_installed(machine: &Machine, kernel: &str) -> Option<PathBuf> {
+fn find_installed(machine: &MachinePaths, kernel: &str) -> Option<PathBuf> {
     let names = ["luc.ko", "luc.ko.xz", "luc.ko.zst", "luc.ko.gz"];
     let paths = INSTALLED_FOLDERS.iter().flat_map(|dir| {
         names.map(|name| machine.path(format!("/lib/modules/{kernel}/{dir}/{name}")))
@@ -75,11 +76,11 @@ fn find_installed(machine: &Machine, kernel: &str) -> Option<PathBuf> {
 }
 
 /// Builds the module unless that has been done. Without headers an earlier build will do.
-fn find_or_build(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
-    match build::build(machine, kernel, When::Changed) {
+fn find_or_build(machine: &MachinePaths, kernel: &str) -> Result<PathBuf, Error> {
+    match build_module::build(machine, kernel, BuildWhen::Changed) {
         Ok(built) => Ok(built.path),
         Err(error @ (Error::NoHeaders { .. } | Error::NoSuchKernel { .. })) => {
-            build::cached(machine, kernel).ok_or(error)
+            build_module::cached(machine, kernel).ok_or(error)
         }
         Err(error) => Err(error),
     }
@@ -89,7 +90,7 @@ fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind != "ko")
 }
 
-fn check(machine: &Machine, path: &Path, info: &ModInfo) -> Result<(), Error> {
+fn check(machine: &MachinePaths, path: &Path, info: &ModInfo) -> Result<(), Error> {
     let running = machine.running_kernel();
     if info.kernel != running {
         return Err(Error::WrongKernel {
@@ -98,13 +99,13 @@ fn check(machine: &Machine, path: &Path, info: &ModInfo) -> Result<(), Error> {
             running,
         });
     }
-    match capability::requires_signature(machine) {
+    match load_obstacles::requires_signature(machine) {
         Some(why) if !info.is_signed => Err(unsigned(path, why)),
         _ => Ok(()),
     }
 }
 
-fn check_root(machine: &Machine) -> Result<(), Error> {
+fn check_root(machine: &MachinePaths) -> Result<(), Error> {
     if machine.is_ours() {
         return Ok(());
     }
@@ -112,12 +113,12 @@ fn check_root(machine: &Machine) -> Result<(), Error> {
 }
 
 /// The module's parameters: settings that new journals start with.
-fn parameters(settings: &Settings) -> Vec<String> {
+fn parameters(settings: &JournalSettings) -> Vec<String> {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
 fn insert(
-    machine: &Machine,
+    machine: &MachinePaths,
     path: &Path,
     info: &ModInfo,
     mut parameters: Vec<String>,
@@ -134,7 +135,9 @@ fn insert(
         // Somebody else was quicker.
         Ok(()) | Err(Errno::EXIST) => Ok(()),
         // A locked kernel says so of a key that it does not know.
-        Err(Errno::PERM) if info.is_signed && capability::requires_signature(machine).is_some() => {
+        Err(Errno::PERM)
+            if info.is_signed && load_obstacles::requires_signature(machine).is_some() =>
+        {
             Err(Error::UnknownKey(path.to_owned()))
         }
         Err(errno) => Err(refusal(path, info, errno, log)),

@@ -1,6 +1,6 @@
 //! Finds obstacles to loading `luc.ko` into the running kernel, and changes nothing.
 
-use crate::{Error, Machine};
+use crate::{Error, MachinePaths};
 
 /// EFI's own variable, with four bytes of attributes before its value.
 const SECURE_BOOT: &str =
@@ -11,7 +11,7 @@ const SECURE_BOOT: &str =
 /// # Errors
 /// The first reason against it: [`Error::NoModules`], [`Error::ModulesDisabled`], [`Error::NoFtrace`],
 /// [`Error::FtraceDisabled`], [`Error::NoJbd2`].
-pub fn check(machine: &Machine) -> Result<(), Error> {
+pub fn check(machine: &MachinePaths) -> Result<(), Error> {
     if !machine.has("/proc/modules") {
         return Err(Error::NoModules);
     }
@@ -31,7 +31,7 @@ pub fn check(machine: &Machine) -> Result<(), Error> {
 }
 
 /// Reason why the running kernel takes only signed modules; `None` if it takes any.
-pub fn requires_signature(machine: &Machine) -> Option<String> {
+pub fn requires_signature(machine: &MachinePaths) -> Option<String> {
     let reason = if let Some(mode) = lockdown(machine) {
         format!("the kernel is locked down ({mode})")
     } else if machine.text("/sys/module/module/parameters/sig_enforce").as_deref() == Some("Y") {
@@ -47,14 +47,14 @@ pub fn requires_signature(machine: &Machine) -> Option<String> {
 }
 
 /// The lockdown mode, if there is one: the word in brackets of `none [integrity] confidentiality`.
-fn lockdown(machine: &Machine) -> Option<String> {
+fn lockdown(machine: &MachinePaths) -> Option<String> {
     let modes = machine.text("/sys/kernel/security/lockdown")?;
     let (_, rest) = modes.split_once('[')?;
     let (mode, _) = rest.split_once(']')?;
     (mode != "none").then(|| mode.to_owned())
 }
 
-fn has_secure_boot(machine: &Machine) -> bool {
+fn has_secure_boot(machine: &MachinePaths) -> bool {
     std::fs::read(machine.path(SECURE_BOOT)).is_ok_and(|bytes| bytes.last() == Some(&1))
 }
 
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn each_obstacle_is_told_before_the_next() {
         let tree = tempfile::tempdir().unwrap();
-        let machine = Machine::at(tree.path().into());
+        let machine = MachinePaths::at(tree.path().into());
         assert!(matches!(check(&machine), Err(Error::NoModules)));
         write(tree.path(), "proc/modules", "");
         write(tree.path(), "proc/sys/kernel/modules_disabled", "1\n");
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn signatures_are_required_by_lockdown_or_by_the_module_loader() {
         let tree = tempfile::tempdir().unwrap();
-        let machine = Machine::at(tree.path().into());
+        let machine = MachinePaths::at(tree.path().into());
         assert_eq!(requires_signature(&machine), None);
         write(tree.path(), "sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
         assert_eq!(requires_signature(&machine), None);

@@ -4,17 +4,17 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Variable with a directory tree that stands for the machine. For tests only: commands read the tree, but nothing is ever
-/// loaded.
+/// Variable with a directory tree that stands for the machine. For tests only: commands read the tree, but nothing is
+/// ever loaded.
 pub const TEST_ROOT_VARIABLE: &str = "LUC_KERNEL_TEST_ROOT";
 
 /// A machine: this one, or a directory tree that stands for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct MachinePaths {
     root: PathBuf,
 }
 
-impl Machine {
+impl MachinePaths {
     /// This machine, unless a test says otherwise by [`TEST_ROOT_VARIABLE`].
     pub fn from_environment() -> Self {
         Self::at(env::var_os(TEST_ROOT_VARIABLE).map_or_else(|| "/".into(), PathBuf::from))
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn paths_stay_below_the_root() {
-        let machine = Machine::at("/tmp/tree".into());
+        let machine = MachinePaths::at("/tmp/tree".into());
         assert_eq!(machine.path("/sys/kernel"), Path::new("/tmp/tree/sys/kernel"));
-        assert_eq!(Machine::at("/".into()).path("/sys"), Path::new("/sys"));
+        assert_eq!(MachinePaths::at("/".into()).path("/sys"), Path::new("/sys"));
     }
 }

@@ -28,50 +28,52 @@ use std::path::{Path, PathBuf};
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
-pub use holder::Holder;
-use record::Record;
+pub use holder::LeaseHolder;
+use record::LeaseRecord;
 
-use crate::journal::Journal;
-use crate::setting::Settings;
-use crate::{Error, Machine, Module};
+use crate::journal_setting::JournalSettings;
+use crate::module_sysfs::ModuleJournal;
+use crate::{Error, LucModule, MachinePaths};
 
 /// Folder of the leases.
 const DIRECTORY: &str = "/run/luc/kernel";
 
+/// Settings of journals that processes of this machine have borrowed.
 #[derive(Clone, Debug)]
-pub struct Leases {
-    machine: Machine,
+pub struct SettingLeases {
+    machine: MachinePaths,
     dir: PathBuf,
 }
 
 /// All leases of a machine, locked: nobody else can change them meanwhile.
 #[derive(Debug)]
-pub(crate) struct Locked<'l> {
-    leases: &'l Leases,
+pub(crate) struct LockedLeases<'l> {
+    leases: &'l SettingLeases,
     _lock: File,
 }
 
-impl Leases {
-    pub fn of(machine: &Machine) -> Self {
+impl SettingLeases {
+    pub fn of(machine: &MachinePaths) -> Self {
         Self { machine: machine.clone(), dir: machine.path(DIRECTORY) }
     }
 
-    /// Restores the settings that dead holders have left, and returns the number of journals. Does nothing for a user who may
-    /// not. Without a record it costs one look at a folder; nothing is locked unless there is something to restore.
+    /// Restores the settings that dead holders have left, and returns the number of journals. Does nothing for a user
+    /// who may not. Without a record it costs one look at a folder; nothing is locked unless there is something to
+    /// restore.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NotTaken`]; the record then keeps the settings to restore.
     pub fn reap(&self) -> Result<usize, Error> {
         // A holder that was killed before it lent anything has left its file, and no record.
         let has_dead = || self.dead_holders().next().is_some();
-        let is_abandoned = |record: &Record| record.count_abandoned(|id| self.is_alive(id));
+        let is_abandoned = |record: &LeaseRecord| record.count_abandoned(|id| self.is_alive(id));
         // No record either when /run/luc/kernel may not be entered.
         if !self.dir.join(record::FILE_NAME).exists() {
             if !has_dead() {
                 return Ok(0);
             }
         } else {
-            match Record::read(&self.dir) {
+            match LeaseRecord::read(&self.dir) {
                 Ok(record) if is_abandoned(&record) == 0 && !has_dead() => return Ok(0),
                 Err(error) if error.is_denied() => return Ok(0),
                 _ => {}
@@ -92,7 +94,7 @@ impl Leases {
 
     /// The processes that hold leases, with their journals: `luc run (process 4711) on loop0-8`.
     pub fn holders(&self) -> Vec<String> {
-        Record::read(&self.dir)
+        LeaseRecord::read(&self.dir)
             .unwrap_or_default()
             .holders()
             .into_iter()
@@ -105,8 +107,8 @@ impl Leases {
     }
 
     /// Wishes of living holders of a journal, the latest last.
-    pub fn of_journal(&self, journal: &Journal) -> Vec<Settings> {
-        Record::read(&self.dir)
+    pub fn of_journal(&self, journal: &ModuleJournal) -> Vec<JournalSettings> {
+        LeaseRecord::read(&self.dir)
             .unwrap_or_default()
             .wishes(&journal.name)
             .into_iter()
@@ -115,7 +117,7 @@ impl Leases {
             .collect()
     }
 
-    pub(crate) fn lock(&self) -> Result<Locked<'_>, Error> {
+    pub(crate) fn lock(&self) -> Result<LockedLeases<'_>, Error> {
         let holders = self.holders_dir();
         DirBuilder::new()
             .mode(0o700)
@@ -128,7 +130,7 @@ impl Leases {
         let path = self.dir.join("lock");
         let lock = open_own(&path)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(Error::io("lock", &path))?;
-        Ok(Locked { leases: self, _lock: lock })
+        Ok(LockedLeases { leases: self, _lock: lock })
     }
 
     fn holders_dir(&self) -> PathBuf {
@@ -151,18 +153,18 @@ impl Leases {
     }
 }
 
-impl Locked<'_> {
+impl LockedLeases<'_> {
     /// Changes the record, and then the module's settings to match it.
     ///
-    /// The record is written before the settings, with the values that they may get. So a kill at any moment leaves nothing
-    /// that cannot be restored.
+    /// The record is written before the settings, with the values that they may get. So a kill at any moment leaves
+    /// nothing that cannot be restored.
     fn change(
         &self,
-        change: impl FnOnce(Option<&Module>, &mut Record) -> Result<(), Error>,
+        change: impl FnOnce(Option<&LucModule>, &mut LeaseRecord) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let dir = &self.leases.dir;
-        let mut record = Record::read(dir)?;
-        let module = Module::open(&self.leases.machine).ok();
+        let mut record = LeaseRecord::read(dir)?;
+        let module = LucModule::open(&self.leases.machine).ok();
         change(module.as_ref(), &mut record)?;
         record.forget_gone(module.as_ref());
         record.write(dir)?;
@@ -173,7 +175,11 @@ impl Locked<'_> {
     }
 
     /// Makes `settings`, just written to `journals`, the ones that are restored later, whatever the holders' wishes.
-    pub(crate) fn rebase(&self, journals: &[Journal], settings: &Settings) -> Result<(), Error> {
+    pub(crate) fn rebase(
+        &self,
+        journals: &[ModuleJournal],
+        settings: &JournalSettings,
+    ) -> Result<(), Error> {
         self.change(|_, record| {
             for journal in journals {
                 record.rebase(&journal.name, settings);
@@ -213,21 +219,21 @@ fn close(path: &Path, mode: u32) -> Result<(), Error> {
 }
 
 /// Restores the settings that runs that were killed with their watchers have left in the module. Returns the number of
-/// journals. Meant for the start of every command: it costs a stat(2) when nothing is lent, and reads two small files when
-/// something is. For users other than root it does nothing.
+/// journals. Meant for the start of every command: it costs a stat(2) when nothing is lent, and reads two small files
+/// when something is. For users other than root it does nothing.
 ///
 /// # Errors
-/// Those of [`Leases::reap`].
+/// Those of [`SettingLeases::reap`].
 pub fn restore_abandoned() -> Result<usize, Error> {
-    Leases::of(&Machine::from_environment()).reap()
+    SettingLeases::of(&MachinePaths::from_environment()).reap()
 }
 
 /// Sleeps until the holder `id` has ended, then restores the settings that it has left.
 ///
 /// # Errors
-/// Those of [`Leases::reap`].
-pub fn watch(machine: &Machine, id: &str) -> Result<(), Error> {
-    let leases = Leases::of(machine);
+/// Those of [`SettingLeases::reap`].
+pub fn watch(machine: &MachinePaths, id: &str) -> Result<(), Error> {
+    let leases = SettingLeases::of(machine);
     if let Ok(file) = File::open(leases.holders_dir().join(id)) {
         // Interrupted by a signal, it is tried again; any other failure is no reason not to restore.
         while flock(&file, FlockOperation::LockShared) == Err(rustix::io::Errno::INTR) {}

@@ -2,12 +2,13 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
-use crate::stats::Stats;
+use crate::journal_stats::JournalStats;
 
+/// A line of the table: one journal.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct StatsRow {
     /// Mount point of the file system; `-` if it is not known.
     pub mount_point: String,
     /// jbd2's name of the journal.
@@ -17,12 +18,12 @@ pub struct Row {
     /// Number of runs that lend its settings now.
     pub lent: usize,
     /// Its figures; `None` for a user who may not read them.
-    pub stats: Option<Stats>,
+    pub stats: Option<JournalStats>,
 }
 
 /// All lines, under their heads.
 #[derive(Clone, Copy, Debug)]
-pub struct Table<'r>(pub &'r [Row]);
+pub struct StatsTable<'r>(pub &'r [StatsRow]);
 
 const HEADINGS: [&str; 11] = [
     "MOUNTED ON",
@@ -42,7 +43,7 @@ const WORD_COLUMNS: usize = 5;
 /// Number of leading columns with settings. The others come from figures.
 const SETTING_COLUMNS: usize = 4;
 
-impl Row {
+impl StatsRow {
     fn cells(&self) -> [String; HEADINGS.len()] {
         let lent = if self.lent > 0 { "*" } else { "" };
         let words = [
@@ -59,14 +60,14 @@ impl Row {
         std::array::from_fn(|_| cells.next().unwrap_or_default())
     }
 
-    fn figures(&self, stats: &Stats) -> [String; HEADINGS.len() - SETTING_COLUMNS] {
+    fn figures(&self, stats: &JournalStats) -> [String; HEADINGS.len() - SETTING_COLUMNS] {
         [
             // Under the other policies there is nothing to decide.
             if self.policy == "auto" { stats.state.clone() } else { "-".to_owned() },
             stats.commits.to_string(),
             stats.fsyncs.to_string(),
             or_dash(stats.fsyncs_per_commit(), |n| format!("{n:.1}")),
-            or_dash(stats.mean_hold_ns(), |ns| format!("{} x {}", stats.holds, Time(ns))),
+            or_dash(stats.mean_hold_ns(), |ns| format!("{} x {}", stats.holds, FormattedTime(ns))),
             or_dash(stats.delayed_share(), |share| {
                 format!("{} ({:.1} %)", stats.writes_delayed, share * 100.0)
             }),
@@ -79,10 +80,11 @@ impl Row {
     }
 }
 
-impl fmt::Display for Table<'_> {
+impl fmt::Display for StatsTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let heads = HEADINGS.map(str::to_owned);
-        let lines: Vec<_> = std::iter::once(heads).chain(self.0.iter().map(Row::cells)).collect();
+        let lines: Vec<_> =
+            std::iter::once(heads).chain(self.0.iter().map(StatsRow::cells)).collect();
         let mut widths = [0; HEADINGS.len()];
         for line in &lines {
             for (width, cell) in widths.iter_mut().zip(line) {
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn columns_stand_below_their_heads() {
-        let row = |mount_point: &str, stats| Row {
+        let row = |mount_point: &str, stats| StatsRow {
             mount_point: mount_point.into(),
             journal: "loop0-8".into(),
             policy: "auto".into(),
@@ -128,7 +130,7 @@ mod tests {
             lent: 0,
             stats: Some(stats),
         };
-        let busy = Stats {
+        let busy = JournalStats {
             commits: 12,
             commits_by_fsync: 10,
             fsyncs: 155,
@@ -137,10 +139,10 @@ mod tests {
             writes: 200,
             writes_delayed: 3,
             state: "engaged".into(),
-            ..Stats::default()
+            ..JournalStats::default()
         };
-        let rows = [row("/srv/mail", busy), row("/", Stats::default())];
-        let text = Table(&rows).to_string();
+        let rows = [row("/srv/mail", busy), row("/", JournalStats::default())];
+        let text = StatsTable(&rows).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         for (head, value) in
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_lent_journal_is_marked_and_explained() {
-        let rows = [Row {
+        let rows = [StatsRow {
             mount_point: "/".into(),
             journal: "sda1-8".into(),
             policy: "pid".into(),
@@ -163,7 +165,7 @@ mod tests {
             lent: 2,
             stats: None,
         }];
-        let text = Table(&rows).to_string();
+        let text = StatsTable(&rows).to_string();
         assert!(text.contains("pid*") && text.contains("restored after it"), "{text}");
         assert!(text.contains(" - ") && text.contains("with sudo"), "{text}");
     }

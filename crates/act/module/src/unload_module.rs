@@ -8,26 +8,30 @@ use luc_units::OnPath as _;
 use rustix::io::Errno;
 use rustix::system::delete_module;
 
-use crate::lease::Leases;
-use crate::{Error, Machine, Module};
+use crate::setting_leases::SettingLeases;
+use crate::{Error, LucModule, MachinePaths};
 
 /// Interval between two attempts to unload the module.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Called with the users of the module that an unload waits for.
-pub type Waiting<'w> = &'w mut dyn FnMut(&str);
+pub type OnUnloadWait<'w> = &'w mut dyn FnMut(&str);
 
 /// Unloads the module, and waits up to `timeout` until nobody uses it. `waiting` is called once with the users.
 ///
 /// # Errors
 /// [`Error::NotLoaded`], [`Error::NotRoot`], [`Error::InUse`] with the users. The module goes on working
 /// then.
-pub fn unload(machine: &Machine, timeout: Duration, waiting: Waiting<'_>) -> Result<(), Error> {
-    if Module::loaded_version(machine).is_none() {
+pub fn unload(
+    machine: &MachinePaths,
+    timeout: Duration,
+    waiting: OnUnloadWait<'_>,
+) -> Result<(), Error> {
+    if LucModule::loaded_version(machine).is_none() {
         return Err(Error::NotLoaded);
     }
     let not_root = || Error::NotRoot { what: "unload luc.ko".to_owned() };
-    let leases = Leases::of(machine);
+    let leases = SettingLeases::of(machine);
     let begun = Instant::now();
     let mut is_told = false;
     loop {
@@ -57,7 +61,7 @@ pub fn unload(machine: &Machine, timeout: Duration, waiting: Waiting<'_>) -> Res
 }
 
 /// The users that keep the module loaded, by sysfs.
-fn users(machine: &Machine) -> Vec<String> {
+fn users(machine: &MachinePaths) -> Vec<String> {
     let mut users: Vec<_> = fs::read_dir(machine.path("/sys/module/luc/holders"))
         .into_iter()
         .flatten()

@@ -1,8 +1,8 @@
-//! Finds the file systems that a command uses, however it is linked: the devices of the files that it and its children have
-//! open for writing.
+//! Finds the file systems that a command uses, however it is linked: the devices of the files that it and its children
+//! have open for writing.
 //!
-//! It is a sample, for programs that the gate's library does not reach: a file that is opened and closed between two looks is
-//! not seen.
+//! It is a sample, for programs that the gate's library does not reach: a file that is opened and closed between two
+//! looks is not seen.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::Path;
 use luc_host::descendants::with_descendants;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
-use crate::Device;
+use crate::BlockDeviceNumber;
 
 /// Maximum number of open files in one sample, so that a look at a large tree stays short.
 const MAX_FILES: usize = 4096;
@@ -19,7 +19,7 @@ const MAX_FILES: usize = 4096;
 const MAX_PROCESSES: usize = 256;
 
 /// The devices on which `process` and its descendants have regular files open for writing.
-pub fn sample(process: u32) -> BTreeSet<Device> {
+pub fn sample(process: u32) -> BTreeSet<BlockDeviceNumber> {
     let mut devices = BTreeSet::new();
     let mut files = 0;
     for process in with_descendants(process, MAX_PROCESSES) {
@@ -39,7 +39,7 @@ pub fn sample(process: u32) -> BTreeSet<Device> {
 }
 
 /// The device of a descriptor's file, if that is a regular file open for writing.
-fn written_device(descriptor: &Path) -> Option<Device> {
+fn written_device(descriptor: &Path) -> Option<BlockDeviceNumber> {
     const OWNER_MAY_WRITE: u32 = 0o200;
     const KIND: u16 = 0o170_000;
     const REGULAR: u16 = 0o100_000;
@@ -52,7 +52,7 @@ fn written_device(descriptor: &Path) -> Option<Device> {
     // Asks no server for what is known here: a hung one must not hang us.
     let file = statx(CWD, descriptor, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
     (file.stx_mode & KIND == REGULAR)
-        .then_some(Device { major: file.stx_dev_major, minor: file.stx_dev_minor })
+        .then_some(BlockDeviceNumber { major: file.stx_dev_major, minor: file.stx_dev_minor })
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
         }
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("written");
-        let device = Device::from_raw(fs::metadata(place.path()).unwrap().dev());
+        let device = BlockDeviceNumber::from_raw(fs::metadata(place.path()).unwrap().dev());
         let open = |redirection: &str| {
             // What the test has inherited may be open for writing on the same device.
             let script = format!(

@@ -1,29 +1,33 @@
 //! Writes settings to journals: all of them, or none.
 
-use crate::journal::Journal;
-use crate::lease::Leases;
-use crate::setting::{Key, Settings};
-use crate::{Error, Machine};
+use crate::journal_setting::{JournalSettings, SettingKey};
+use crate::module_sysfs::ModuleJournal;
+use crate::setting_leases::SettingLeases;
+use crate::{Error, MachinePaths};
 
-/// Writes `settings` to all `journals`. They also replace the settings that a lease would restore later: the user has the
-/// last word.
+/// Writes `settings` to all `journals`. They also replace the settings that a lease would restore later: the user has
+/// the last word.
 ///
 /// # Errors
 /// [`Error::NotRoot`], [`Error::NoJournals`], [`Error::Io`], [`Error::NotTaken`]; every setting is as it was
 /// then.
-pub fn set(machine: &Machine, journals: &[Journal], settings: &Settings) -> Result<(), Error> {
+pub fn set(
+    machine: &MachinePaths,
+    journals: &[ModuleJournal],
+    settings: &JournalSettings,
+) -> Result<(), Error> {
     if journals.is_empty() {
         return Err(Error::NoJournals);
     }
     check_writable(journals)?;
-    let leases = Leases::of(machine);
+    let leases = SettingLeases::of(machine);
     let locked = leases.lock()?;
     write_all(journals, settings)?;
     locked.rebase(journals, settings)
 }
 
 /// Whether this user may change all of `journals`.
-pub(crate) fn check_writable(journals: &[Journal]) -> Result<(), Error> {
+pub(crate) fn check_writable(journals: &[ModuleJournal]) -> Result<(), Error> {
     match journals.iter().find(|journal| !journal.is_writable()) {
         None => Ok(()),
         Some(journal) => {
@@ -32,8 +36,8 @@ pub(crate) fn check_writable(journals: &[Journal]) -> Result<(), Error> {
     }
 }
 
-fn write_all(journals: &[Journal], settings: &Settings) -> Result<(), Error> {
-    let mut before: Vec<(&Journal, Key, String)> = Vec::new();
+fn write_all(journals: &[ModuleJournal], settings: &JournalSettings) -> Result<(), Error> {
+    let mut before: Vec<(&ModuleJournal, SettingKey, String)> = Vec::new();
     for journal in journals {
         for (key, _) in settings.iter() {
             before.push((journal, key, journal.read(key)?));

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use luc_module::build::sources::{LAGDISK, LUC, Sources};
+use luc_module::build_module::embedded_sources::{LAGDISK, LUC, ModuleSources};
 
 /// Major and minor version of a release.
 fn version(release: &str) -> Option<(u32, u32)> {
@@ -72,7 +72,7 @@ fn offered() -> BTreeSet<String> {
 /// Compiles a module; what `make` said if it failed.
 fn compile(
     name: &str,
-    sources: Sources,
+    sources: ModuleSources,
     (release, headers): (&str, &Path),
     work: &Path,
 ) -> Result<(), String> {

@@ -1,44 +1,44 @@
 //! Settings on a tree that stands for a machine: all or none, leases, and who batches where.
 
-mod fake;
+mod fake_machine;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use fake::Fake;
-use luc_module::lease::{Holder, Leases};
-use luc_module::level::{EffectiveLevel, Level, Session, plan};
-use luc_module::{Error, Machine, Module, Settings, set};
+use fake_machine::FakeMachine;
+use luc_module::level::{EffectiveLevel, ModuleRun, RequestedLevel, plan};
+use luc_module::setting_leases::{LeaseHolder, SettingLeases};
+use luc_module::{Error, JournalSettings, LucModule, MachinePaths, set};
 
-fn machine(fake: &Fake) -> Machine {
-    Machine::at(fake.root().into())
+fn machine(fake: &FakeMachine) -> MachinePaths {
+    MachinePaths::at(fake.root().into())
 }
 
-fn settings(words: &[&str]) -> Settings {
-    Settings::parse(words.iter().copied()).expect("settings")
+fn settings(words: &[&str]) -> JournalSettings {
+    JournalSettings::parse(words.iter().copied()).expect("settings")
 }
 
 fn watcher(_: &str) -> Command {
     Command::new("true")
 }
 
-fn holder(fake: &Fake) -> Holder {
-    Holder::new(&Leases::of(&machine(fake)), watcher).expect("holder")
+fn holder(fake: &FakeMachine) -> LeaseHolder {
+    LeaseHolder::new(&SettingLeases::of(&machine(fake)), watcher).expect("holder")
 }
 
-fn journal(fake: &Fake, name: &str) -> luc_module::Journal {
-    let module = Module::open(&machine(fake)).expect("module");
+fn journal(fake: &FakeMachine, name: &str) -> luc_module::ModuleJournal {
+    let module = LucModule::open(&machine(fake)).expect("module");
     module.journal(name).expect("journal")
 }
 
 #[test]
 fn a_setting_that_is_not_taken_takes_the_others_back() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     fake.mount("b-8", "7:1");
     fake.refuse("b-8", "copy_out");
-    let journals = Module::open(&machine(&fake)).unwrap().journals().unwrap();
+    let journals = LucModule::open(&machine(&fake)).unwrap().journals().unwrap();
     let wanted = settings(&["policy=auto", "copy_out=auto", "delay_us=500"]);
     let error = set(&machine(&fake), &journals, &wanted).unwrap_err().to_string();
     assert!(error.contains("b-8") && error.contains("copy_out=auto"), "{error}");
@@ -50,22 +50,23 @@ fn a_setting_that_is_not_taken_takes_the_others_back() {
 
 #[test]
 fn another_interface_is_refused() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.write("/sys/kernel/luc/interface", "2\n");
-    let error = Module::open(&machine(&fake)).unwrap_err().to_string();
+    let error = LucModule::open(&machine(&fake)).unwrap_err().to_string();
     assert!(error.contains("interface 2") && error.contains("knows 1"), "{error}");
     // Whoever has a choice goes on without the module, and says so.
-    let plan = plan(&machine(&fake), Level::Auto, || Ok(Settings::default())).unwrap();
+    let plan =
+        plan(&machine(&fake), RequestedLevel::Auto, || Ok(JournalSettings::default())).unwrap();
     assert_eq!(plan.level, EffectiveLevel::Gate);
     assert!(plan.note.is_some());
 }
 
 #[test]
 fn places_are_paths_devices_and_names() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("disk-8", &fake.own_device());
     fake.mount("cciss!c0d0-8", "104:0");
-    let module = Module::open(&machine(&fake)).unwrap();
+    let module = LucModule::open(&machine(&fake)).unwrap();
     let path = fake.root().to_str().unwrap();
     for (place, name) in [
         (path, "disk-8"),
@@ -83,7 +84,7 @@ fn places_are_paths_devices_and_names() {
 #[test]
 fn holders_in_any_order_leave_what_was_before() {
     for first_ends_first in [true, false] {
-        let fake = Fake::new();
+        let fake = FakeMachine::new();
         fake.mount("a-8", "7:0");
         let journal = journal(&fake, "a-8");
         let (one, two) = (holder(&fake), holder(&fake));
@@ -109,7 +110,7 @@ fn holders_in_any_order_leave_what_was_before() {
 
 #[test]
 fn what_somebody_else_sets_stays() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     let journal = journal(&fake, "a-8");
     let lender = holder(&fake);
@@ -124,7 +125,7 @@ fn what_somebody_else_sets_stays() {
 
 #[test]
 fn a_journal_of_the_same_name_is_another_one() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     let lender = holder(&fake);
     lender.lend(&journal(&fake, "a-8"), &settings(&["policy=auto"])).unwrap();
@@ -139,7 +140,7 @@ fn a_journal_of_the_same_name_is_another_one() {
 
 #[test]
 fn what_is_not_taken_is_not_lent() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     let journal = journal(&fake, "a-8");
     fake.refuse("a-8", "set_point");
@@ -151,11 +152,11 @@ fn what_is_not_taken_is_not_lent() {
 
 #[test]
 fn a_holder_that_is_gone_is_found_out() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     let lender = holder(&fake);
     lender.lend(&journal(&fake, "a-8"), &settings(&["policy=auto"])).unwrap();
-    let leases = Leases::of(&machine(&fake));
+    let leases = SettingLeases::of(&machine(&fake));
     assert_eq!(leases.holders().len(), 1);
     assert_eq!(leases.reap().unwrap(), 0);
     assert_eq!(fake.read("a-8", "policy"), "auto");
@@ -172,19 +173,19 @@ fn a_holder_that_is_gone_is_found_out() {
 
 #[test]
 fn each_journal_has_one_batcher() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     fake.mount("b-8", "7:1");
     let machine = machine(&fake);
     let wishes = || Ok(settings(&["policy=auto", "copy_out=auto"]));
-    let names = |plan: luc_module::level::Plan| {
+    let names = |plan: luc_module::level::LevelPlan| {
         let devices = plan.count_only.iter();
         (plan.level, devices.map(ToString::to_string).collect::<Vec<_>>())
     };
     for (asked, used) in [
-        (Level::Auto, EffectiveLevel::Both),
-        (Level::Both, EffectiveLevel::Both),
-        (Level::Kernel, EffectiveLevel::Kernel),
+        (RequestedLevel::Auto, EffectiveLevel::Both),
+        (RequestedLevel::Both, EffectiveLevel::Both),
+        (RequestedLevel::Kernel, EffectiveLevel::Kernel),
     ] {
         let expected = vec!["7:0".to_owned(), "7:1".to_owned()];
         assert_eq!(names(plan(&machine, asked, wishes).unwrap()), (used, expected));
@@ -192,15 +193,15 @@ fn each_journal_has_one_batcher() {
     // The gate alone: the module stops batching where the command goes, and nowhere else.
     fake.write("/sys/kernel/luc/a-8/policy", "auto\n");
     fake.write("/sys/kernel/luc/b-8/policy", "auto\n");
-    let gate = plan(&machine, Level::Gate, wishes).unwrap();
+    let gate = plan(&machine, RequestedLevel::Gate, wishes).unwrap();
     assert_eq!((gate.level, gate.count_only.len()), (EffectiveLevel::Gate, 0));
-    let mut session = Session::new(&machine, gate, &watcher);
+    let mut session = ModuleRun::new(&machine, gate, &watcher);
     session.uses("7:0".parse().unwrap());
     assert_eq!(fake.read("a-8", "policy"), "off");
     assert_eq!(fake.read("b-8", "policy"), "auto");
     // Another run that may choose leaves that journal to the gate.
     assert_eq!(
-        names(plan(&machine, Level::Auto, wishes).unwrap()),
+        names(plan(&machine, RequestedLevel::Auto, wishes).unwrap()),
         (EffectiveLevel::Both, vec!["7:1".to_owned()])
     );
     let (uses, failures) = session.end();
@@ -211,12 +212,12 @@ fn each_journal_has_one_batcher() {
 
 #[test]
 fn a_session_counts_from_the_first_use() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     let machine = machine(&fake);
     let wishes = || Ok(settings(&["policy=auto", "copy_out=auto"]));
-    let plan = plan(&machine, Level::Kernel, wishes).unwrap();
-    let mut session = Session::new(&machine, plan, &watcher);
+    let plan = plan(&machine, RequestedLevel::Kernel, wishes).unwrap();
+    let mut session = ModuleRun::new(&machine, plan, &watcher);
     session.uses("7:0".parse().unwrap());
     session.uses("7:5".parse().unwrap());
     assert_eq!(fake.read("a-8", "policy"), "auto");
@@ -236,13 +237,13 @@ fn a_session_counts_from_the_first_use() {
 
 #[test]
 fn without_the_module_there_is_the_gate() {
-    let fake = Fake::without_module();
+    let fake = FakeMachine::without_module();
     let machine = machine(&fake);
-    for asked in [Level::Auto, Level::Gate] {
+    for asked in [RequestedLevel::Auto, RequestedLevel::Gate] {
         let plan = plan(&machine, asked, || unreachable!()).unwrap();
         assert_eq!((plan.level, plan.note, plan.count_only), (EffectiveLevel::Gate, None, vec![]));
     }
-    for asked in [Level::Kernel, Level::Both] {
+    for asked in [RequestedLevel::Kernel, RequestedLevel::Both] {
         let error = plan(&machine, asked, || unreachable!()).unwrap_err();
         assert!(matches!(error, Error::NotLoaded), "{error}");
     }
@@ -250,7 +251,7 @@ fn without_the_module_there_is_the_gate() {
 
 #[test]
 fn nobody_else_can_lock_what_leases_are_kept_in() {
-    let fake = Fake::new();
+    let fake = FakeMachine::new();
     fake.mount("a-8", "7:0");
     // As an earlier luc made them.
     fake.write("/run/luc/kernel/lock", "");

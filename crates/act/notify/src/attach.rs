@@ -1,11 +1,11 @@
-//! Puts a running process under the filter: one of its threads is stopped for a moment and installs the filter for all of
-//! them (`SECCOMP_FILTER_FLAG_TSYNC`). There is no way back: a filter stays until its processes have ended.
+//! Puts a running process under the filter: one of its threads is stopped for a moment and installs the filter for all
+//! of them (`SECCOMP_FILTER_FLAG_TSYNC`). There is no way back: a filter stays until its processes have ended.
 //!
-//! - `tracee`: a stopped thread.
+//! - `stopped_thread`: a stopped thread.
 
-mod apart;
 mod error;
-mod tracee;
+mod forked_work;
+mod stopped_thread;
 
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -14,19 +14,19 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::keeper::{Keeper, Source, relieve};
-use crate::ledger::SharedLedger;
-use crate::uapi::{self, FLAGS, Waiting};
-use crate::{available, filter, pass};
-pub use apart::apart;
+use crate::call_ledger::MappedLedger;
+use crate::keeper_process::{KeeperProcess, ListenerSource, relieve};
+use crate::seccomp_unotify::{self, FLAGS, ListenerState};
+use crate::{available, pass_descriptor, seccomp_filter};
 pub use error::AttachError;
-use luc_gate::seccomp::filters_of;
-use luc_gate::sys;
-use tracee::Tracee;
+pub use forked_work::apart;
+use luc_gate::seccomp_filter::filters_of;
+use luc_gate::writeback_errors;
+use stopped_thread::StoppedThread;
 
 /// A process under the filter. When this is dropped, a keeper lets all of its calls pass.
 #[derive(Debug)]
-pub struct Attached {
+pub struct AttachedProcess {
     listener: OwnedFd,
     keeping: Keeping,
 }
@@ -34,8 +34,8 @@ pub struct Attached {
 /// A keeper that waits for a listener, or has it.
 #[derive(Debug)]
 struct Keeping {
-    keeper: Keeper,
-    ledger: Arc<SharedLedger>,
+    keeper: KeeperProcess,
+    ledger: Arc<MappedLedger>,
     /// Socket by which it gets the listener.
     giving: UnixStream,
     /// Closed with this process: the keeper then knows that it is alone.
@@ -44,12 +44,12 @@ struct Keeping {
 
 /// Puts a process under the filter, with all of its threads; its present children stay as they are.
 ///
-/// Where the kernel demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be called
-/// [`apart()`]: this process must not end in between.
+/// Where the kernel demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be
+/// called [`apart`]: this process must not end in between.
 ///
 /// # Errors
 /// [`AttachError`]; the process goes on as it was, but for `no_new_privs`.
-pub fn attach(process: u32, no_new_privs: bool) -> Result<Attached, AttachError> {
+pub fn attach(process: u32, no_new_privs: bool) -> Result<AttachedProcess, AttachError> {
     available().map_err(|_| AttachError::Kernel)?;
     let number = i32::try_from(process).unwrap_or(0);
     match filters_of(process) {
@@ -66,15 +66,15 @@ pub fn attach(process: u32, no_new_privs: bool) -> Result<Attached, AttachError>
         Err(errno) => return Err(AttachError::denied(number, &errno.into())),
     }
     let keeping = Keeping::start().map_err(|error| AttachError::NoKeeper(number, error))?;
-    let tracee = Tracee::stop(number)?;
+    let tracee = StoppedThread::stop(number)?;
     let installed = install(&tracee, &pidfd, number, no_new_privs);
     // Before the process makes a call.
     let kept = installed.inspect(|listener| keeping.give(listener));
     tracee.go_on()?;
-    kept.map(|listener| Attached { listener, keeping })
+    kept.map(|listener| AttachedProcess { listener, keeping })
 }
 
-impl Attached {
+impl AttachedProcess {
     #[must_use]
     pub fn listener(&self) -> &OwnedFd {
         &self.listener
@@ -83,7 +83,7 @@ impl Attached {
     /// Whether the process, and all below it, has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        uapi::is_waiting(self.listener.as_raw_fd(), 0) == Waiting::NobodyLeft
+        seccomp_unotify::is_waiting(self.listener.as_raw_fd(), 0) == ListenerState::NobodyLeft
     }
 
     /// Ends the keeper, because somebody else answers the process' calls now.
@@ -98,11 +98,11 @@ impl Attached {
 impl Keeping {
     /// Starts a keeper, which ends if it is given no listener.
     fn start() -> std::io::Result<Self> {
-        let ledger = Arc::new(SharedLedger::new()?);
+        let ledger = Arc::new(MappedLedger::new()?);
         let (giving, of_giving) = UnixStream::pair()?;
         let (control, of_control) = UnixStream::pair()?;
-        let source = Source::Child(of_giving.as_fd());
-        let keeper = Keeper::start(&ledger, of_control.as_fd(), source)?;
+        let source = ListenerSource::Child(of_giving.as_fd());
+        let keeper = KeeperProcess::start(&ledger, of_control.as_fd(), source)?;
         Ok(Self { keeper, ledger, giving, _control: control })
     }
 
@@ -110,14 +110,14 @@ impl Keeping {
     fn give(&self, listener: &OwnedFd) {
         let socket = self.giving.as_raw_fd();
         // A keeper that was killed meanwhile is one guard less.
-        let _ = pass::send(socket, 0, Some(listener.as_raw_fd()));
-        let _ = pass::receive(socket);
+        let _ = pass_descriptor::send(socket, 0, Some(listener.as_raw_fd()));
+        let _ = pass_descriptor::receive(socket);
     }
 }
 
 /// Makes the stopped thread install the filter.
 fn install(
-    tracee: &Tracee,
+    tracee: &StoppedThread,
     pidfd: &OwnedFd,
     process: i32,
     no_new_privs: bool,
@@ -130,7 +130,7 @@ fn install(
     let map = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
     let page = tracee.call(libc::SYS_mmap, [0, BYTES, prot, map, u64::MAX, 0])?;
     let page = page.map_err(refused)?;
-    let program = filter::program();
+    let program = seccomp_filter::program();
     let mut bytes = Vec::new();
     // `struct sock_fprog`: a length, padding, an address.
     bytes.extend((program.len() as u64).to_ne_bytes());
@@ -176,6 +176,6 @@ fn fetch(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd, Errno> {
     match i32::try_from(fd) {
         // SAFETY: just opened, and owned by nobody else.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(Errno::from_raw_os_error(sys::errno())),
+        _ => Err(Errno::from_raw_os_error(writeback_errors::errno())),
     }
 }

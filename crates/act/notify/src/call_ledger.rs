@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
-use crate::fetch::Inode;
-use crate::uapi::{self, Answer, SharedRoom};
+use crate::fetch_file::FileInode;
+use crate::seccomp_unotify::{self, NoticeAnswer, NoticeBuffer};
 
 /// Maximum number of calls that a killed supervisor may have received and not noted, or noted in another order.
 const MAX_UNNOTED_CALLS: u64 = 2048;
@@ -29,7 +29,7 @@ const MAX_LOST_ERRORS: usize = 32;
 /// The shared pages. All zeros is the initial state.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct CallLedger {
     /// Number of the call that was received last.
     last: AtomicU64,
     /// Newest call that is answered or among `held`.
@@ -47,7 +47,7 @@ pub(crate) struct Ledger {
     /// Number of filters of system calls on the first process once the filter was set.
     filters: AtomicU32,
     /// Room for the first call of all, which a keeper receives.
-    first: SharedRoom,
+    first: NoticeBuffer,
     /// Errors that no caller has been told yet.
     lost: [Lost; MAX_LOST_ERRORS],
     /// Numbers of the calls that wait for an answer; 0 is none.
@@ -76,7 +76,7 @@ impl Lost {
     }
 }
 
-impl Ledger {
+impl CallLedger {
     pub(crate) fn received(&self, id: u64) {
         self.open.fetch_add(1, SeqCst);
         if self.last.fetch_max(id, SeqCst) == 0 {
@@ -101,7 +101,7 @@ impl Ledger {
     }
 
     /// The room into which a keeper receives the first call of all.
-    pub(crate) fn first(&self) -> &SharedRoom {
+    pub(crate) fn first(&self) -> &NoticeBuffer {
         &self.first
     }
 
@@ -110,8 +110,8 @@ impl Ledger {
         self.last.load(SeqCst) != 0
     }
 
-    /// Notes that a received call is answered or held, once for each call. Two threads receive, so a newer call may be noted
-    /// before an older one.
+    /// Notes that a received call is answered or held, once for each call. Two threads receive, so a newer call may be
+    /// noted before an older one.
     pub(crate) fn handled(&self, id: u64) {
         self.handled.fetch_max(id, SeqCst);
         // Of a call that was answered for a dead supervisor it may be told twice.
@@ -185,8 +185,8 @@ impl Ledger {
         self.filters.load(SeqCst)
     }
 
-    /// Numbers of all calls that may wait for an answer: those that are held or being sorted, however old, and those around
-    /// the last ones. Numbers count up by one, so a call that was received and never noted is among them.
+    /// Numbers of all calls that may wait for an answer: those that are held or being sorted, however old, and those
+    /// around the last ones. Numbers count up by one, so a call that was received and never noted is among them.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = u64> {
         let held = self.held.iter().chain(&self.sorted);
         let held = held.map(|held| held.load(SeqCst));
@@ -199,7 +199,7 @@ impl Ledger {
     }
 
     /// Keeps an error until a caller has been told. An error without room is told to its call alone.
-    pub(crate) fn lose(&self, call: u64, file: Inode, errno: i32) {
+    pub(crate) fn lose(&self, call: u64, file: FileInode, errno: i32) {
         let take = |lost: &&Lost| {
             let taken = (Lost::FREE, Lost::TAKEN);
             let took = lost.state.compare_exchange(taken.0, taken.1, SeqCst, SeqCst);
@@ -220,7 +220,7 @@ impl Ledger {
         match self.lost.iter().find(is_of_call).filter(|_| id != 0) {
             None => {
                 // That the call is gone is no error.
-                let _ = uapi::answer(listener, id, Answer::Continue);
+                let _ = seccomp_unotify::answer(listener, id, NoticeAnswer::Continue);
             }
             Some(lost) => lost.tell(listener, id),
         }
@@ -233,13 +233,13 @@ impl Ledger {
             Some(lost) => lost.tell(listener, id),
             None => {
                 // There was no room for it.
-                let _ = uapi::answer(listener, id, Answer::Fail(errno));
+                let _ = seccomp_unotify::answer(listener, id, NoticeAnswer::Fail(errno));
             }
         }
     }
 
     /// Answers a call of a file with an error that an earlier call was not told. Returns whether there was one.
-    pub(crate) fn tell_lost(&self, listener: RawFd, id: u64, file: Inode) -> bool {
+    pub(crate) fn tell_lost(&self, listener: RawFd, id: u64, file: FileInode) -> bool {
         let is_of_file = |lost: &&Lost| {
             lost.is_filled()
                 && lost.call.load(SeqCst) == 0
@@ -264,7 +264,7 @@ impl Lost {
     /// Answers a call with the error. If the call is gone, the error is kept for the next call of the file.
     fn tell(&self, listener: RawFd, id: u64) {
         let errno = self.errno.load(SeqCst) as i32;
-        match uapi::answer(listener, id, Answer::Fail(errno)) {
+        match seccomp_unotify::answer(listener, id, NoticeAnswer::Fail(errno)) {
             Ok(()) => self.state.store(Self::FREE, SeqCst),
             Err(_) => self.call.store(0, SeqCst),
         }
@@ -273,14 +273,14 @@ impl Lost {
 
 /// A ledger in memory that a forked process shares.
 #[derive(Debug)]
-pub(crate) struct SharedLedger(NonNull<Ledger>);
+pub(crate) struct MappedLedger(NonNull<CallLedger>);
 
 // SAFETY: the ledger is atomics throughout, and mapped as long as this value lives.
-unsafe impl Send for SharedLedger {}
+unsafe impl Send for MappedLedger {}
 // SAFETY: as above.
-unsafe impl Sync for SharedLedger {}
+unsafe impl Sync for MappedLedger {}
 
-impl SharedLedger {
+impl MappedLedger {
     /// Maps a new ledger that only this process and its children see.
     ///
     /// # Errors
@@ -295,7 +295,7 @@ impl SharedLedger {
     /// There is no memory.
     pub(crate) fn lasting(name: &str) -> io::Result<(Self, OwnedFd)> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, size_of::<Ledger>() as u64)?;
+        ftruncate(&file, size_of::<CallLedger>() as u64)?;
         Ok((Self::of(&file)?, file))
     }
 
@@ -304,7 +304,7 @@ impl SharedLedger {
     /// # Errors
     /// The file has another size.
     pub(crate) fn of(file: &OwnedFd) -> io::Result<Self> {
-        if fstat(file)?.st_size as usize != size_of::<Ledger>() {
+        if fstat(file)?.st_size as usize != size_of::<CallLedger>() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Self::map(0, file.as_raw_fd())
@@ -315,7 +315,7 @@ impl SharedLedger {
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                size_of::<Ledger>(),
+                size_of::<CallLedger>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | flags,
                 file,
@@ -330,19 +330,19 @@ impl SharedLedger {
     }
 }
 
-impl Deref for SharedLedger {
-    type Target = Ledger;
+impl Deref for MappedLedger {
+    type Target = CallLedger;
 
-    fn deref(&self) -> &Ledger {
+    fn deref(&self) -> &CallLedger {
         // SAFETY: mapped by `new`, zeroed, page-aligned, unmapped only when dropped.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl Drop for SharedLedger {
+impl Drop for MappedLedger {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and nobody borrows it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Ledger>()) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<CallLedger>()) };
     }
 }
 
@@ -361,7 +361,7 @@ mod tests {
             killed_at in 0..200_usize,
             noted: bool,
         ) {
-            let ledger = SharedLedger::new().unwrap();
+            let ledger = MappedLedger::new().unwrap();
             let (mut next, mut queued, mut waiting) = (first, Vec::new(), Vec::new());
             for (step, (what, which, others)) in steps.into_iter().enumerate() {
                 match what {
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_damaged_ledger_keeps_nobody_busy() {
-        let ledger = SharedLedger::new().unwrap();
+        let ledger = MappedLedger::new().unwrap();
         ledger.received(u64::MAX - 1);
         ledger.handled.store(0, SeqCst);
         assert!(ledger.unanswered().count() as u64 <= 2 * MAX_ANSWERED_CALLS + 1);
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn no_more_calls_are_held_than_there_is_room_for() {
-        let ledger = SharedLedger::new().unwrap();
+        let ledger = MappedLedger::new().unwrap();
         let most = MAX_HELD_CALLS as u64;
         assert!((1..=most).all(|id| ledger.holds(id)));
         assert!(!ledger.holds(most + 1));
@@ -430,8 +430,8 @@ mod tests {
 
     #[test]
     fn an_error_is_kept_until_a_call_of_its_file_was_told() {
-        let ledger = SharedLedger::new().unwrap();
-        let file = |number| Inode { device: 1, number };
+        let ledger = MappedLedger::new().unwrap();
+        let file = |number| FileInode { device: 1, number };
         ledger.lose(5, file(7), libc::EIO);
         assert!(!ledger.has_lost(), "its call is still to be told");
         ledger.answer(LISTENER, 4);

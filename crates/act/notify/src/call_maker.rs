@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use crate::uapi::{Notice, ThreadFd};
+use crate::seccomp_unotify::{SyscallNotice, ThreadFd};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessFd {
@@ -14,7 +14,7 @@ pub(crate) struct ProcessFd {
 
 /// The thread that makes a call, and the descriptor that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct CallMaker {
     pub(crate) thread: u32,
     pub(crate) process: u32,
     /// The system call's number, in the numbering of the thread's architecture.
@@ -22,9 +22,9 @@ pub(crate) struct Who {
     pub(crate) fd: i32,
 }
 
-impl Who {
+impl CallMaker {
     /// The maker of the call of a notice, in this process.
-    pub(crate) fn of(notice: &Notice, process: u32) -> Self {
+    pub(crate) fn of(notice: &SyscallNotice, process: u32) -> Self {
         Self { thread: notice.thread, process, number: notice.number, fd: notice.fd }
     }
 
@@ -58,7 +58,7 @@ impl Who {
 /// Time that a thread may take to wait again after a signal has woken it.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(10);
 
-impl Who {
+impl CallMaker {
     /// Waits until no signal is about to interrupt the thread's call. Before Linux 6.18, a signal that comes before
     /// an answer and is handled after it interrupts the call. The answer is then lost.
     pub(crate) fn settle(&self) {
@@ -136,7 +136,7 @@ mod tests {
             tell.send(this_thread()).unwrap();
             reader.read(&mut [0]).unwrap()
         });
-        let who = Who {
+        let who = CallMaker {
             thread: told.recv().unwrap(),
             process: std::process::id(),
             number: libc::SYS_read as u32,
@@ -147,7 +147,8 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(who.is_making());
-        let others = [Who { fd: fd + 1, ..who }, Who { number: libc::SYS_fsync as u32, ..who }];
+        let others =
+            [CallMaker { fd: fd + 1, ..who }, CallMaker { number: libc::SYS_fsync as u32, ..who }];
         assert!(others.iter().all(|other| !other.is_making()));
         drop(writer);
         assert_eq!(thread.join().unwrap(), 0);

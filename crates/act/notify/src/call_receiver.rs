@@ -1,8 +1,8 @@
-//! Threads that only receive calls, and [sort](crate::sorter) them.
+//! Threads that only receive calls, and [sort](crate::call_sorter) them.
 //!
-//! Until a call is received its thread waits interruptibly, whatever the filter's flags say: a signal whose handler has no
-//! SA_RESTART makes it return EINTR. Until its file is taken over, its descriptor's number may be given to another file. So
-//! these threads do nothing but receive calls and take their files over. All else is up to the event loop.
+//! Until a call is received its thread waits interruptibly, whatever the filter's flags say: a signal whose handler has
+//! no SA_RESTART makes it return EINTR. Until its file is taken over, its descriptor's number may be given to another
+//! file. So these threads do nothing but receive calls and take their files over. All else is up to the event loop.
 //!
 //! There are two threads. The first to come receives a call, and sorts it while the other one receives the next. One
 //! has real-time priority where it may: no other work keeps it from a processor. But a real-time thread wakes on the
@@ -16,14 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
-use crate::ledger::{RECEIVERS, SharedLedger};
-use crate::pace::Pace;
-use crate::sorter::{Found, Received, Sorter};
-use crate::uapi::{self, Answer, Notice, Waiting};
-use crate::writers::Ringer;
+use crate::call_ledger::{MappedLedger, RECEIVERS};
+use crate::call_sorter::{CallSorter, ReceivedCall, SortResult};
+use crate::early_writers::SupervisorBell;
+use crate::seccomp_unotify::{self, ListenerState, NoticeAnswer, SyscallNotice};
+use crate::serving_priority::ServingPriority;
 
 /// Maximum number of calls that wait for the event loop, each with its file. Further calls go on at once.
 const MAX_QUEUED_CALLS: usize = 512;
@@ -37,18 +37,18 @@ const END_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The threads, and what they have received.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct CallReceiver {
     shared: Arc<Shared>,
-    received: mpsc::Receiver<Received>,
+    received: mpsc::Receiver<ReceivedCall>,
     threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     listener: OwnedFd,
-    bell: Ringer,
-    ledger: Arc<SharedLedger>,
-    sorter: Arc<Sorter>,
+    bell: SupervisorBell,
+    ledger: Arc<MappedLedger>,
+    sorter: Arc<CallSorter>,
     /// Readable when the threads are to end.
     told: OwnedFd,
     /// Held by the thread that receives.
@@ -60,16 +60,16 @@ struct Shared {
     working_ns: AtomicU64,
 }
 
-impl Receiver {
+impl CallReceiver {
     /// Starts the threads, which wait for [`begin`](Self::begin). They ring the bell for each call.
     ///
     /// # Errors
     /// The system has no thread or descriptor left.
     pub(crate) fn start(
         listener: OwnedFd,
-        bell: Ringer,
-        ledger: Arc<SharedLedger>,
-        sorter: Arc<Sorter>,
+        bell: SupervisorBell,
+        ledger: Arc<MappedLedger>,
+        sorter: Arc<CallSorter>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             listener,
@@ -104,7 +104,7 @@ impl Receiver {
         }
     }
 
-    pub(crate) fn next(&self) -> Option<Received> {
+    pub(crate) fn next(&self) -> Option<ReceivedCall> {
         self.received.try_recv().ok()
     }
 
@@ -115,7 +115,7 @@ impl Receiver {
 
     /// Notes that the event loop is at something new.
     pub(crate) fn loop_works(&self) {
-        self.shared.working_ns.store(sys::now_ns(), Ordering::Release);
+        self.shared.working_ns.store(writeback_errors::now_ns(), Ordering::Release);
     }
 
     /// Notes that the event loop goes to sleep.
@@ -123,8 +123,8 @@ impl Receiver {
         self.shared.working_ns.store(0, Ordering::Release);
     }
 
-    /// Ends the threads, but for one that sleeps in the receipt because the keeper was quicker: it lets one more call pass.
-    /// The calls that they have received stay.
+    /// Ends the threads, but for one that sleeps in the receipt because the keeper was quicker: it lets one more call
+    /// pass. The calls that they have received stay.
     pub(crate) fn end(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
         self.shared.tell();
@@ -138,7 +138,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for CallReceiver {
     fn drop(&mut self) {
         self.end();
     }
@@ -150,9 +150,9 @@ impl Shared {
         let _ = rustix::io::write(self.told.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    fn work(&self, index: usize, loop_: &mpsc::SyncSender<Received>) {
+    fn work(&self, index: usize, loop_: &mpsc::SyncSender<ReceivedCall>) {
         let is_raised = index == 0;
-        let mut pace = Pace::new(is_raised, sys::now_ns());
+        let mut pace = ServingPriority::new(is_raised, writeback_errors::now_ns());
         while !self.is_over.load(Ordering::Acquire) {
             if !self.has_begun.load(Ordering::Acquire) {
                 thread::park();
@@ -178,9 +178,9 @@ impl Shared {
     }
 
     /// Receives a call, unless the other thread has. Returns the time of the receipt.
-    fn receive(&self, index: usize, loop_: &mpsc::SyncSender<Received>) -> Option<u64> {
+    fn receive(&self, index: usize, loop_: &mpsc::SyncSender<ReceivedCall>) -> Option<u64> {
         let notice = self.next_notice(index)?;
-        let (id, received_ns) = (notice.id, sys::now_ns());
+        let (id, received_ns) = (notice.id, writeback_errors::now_ns());
         if self.stands_still(received_ns) {
             self.let_go(id);
             self.ledger.has_sorted(index, id);
@@ -190,9 +190,9 @@ impl Shared {
         let must_take = self.ledger.has_lost();
         let found = self.sorter.sort(listener, &notice, must_take, received_ns);
         // What waits is noted before anybody else learns of it. Without room it goes on.
-        let waits = matches!(found, Found::Taken(_));
+        let waits = matches!(found, SortResult::Taken(_));
         let is_held = waits && self.ledger.holds(id);
-        let received = Received { notice, received_ns, found };
+        let received = ReceivedCall { notice, received_ns, found };
         // Before the answer: a thread's next call may be the other receiver's.
         let rejected = if waits == is_held {
             loop_.try_send(received).err().map(inner)
@@ -215,12 +215,12 @@ impl Shared {
         Some(received_ns)
     }
 
-    fn next_notice(&self, index: usize) -> Option<Notice> {
+    fn next_notice(&self, index: usize) -> Option<SyscallNotice> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = self.listener.as_raw_fd();
-        let notice = match uapi::is_waiting(listener, 0) {
-            Waiting::Call => uapi::receive(listener).ok()?,
-            Waiting::Nothing | Waiting::NobodyLeft => return None,
+        let notice = match seccomp_unotify::is_waiting(listener, 0) {
+            ListenerState::Call => seccomp_unotify::receive(listener).ok()?,
+            ListenerState::Nothing | ListenerState::NobodyLeft => return None,
         };
         self.ledger.sorts(index, notice.id);
         Some(notice)
@@ -228,7 +228,7 @@ impl Shared {
 
     fn let_go(&self, id: u64) {
         // That the call is gone is no error.
-        let _ = uapi::answer(self.listener.as_raw_fd(), id, Answer::Continue);
+        let _ = seccomp_unotify::answer(self.listener.as_raw_fd(), id, NoticeAnswer::Continue);
     }
 
     fn stands_still(&self, now_ns: u64) -> bool {
@@ -246,18 +246,18 @@ fn inner<T>(error: mpsc::TrySendError<T>) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::closing::Closing;
-    use crate::writers::Writers;
-    use luc_gate::policy::Policy;
+    use crate::deferred_close::FilesToClose;
+    use crate::early_writers::EarlyWriters;
+    use luc_gate::gate_policy::GatePolicy;
 
     #[test]
     fn a_loop_that_stands_still_gets_no_further_calls() {
-        let ledger = Arc::new(SharedLedger::new().unwrap());
+        let ledger = Arc::new(MappedLedger::new().unwrap());
         let shared = Shared {
             listener: std::fs::File::open("/dev/null").unwrap().into(),
-            bell: Writers::start(Arc::clone(&ledger)).unwrap().ringer().unwrap(),
+            bell: EarlyWriters::start(Arc::clone(&ledger)).unwrap().ringer().unwrap(),
             ledger,
-            sorter: Arc::new(Sorter::new(Policy::Off, Closing::default())),
+            sorter: Arc::new(CallSorter::new(GatePolicy::Off, FilesToClose::default())),
             told: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
             turn: Mutex::default(),
             has_begun: AtomicBool::new(true),

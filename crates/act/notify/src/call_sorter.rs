@@ -10,40 +10,41 @@ use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use luc_gate::policy::Policy;
+use luc_gate::gate_policy::GatePolicy;
 use luc_gate::rounds::FileSystemRounds;
 
-use crate::closing::Closing;
-use crate::fetch::{Fetched, Look, Missing, fetch, look};
-use crate::filter;
-use crate::places::PlaceId;
-use crate::uapi::{Notice, ThreadFd};
+use crate::deferred_close::FilesToClose;
+use crate::fetch_file::{FetchedFile, FileStatus, MissingFile, fetch, look};
+use crate::seccomp_filter;
+use crate::seccomp_unotify::{SyscallNotice, ThreadFd};
+use crate::synced_file_systems::FileSystemId;
 
-/// Number of calls of a file between two looks at it, while no call of it is held. Fetching its descriptor costs as much
-/// as the rest of a call.
+/// Number of calls of a file between two looks at it, while no call of it is held. Fetching its descriptor costs as
+/// much as the rest of a call.
 const SKIPPED_CALLS: u8 = 15;
 
 /// Maximum number of threads' files that are remembered. Beyond it all are forgotten: to look again is cheap.
 const MAX_FILES: usize = 16384;
 
+/// A received call with its file, or the reason why it has none.
 #[derive(Debug)]
-pub(crate) struct Received {
-    pub(crate) notice: Notice,
+pub(crate) struct ReceivedCall {
+    pub(crate) notice: SyscallNotice,
     pub(crate) received_ns: u64,
-    pub(crate) found: Found,
+    pub(crate) found: SortResult,
 }
 
-impl Received {
+impl ReceivedCall {
     /// Closes the file, if it was taken over. Closing a server's may wait for ever, so a thread does it.
     pub(crate) fn close(self) {
-        if let Found::Taken(fetched) = self.found {
+        if let SortResult::Taken(fetched) = self.found {
             close(fetched);
         }
     }
 }
 
 /// Closes a file that was taken over.
-pub(crate) fn close(fetched: Fetched) {
+pub(crate) fn close(fetched: FetchedFile) {
     if fetched.look.may_wait {
         // Without a thread it is closed here.
         let closes = thread::Builder::new().name("close".to_owned());
@@ -53,30 +54,30 @@ pub(crate) fn close(fetched: Fetched) {
 
 /// State of a call after sorting.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum SortResult {
     /// It goes on; its file is taken for the one of the last look.
-    Passes(Target),
+    Passes(DescriptorTarget),
     /// It goes on, because closing its file may wait for a server.
-    Seen(Look),
+    Seen(FileStatus),
     /// It goes on, and there is no file.
-    Missing(Missing),
+    Missing(MissingFile),
     /// It waits; its file was taken over.
-    Taken(Fetched),
+    Taken(FetchedFile),
 }
 
 /// Kind of a descriptor when it was last looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum DescriptorTarget {
     /// Nothing that can gain by company.
     Nothing,
     /// A file of this place.
-    At(PlaceId),
+    At(FileSystemId),
 }
 
 /// Last look at a descriptor.
 #[derive(Clone, Copy, Debug)]
 struct File {
-    target: Target,
+    target: DescriptorTarget,
     /// Rounds of its place, if it has some.
     rounds: Option<&'static FileSystemRounds>,
     /// Number of calls that need no look yet.
@@ -90,15 +91,16 @@ struct Known {
     overlays: Vec<u64>,
 }
 
+/// Decides which received calls go on at once, and takes over the files of the others.
 #[derive(Debug)]
-pub(crate) struct Sorter {
-    policy: Policy,
-    closing: Closing,
+pub(crate) struct CallSorter {
+    policy: GatePolicy,
+    closing: FilesToClose,
     known: Mutex<Known>,
 }
 
-impl Sorter {
-    pub(crate) fn new(policy: Policy, closing: Closing) -> Self {
+impl CallSorter {
+    pub(crate) fn new(policy: GatePolicy, closing: FilesToClose) -> Self {
         Self { policy, closing, known: Mutex::default() }
     }
 
@@ -106,12 +108,12 @@ impl Sorter {
     pub(crate) fn sort(
         &self,
         listener: RawFd,
-        notice: &Notice,
+        notice: &SyscallNotice,
         must_take: bool,
         now_ns: u64,
-    ) -> Found {
-        if filter::kind_of(notice.architecture, notice.number).is_none() {
-            return Found::Passes(Target::Nothing);
+    ) -> SortResult {
+        if seccomp_filter::kind_of(notice.architecture, notice.number).is_none() {
+            return SortResult::Passes(DescriptorTarget::Nothing);
         }
         let file = self.file(notice);
         if let Some(file) = file
@@ -119,35 +121,35 @@ impl Sorter {
             && !must_take
             && !file.is_gated(&self.policy, now_ns)
         {
-            return Found::Passes(file.target);
+            return SortResult::Passes(file.target);
         }
         let is_known = file.is_some_and(|file| file.rounds.is_some());
-        self.take(listener, notice, is_known, must_take).unwrap_or_else(Found::Missing)
+        self.take(listener, notice, is_known, must_take).unwrap_or_else(SortResult::Missing)
     }
 
     /// Takes a file over, unless it may be a server's. A file that `is_known` most likely is none.
     fn take(
         &self,
         listener: RawFd,
-        notice: &Notice,
+        notice: &SyscallNotice,
         is_known: bool,
         must_take: bool,
-    ) -> Result<Found, Missing> {
+    ) -> Result<SortResult, MissingFile> {
         if !is_known || self.closing.are_some() {
             let look = look(notice)?;
             if look.may_wait && !self.is_overlay(look.inode.device, must_take) {
-                return Ok(Found::Seen(look));
+                return Ok(SortResult::Seen(look));
             }
         }
         if self.closing.are_many() {
-            return Ok(Found::Passes(Target::Nothing));
+            return Ok(SortResult::Passes(DescriptorTarget::Nothing));
         }
-        fetch(listener, notice).map(Found::Taken)
+        fetch(listener, notice).map(SortResult::Taken)
     }
 
-    /// The remembered file of a call, and one call less until the next look. `None` while the event loop has the lock: it
-    /// may be kept from its processor meanwhile, so it is not waited for.
-    fn file(&self, notice: &Notice) -> Option<File> {
+    /// The remembered file of a call, and one call less until the next look. `None` while the event loop has the lock:
+    /// it may be kept from its processor meanwhile, so it is not waited for.
+    fn file(&self, notice: &SyscallNotice) -> Option<File> {
         let mut known = self.known.try_lock().ok()?;
         let file = known.files.get_mut(&notice.of_thread())?;
         let before = *file;
@@ -161,12 +163,12 @@ impl Sorter {
         known.is_some_and(|known| known.overlays.contains(&device))
     }
 
-    /// Notes the kind of a descriptor. The next look is after [`SKIPPED_CALLS`] calls if the kind `is_final`, else at the
-    /// next call.
+    /// Notes the kind of a descriptor. The next look is after [`SKIPPED_CALLS`] calls if the kind `is_final`, else at
+    /// the next call.
     pub(crate) fn note(
         &self,
         of: ThreadFd,
-        target: Target,
+        target: DescriptorTarget,
         rounds: Option<&'static FileSystemRounds>,
         is_final: bool,
     ) {
@@ -199,7 +201,7 @@ impl Sorter {
 
 impl File {
     /// Whether a call at `now_ns` may be held.
-    fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
+    fn is_gated(&self, policy: &GatePolicy, now_ns: u64) -> bool {
         self.rounds.is_some_and(|rounds| {
             rounds.commits.is_gated(policy, now_ns) || rounds.flushes.is_gated(policy, now_ns)
         })
@@ -212,8 +214,8 @@ mod tests {
 
     use super::*;
 
-    fn notice(fd: i32) -> Notice {
-        Notice {
+    fn notice(fd: i32) -> SyscallNotice {
+        SyscallNotice {
             id: 1,
             thread: rustix::thread::gettid().as_raw_nonzero().get() as u32,
             architecture: 0xc000_003e,
@@ -222,11 +224,11 @@ mod tests {
         }
     }
 
-    fn sorter(policy: &str) -> Sorter {
-        Sorter::new(policy.parse().unwrap(), Closing::default())
+    fn sorter(policy: &str) -> CallSorter {
+        CallSorter::new(policy.parse().unwrap(), FilesToClose::default())
     }
 
-    fn sort(sorter: &Sorter, notice: &Notice, must_take: bool) -> Found {
+    fn sort(sorter: &CallSorter, notice: &SyscallNotice, must_take: bool) -> SortResult {
         // No call waits at this listener, so no file is taken over.
         sorter.sort(-1, notice, must_take, 1)
     }
@@ -237,9 +239,12 @@ mod tests {
         let notice = notice(8);
         let mut looks = 0;
         for _ in 0..160 {
-            if !matches!(sort(&sorter, &notice, false), Found::Passes(Target::At(PlaceId(0)))) {
+            if !matches!(
+                sort(&sorter, &notice, false),
+                SortResult::Passes(DescriptorTarget::At(FileSystemId(0)))
+            ) {
                 looks += 1;
-                sorter.note(notice.of_thread(), Target::At(PlaceId(0)), None, true);
+                sorter.note(notice.of_thread(), DescriptorTarget::At(FileSystemId(0)), None, true);
             }
         }
         assert_eq!(looks, 10);
@@ -253,26 +258,26 @@ mod tests {
         rounds.commits.start(&sorter.policy);
         let notice = notice(-1);
         let of = notice.of_thread();
-        sorter.note(of, Target::At(PlaceId(0)), Some(rounds), true);
-        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
-        sorter.note(of, Target::At(PlaceId(0)), None, true);
-        assert!(matches!(sort(&sorter, &notice, false), Found::Passes(_)));
-        assert!(matches!(sort(&sorter, &notice, true), Found::Missing(_)));
-        sorter.note(of, Target::At(PlaceId(0)), None, false);
-        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+        sorter.note(of, DescriptorTarget::At(FileSystemId(0)), Some(rounds), true);
+        assert!(matches!(sort(&sorter, &notice, false), SortResult::Missing(_)));
+        sorter.note(of, DescriptorTarget::At(FileSystemId(0)), None, true);
+        assert!(matches!(sort(&sorter, &notice, false), SortResult::Passes(_)));
+        assert!(matches!(sort(&sorter, &notice, true), SortResult::Missing(_)));
+        sorter.note(of, DescriptorTarget::At(FileSystemId(0)), None, false);
+        assert!(matches!(sort(&sorter, &notice, false), SortResult::Missing(_)));
         sorter.forget(of);
-        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+        assert!(matches!(sort(&sorter, &notice, false), SortResult::Missing(_)));
     }
 
     #[test]
     fn what_is_known_is_not_waited_for() {
         let sorter = sorter("auto");
         let notice = notice(-1);
-        sorter.note(notice.of_thread(), Target::Nothing, None, true);
+        sorter.note(notice.of_thread(), DescriptorTarget::Nothing, None, true);
         let known = sorter.lock();
-        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+        assert!(matches!(sort(&sorter, &notice, false), SortResult::Missing(_)));
         drop(known);
-        assert!(matches!(sort(&sorter, &notice, false), Found::Passes(_)));
+        assert!(matches!(sort(&sorter, &notice, false), SortResult::Passes(_)));
     }
 
     #[test]
@@ -281,11 +286,11 @@ mod tests {
         // It is on no block device.
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let notice = notice(file.as_raw_fd());
-        let Found::Seen(look) = sort(&sorter, &notice, false) else {
+        let SortResult::Seen(look) = sort(&sorter, &notice, false) else {
             panic!("taken over");
         };
         sorter.note_overlay(look.inode.device);
         let found = sort(&sorter, &notice, false);
-        assert!(matches!(found, Found::Missing(_)), "{found:?}");
+        assert!(matches!(found, SortResult::Missing(_)), "{found:?}");
     }
 }

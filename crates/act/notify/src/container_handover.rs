@@ -1,5 +1,5 @@
-//! The notifier of containers: their runtime installs the filter and hands its listener to `lucd` at a socket. From there on
-//! all is as with services.
+//! The notifier of containers: their runtime installs the filter and hands its listener to `lucd` at a socket. From
+//! there on all is as with services.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -7,34 +7,34 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::keeper::{Keeper, Source};
-use crate::ledger::SharedLedger;
-use crate::service::{Lasting, Served};
-use crate::session::{KeptListener, Work};
-use crate::{NotifyError, available, pass};
+use crate::call_ledger::MappedLedger;
+use crate::command_notifier::{KeptListener, NotifierWork};
+use crate::keeper_process::{KeeperProcess, ListenerSource};
+use crate::service_notifier::{SavedDescriptors, ServedService};
+use crate::{NotifyError, available, pass_descriptor};
 
 /// Maximum pause of a runtime while it sends a container's state.
 const STATE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A keeper that waits for the next container.
 #[derive(Debug)]
-pub struct Awaiting {
+pub struct AwaitedContainer {
     control: UnixStream,
-    keeper: Keeper,
-    ledger: Arc<SharedLedger>,
+    keeper: KeeperProcess,
+    ledger: Arc<MappedLedger>,
     memory: OwnedFd,
 }
 
 /// A container's listener, with a keeper that has it as well.
 #[derive(Debug)]
-pub struct HandedOver {
-    awaiting: Awaiting,
+pub struct ContainerHandover {
+    awaiting: AwaitedContainer,
     listener: OwnedFd,
     first: [u8; 1],
     connection: UnixStream,
 }
 
-impl Awaiting {
+impl AwaitedContainer {
     /// Starts a keeper that waits at `socket`, which listens and does not block.
     ///
     /// # Errors
@@ -42,12 +42,13 @@ impl Awaiting {
     pub fn start(socket: BorrowedFd<'_>) -> Result<Self, NotifyError> {
         available()?;
         let (ledger, memory) =
-            SharedLedger::lasting("container").map_err(NotifyError::system("share memory"))?;
+            MappedLedger::lasting("container").map_err(NotifyError::system("share memory"))?;
         let ledger = Arc::new(ledger);
         let (control, of_control) =
             UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
-        let keeper = Keeper::start(&ledger, of_control.as_fd(), Source::Runtime(socket))
-            .map_err(NotifyError::system("start its keeper"))?;
+        let keeper =
+            KeeperProcess::start(&ledger, of_control.as_fd(), ListenerSource::Runtime(socket))
+                .map_err(NotifyError::system("start its keeper"))?;
         Ok(Self { control, keeper, ledger, memory })
     }
 
@@ -55,11 +56,11 @@ impl Awaiting {
     ///
     /// # Errors
     /// [`NotifyError`] if the keeper was killed.
-    pub fn wait(self) -> Result<HandedOver, NotifyError> {
-        let received = pass::receive(self.control.as_raw_fd())
-            .and_then(|first| Ok((first, pass::receive(self.control.as_raw_fd())?)));
+    pub fn wait(self) -> Result<ContainerHandover, NotifyError> {
+        let received = pass_descriptor::receive(self.control.as_raw_fd())
+            .and_then(|first| Ok((first, pass_descriptor::receive(self.control.as_raw_fd())?)));
         match received {
-            Ok(((byte, Some(listener)), (_, Some(connection)))) => Ok(HandedOver {
+            Ok(((byte, Some(listener)), (_, Some(connection)))) => Ok(ContainerHandover {
                 listener,
                 first: [byte as u8],
                 connection: connection.into(),
@@ -75,7 +76,7 @@ impl Awaiting {
     }
 }
 
-impl HandedOver {
+impl ContainerHandover {
     /// The container's state as the runtime sends it, from its beginning. The runtime may leave the connection open.
     ///
     /// # Errors
@@ -96,10 +97,14 @@ impl HandedOver {
     ///
     /// # Errors
     /// [`NotifyError`]; the keeper then lets all calls pass.
-    pub fn begin(self, filters: u32, work: Work) -> Result<(Served, Lasting), NotifyError> {
-        let Awaiting { control, keeper, ledger, memory } = self.awaiting;
+    pub fn begin(
+        self,
+        filters: u32,
+        work: NotifierWork,
+    ) -> Result<(ServedService, SavedDescriptors), NotifyError> {
+        let AwaitedContainer { control, keeper, ledger, memory } = self.awaiting;
         ledger.begun_under(filters);
-        Served::begin(
+        ServedService::begin(
             KeptListener { listener: self.listener, control, keeper, ledger },
             memory,
             work,

@@ -6,8 +6,8 @@
 
 use std::os::fd::RawFd;
 
-use crate::pass;
-use crate::uapi::{self, polled};
+use crate::pass_descriptor;
+use crate::seccomp_unotify::{self, polled};
 
 /// Time that a connected runtime may take to send its listener.
 const LISTENER_TIMEOUT_MS: i32 = 5000;
@@ -37,8 +37,8 @@ pub(super) fn adopt(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<
         let connection = accept(socket, control, supervisor)?;
         if let Some((byte, listener)) = receive(connection) {
             // Should the supervisor be gone, this keeper serves alone.
-            let _ = pass::send(control, i32::from(byte), Some(listener));
-            let _ = pass::send(control, 0, Some(connection));
+            let _ = pass_descriptor::send(control, i32::from(byte), Some(listener));
+            let _ = pass_descriptor::send(control, 0, Some(connection));
             close(connection);
             // Its next keeper waits there.
             close(socket);
@@ -129,7 +129,7 @@ fn receive(connection: RawFd) -> Option<(u8, RawFd)> {
     for index in 0..count.min(MAX_DESCRIPTORS) {
         // SAFETY: `count` descriptors are there, each now this process' own.
         let fd = unsafe { first.add(index).read_unaligned() };
-        if listener.is_none() && uapi::is_listener(fd) {
+        if listener.is_none() && seccomp_unotify::is_listener(fd) {
             listener = Some(fd);
         } else {
             close(fd);

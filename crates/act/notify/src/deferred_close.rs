@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number of servers' files that wait to be closed: beyond it no file is taken over. It leaves most threads free.
+/// Maximum number of servers' files that wait to be closed: beyond it no file is taken over. It leaves most threads
+/// free.
 pub(crate) const MAX_CLOSING_FILES: usize = 8;
 
 /// Number of files that wait to be closed or are being closed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Closing(Arc<AtomicUsize>);
+pub(crate) struct FilesToClose(Arc<AtomicUsize>);
 
-impl Closing {
+impl FilesToClose {
     pub(crate) fn add(&self, files: usize) {
         self.0.fetch_add(files, Ordering::AcqRel);
     }

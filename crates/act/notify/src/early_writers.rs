@@ -8,28 +8,28 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, mem, thread};
 
-use luc_gate::figures::CallKind;
-use luc_gate::overwrites::{Candidate, Extent};
-use luc_gate::rounds::Needs;
-use luc_gate::sys::{self, EarlyWrite};
+use luc_gate::figures::GatedCallKind;
+use luc_gate::overwrite_detection::{FileExtent, OverwriteCandidate};
+use luc_gate::rounds::DurabilityNeed;
+use luc_gate::writeback_errors::{self, EarlyWrite};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
-use crate::closing::Closing;
-use crate::fetch::Inode;
-use crate::kept::{KeptFile, synchronize};
-use crate::ledger::SharedLedger;
+use crate::call_ledger::MappedLedger;
+use crate::call_maker::CallMaker;
+use crate::deferred_close::FilesToClose;
+use crate::fetch_file::FileInode;
+use crate::kept_file::{KeptFile, synchronize};
 use crate::overlay_devices::device_of;
-use crate::who::Who;
 
 /// Maximum number of threads, and so of early writes at a time. Each is started when a job would wait for the others.
 const MAX_THREADS: usize = 32;
 
 /// Wakes the thread that sleeps on the bell.
 #[derive(Debug)]
-pub(crate) struct Ringer(OwnedFd);
+pub(crate) struct SupervisorBell(OwnedFd);
 
-impl Ringer {
+impl SupervisorBell {
     pub(crate) fn ring(&self) {
         // It cannot be full: it counts to 2^64.
         let _ = rustix::io::write(self.0.as_fd(), &1_u64.to_ne_bytes());
@@ -38,40 +38,42 @@ impl Ringer {
 
 /// Work on a file.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct FileJob {
     /// Maker of the call that the work is for.
-    pub(crate) who: Who,
-    pub(crate) task: Task,
+    pub(crate) who: CallMaker,
+    pub(crate) task: FileWork,
     pub(crate) ordered_ns: u64,
 }
 
+/// Work on a file that may wait.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum FileWork {
     /// Write a file's data early, for a call that waits, and find out what the call needs.
     Write {
         call: u64,
         file: Arc<KeptFile>,
-        inode: Inode,
+        inode: FileInode,
         /// The file's size and blocks, for a call that may need a flush only.
-        extent: Option<Extent>,
+        extent: Option<FileExtent>,
         /// Whether the data is written; else only the need of the last write is found out.
         writes: bool,
     },
     /// Synchronize a file in place of a call that waits.
-    Synchronize { call: u64, file: Arc<KeptFile>, inode: Inode, kind: CallKind },
+    Synchronize { call: u64, file: Arc<KeptFile>, inode: FileInode, kind: GatedCallKind },
     /// Close a file that may be a server's.
     Close(OwnedFd),
     /// Find the device that a path leads to.
     Find(String),
 }
 
+/// Result of work on a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Done {
+pub(crate) enum FinishedWork {
     Written {
         call: u64,
-        who: Who,
-        written: Written,
-        needs: Needs,
+        who: CallMaker,
+        written: EarlyWriteResult,
+        needs: DurabilityNeed,
     },
     /// Result of a synchronization: an `errno`, or 0. The file is closed.
     Synchronized {
@@ -85,8 +87,9 @@ pub(crate) enum Done {
     Found(Option<u64>),
 }
 
+/// Result of an early write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum EarlyWriteResult {
     /// The data is on the disk.
     Done,
     /// Nobody asked for a write.
@@ -105,14 +108,14 @@ struct Queue {
     /// Rung when something is done.
     bell: OwnedFd,
     /// Keeps errors until a caller has been told.
-    ledger: Arc<SharedLedger>,
-    closing: Closing,
+    ledger: Arc<MappedLedger>,
+    closing: FilesToClose,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    jobs: VecDeque<Job>,
-    done: Vec<Done>,
+    jobs: VecDeque<FileJob>,
+    done: Vec<FinishedWork>,
     /// Time at which each thread took its current job; 0 while it has none.
     taken_ns: Vec<u64>,
     /// Threads that wait for a job.
@@ -124,20 +127,20 @@ struct State {
 
 /// The threads. They end when this is dropped, each after its current job.
 #[derive(Debug)]
-pub(crate) struct Writers(Arc<Queue>);
+pub(crate) struct EarlyWriters(Arc<Queue>);
 
-impl Writers {
+impl EarlyWriters {
     /// Starts the first thread.
     ///
     /// # Errors
     /// If the system has no thread or descriptor left.
-    pub(crate) fn start(ledger: Arc<SharedLedger>) -> io::Result<Self> {
+    pub(crate) fn start(ledger: Arc<MappedLedger>) -> io::Result<Self> {
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             ledger,
-            closing: Closing::default(),
+            closing: FilesToClose::default(),
         });
         let writers = Self(queue);
         writers.start_thread(&mut writers.0.lock())?;
@@ -164,12 +167,12 @@ impl Writers {
     ///
     /// # Errors
     /// The process may have no further descriptor.
-    pub(crate) fn ringer(&self) -> io::Result<Ringer> {
-        Ok(Ringer(self.0.bell.try_clone()?))
+    pub(crate) fn ringer(&self) -> io::Result<SupervisorBell> {
+        Ok(SupervisorBell(self.0.bell.try_clone()?))
     }
 
-    pub(crate) fn order(&self, job: Job) {
-        let closes = usize::from(matches!(job.task, Task::Close(_)));
+    pub(crate) fn order(&self, job: FileJob) {
+        let closes = usize::from(matches!(job.task, FileWork::Close(_)));
         self.0.closing.add(closes);
         let mut state = self.0.lock();
         state.jobs.push_back(job);
@@ -189,7 +192,7 @@ impl Writers {
     }
 
     /// The files that wait to be closed.
-    pub(crate) fn closing(&self) -> Closing {
+    pub(crate) fn closing(&self) -> FilesToClose {
         self.0.closing.clone()
     }
 
@@ -202,7 +205,7 @@ impl Writers {
     pub(crate) fn take_back(&self, before_ns: u64) -> Vec<u64> {
         let mut late = Vec::new();
         self.0.lock().jobs.retain(|job| match job.task {
-            Task::Write { call, .. } if job.ordered_ns < before_ns => {
+            FileWork::Write { call, .. } if job.ordered_ns < before_ns => {
                 late.push(call);
                 false
             }
@@ -212,7 +215,7 @@ impl Writers {
     }
 
     /// Takes the results, and silences the bell.
-    pub(crate) fn done(&self) -> Vec<Done> {
+    pub(crate) fn done(&self) -> Vec<FinishedWork> {
         let mut count = [0; 8];
         // Nothing to read means that it did not ring.
         let _ = rustix::io::read(&self.0.bell, &mut count);
@@ -220,7 +223,7 @@ impl Writers {
     }
 }
 
-impl Drop for Writers {
+impl Drop for EarlyWriters {
     fn drop(&mut self) {
         self.0.lock().is_over = true;
         self.0.ordered.notify_all();
@@ -244,13 +247,13 @@ impl Queue {
                 continue;
             };
             state.idle -= 1;
-            state.taken_ns[index] = sys::now_ns();
+            state.taken_ns[index] = writeback_errors::now_ns();
             drop(state);
             let done = job.carry_out(&self.ledger);
             state = self.lock();
             state.idle += 1;
             state.taken_ns[index] = 0;
-            let closed = usize::from(matches!(done, Done::Closed));
+            let closed = usize::from(matches!(done, FinishedWork::Closed));
             self.closing.remove(closed);
             state.done.push(done);
             let _ = rustix::io::write(self.bell.as_fd(), &1_u64.to_ne_bytes());
@@ -258,27 +261,27 @@ impl Queue {
     }
 }
 
-impl Job {
-    fn carry_out(self, ledger: &SharedLedger) -> Done {
+impl FileJob {
+    fn carry_out(self, ledger: &MappedLedger) -> FinishedWork {
         match self.task {
-            Task::Write { call, file, inode, extent, writes } => {
+            FileWork::Write { call, file, inode, extent, writes } => {
                 // It is not there any more if its call was answered meanwhile.
                 let (written, needs) = match file.take() {
-                    None => (Written::Refused, Needs::Commit),
+                    None => (EarlyWriteResult::Refused, DurabilityNeed::Commit),
                     Some(open) => {
                         let done = write(open.as_raw_fd(), extent, writes);
-                        if let Written::Lost(errno) = done.0 {
+                        if let EarlyWriteResult::Lost(errno) = done.0 {
                             ledger.lose(call, inode, errno);
                         }
                         file.keep(open);
                         done
                     }
                 };
-                Done::Written { call, who: self.who, written, needs }
+                FinishedWork::Written { call, who: self.who, written, needs }
             }
-            Task::Synchronize { call, file, inode, kind } => {
+            FileWork::Synchronize { call, file, inode, kind } => {
                 let Some(open) = file.take() else {
-                    return Done::NotNeeded;
+                    return FinishedWork::NotNeeded;
                 };
                 let result = synchronize(open.as_fd(), kind);
                 drop(open);
@@ -286,28 +289,34 @@ impl Job {
                 if errno != 0 {
                     ledger.lose(call, inode, errno);
                 }
-                Done::Synchronized { call, errno }
+                FinishedWork::Synchronized { call, errno }
             }
-            Task::Close(file) => {
+            FileWork::Close(file) => {
                 drop(file);
-                Done::Closed
+                FinishedWork::Closed
             }
-            Task::Find(path) => Done::Found(device_of(&path)),
+            FileWork::Find(path) => FinishedWork::Found(device_of(&path)),
         }
     }
 }
 
 /// Writes a file's data early, and finds out what its call needs.
-fn write(fd: RawFd, extent: Option<Extent>, writes: bool) -> (Written, Needs) {
-    let written = match writes.then(|| sys::write_early(fd)) {
-        None => Written::NotAsked,
-        Some(EarlyWrite::Done) => Written::Done,
-        Some(EarlyWrite::Refused) => Written::Refused,
-        Some(EarlyWrite::Failed(_)) if sys::has_recorded_error(fd) => Written::Refused,
-        Some(EarlyWrite::Failed(errno)) => Written::Lost(errno),
+fn write(
+    fd: RawFd,
+    extent: Option<FileExtent>,
+    writes: bool,
+) -> (EarlyWriteResult, DurabilityNeed) {
+    let written = match writes.then(|| writeback_errors::write_early(fd)) {
+        None => EarlyWriteResult::NotAsked,
+        Some(EarlyWrite::Done) => EarlyWriteResult::Done,
+        Some(EarlyWrite::Refused) => EarlyWriteResult::Refused,
+        Some(EarlyWrite::Failed(_)) if writeback_errors::has_recorded_error(fd) => {
+            EarlyWriteResult::Refused
+        }
+        Some(EarlyWrite::Failed(errno)) => EarlyWriteResult::Lost(errno),
     };
     let candidate = extent.and_then(|extent| extent.candidate(fd));
-    let needs = candidate.map_or(Needs::Commit, Candidate::needs);
+    let needs = candidate.map_or(DurabilityNeed::Commit, OverwriteCandidate::needs);
     if let Some(extent) = extent {
         extent.remember();
     }
@@ -317,30 +326,30 @@ fn write(fd: RawFd, extent: Option<Extent>, writes: bool) -> (Written, Needs) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::closing::MAX_CLOSING_FILES;
+    use crate::deferred_close::MAX_CLOSING_FILES;
     use std::fs::File;
     use std::time::{Duration, Instant};
 
-    const WHO: Who = Who { thread: 1, process: 1, number: 0, fd: 0 };
+    const WHO: CallMaker = CallMaker { thread: 1, process: 1, number: 0, fd: 0 };
 
-    fn job(call: u64, ordered_ns: u64) -> Job {
+    fn job(call: u64, ordered_ns: u64) -> FileJob {
         let file = File::open("/dev/null").unwrap().into();
-        let task = Task::Write {
+        let task = FileWork::Write {
             call,
             file: Arc::new(KeptFile::new(file, WHO)),
-            inode: Inode::default(),
+            inode: FileInode::default(),
             extent: None,
             writes: true,
         };
-        Job { who: WHO, task, ordered_ns }
+        FileJob { who: WHO, task, ordered_ns }
     }
 
-    fn writers() -> Writers {
-        Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
+    fn writers() -> EarlyWriters {
+        EarlyWriters::start(Arc::new(MappedLedger::new().unwrap())).unwrap()
     }
 
     /// Waits for results, a minute at most.
-    fn done(writers: &Writers) -> Vec<Done> {
+    fn done(writers: &EarlyWriters) -> Vec<FinishedWork> {
         let begun = Instant::now();
         loop {
             let done = writers.done();
@@ -360,10 +369,10 @@ mod tests {
         let mut calls = Vec::new();
         while calls.len() < 20 {
             for done in done(&writers) {
-                let Done::Written { call, written, .. } = done else {
+                let FinishedWork::Written { call, written, .. } = done else {
                     panic!("{done:?}");
                 };
-                assert_eq!(written, Written::Refused);
+                assert_eq!(written, EarlyWriteResult::Refused);
                 calls.push(call);
             }
         }
@@ -386,12 +395,12 @@ mod tests {
     fn what_nobody_has_begun_is_taken_back() {
         // Two threads that do nothing.
         let state = State { taken_ns: vec![0; 2], is_full: true, ..State::default() };
-        let writers = Writers(Arc::new(Queue {
+        let writers = EarlyWriters(Arc::new(Queue {
             state: Mutex::new(state),
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
-            ledger: Arc::new(SharedLedger::new().unwrap()),
-            closing: Closing::default(),
+            ledger: Arc::new(MappedLedger::new().unwrap()),
+            closing: FilesToClose::default(),
         }));
         for (call, ordered_ns) in [(1, 10), (2, 20), (3, 30)] {
             writers.order(job(call, ordered_ns));
@@ -415,15 +424,15 @@ mod tests {
         // fsync of a pipe fails.
         let (pipe, _writer) = io::pipe().unwrap();
         for (call, file, expected) in [(7, regular.into(), 0), (8, pipe.into(), libc::EINVAL)] {
-            let task = Task::Synchronize {
+            let task = FileWork::Synchronize {
                 call,
                 file: Arc::new(KeptFile::new(file, WHO)),
-                inode: Inode::default(),
-                kind: CallKind::Fsync,
+                inode: FileInode::default(),
+                kind: GatedCallKind::Fsync,
             };
-            writers.order(Job { who: WHO, task, ordered_ns: 0 });
+            writers.order(FileJob { who: WHO, task, ordered_ns: 0 });
             let done = done(&writers);
-            let is_expected = matches!(done[..], [Done::Synchronized { call: of, errno }] if of == call && errno == expected);
+            let is_expected = matches!(done[..], [FinishedWork::Synchronized { call: of, errno }] if of == call && errno == expected);
             assert!(is_expected, "{done:?}");
         }
         // The answer does not arrive.
@@ -439,8 +448,8 @@ mod tests {
         closing.add(MAX_CLOSING_FILES - 1);
         assert!(closing.are_some() && !closing.are_many());
         let file = File::open("/dev/null").unwrap().into();
-        writers.order(Job { who: WHO, task: Task::Close(file), ordered_ns: 0 });
-        assert!(matches!(done(&writers)[..], [Done::Closed]));
+        writers.order(FileJob { who: WHO, task: FileWork::Close(file), ordered_ns: 0 });
+        assert!(matches!(done(&writers)[..], [FinishedWork::Closed]));
         assert!(closing.are_some() && !closing.are_many());
     }
 }

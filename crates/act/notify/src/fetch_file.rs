@@ -7,25 +7,25 @@
 use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use rustix::io::Errno;
 
-use crate::uapi::{self, Notice};
-use crate::who::process_of;
+use crate::call_maker::process_of;
+use crate::seccomp_unotify::{self, SyscallNotice};
 
 /// Identity of a file in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Inode {
+pub(crate) struct FileInode {
     pub(crate) device: u64,
     pub(crate) number: u64,
 }
 
 /// Description of a caller's file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct FileStatus {
     /// `st_dev` and inode number.
-    pub(crate) inode: Inode,
+    pub(crate) inode: FileInode,
     /// The mount that it was opened on.
     pub(crate) mount: u64,
     /// Whether it has data to write early; else it is a directory.
@@ -34,16 +34,17 @@ pub(crate) struct Look {
     pub(crate) may_wait: bool,
 }
 
+/// A caller's file, opened here, with its status.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedFile {
     /// The caller's open file.
     pub(crate) file: OwnedFd,
-    pub(crate) look: Look,
+    pub(crate) look: FileStatus,
 }
 
 /// Reason why there is no file to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingFile {
     /// The descriptor is closed, or of no file or directory. The thread's next call may be of another one.
     NoFile,
     /// The thread's descriptors cannot be had.
@@ -53,48 +54,48 @@ pub(crate) enum Missing {
 const LOOKED_AT: StatxFlags = StatxFlags::TYPE.union(StatxFlags::INO).union(StatxFlags::MNT_ID);
 
 /// Looks at the file or directory that a call synchronizes, without taking it over.
-pub(crate) fn look(notice: &Notice) -> Result<Look, Missing> {
+pub(crate) fn look(notice: &SyscallNotice) -> Result<FileStatus, MissingFile> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     match statx(CWD, path_of(notice.thread, notice.fd), flags, LOOKED_AT) {
-        Ok(status) => Look::of(&status),
-        Err(Errno::ACCESS | Errno::PERM) => Err(Missing::Denied),
-        Err(_) => Err(Missing::NoFile),
+        Ok(status) => FileStatus::of(&status),
+        Err(Errno::ACCESS | Errno::PERM) => Err(MissingFile::Denied),
+        Err(_) => Err(MissingFile::NoFile),
     }
 }
 
 /// Takes over the file or directory that a call synchronizes.
-pub(crate) fn fetch(listener: RawFd, notice: &Notice) -> Result<Fetched, Missing> {
-    let caller = open_thread(notice.thread).ok_or(Missing::Denied)?;
+pub(crate) fn fetch(listener: RawFd, notice: &SyscallNotice) -> Result<FetchedFile, MissingFile> {
+    let caller = open_thread(notice.thread).ok_or(MissingFile::Denied)?;
     // Only a call that still waits has the thread that it names.
-    if !uapi::is_valid(listener, notice.id) {
-        return Err(Missing::NoFile);
+    if !seccomp_unotify::is_valid(listener, notice.id) {
+        return Err(MissingFile::NoFile);
     }
     // SAFETY: plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_getfd, caller.as_raw_fd(), notice.fd, 0) };
     let fd = match i32::try_from(fd) {
         Ok(fd) if fd >= 0 => fd,
-        _ if sys::errno() == libc::EBADF => return Err(Missing::NoFile),
-        _ => return Err(Missing::Denied),
+        _ if writeback_errors::errno() == libc::EBADF => return Err(MissingFile::NoFile),
+        _ => return Err(MissingFile::Denied),
     };
     // SAFETY: just opened, and owned by nobody else.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let status = statx(&file, c"", flags, LOOKED_AT).map_err(|_| Missing::NoFile)?;
-    let look = Look::of(&status)?;
-    Ok(Fetched { file, look })
+    let status = statx(&file, c"", flags, LOOKED_AT).map_err(|_| MissingFile::NoFile)?;
+    let look = FileStatus::of(&status)?;
+    Ok(FetchedFile { file, look })
 }
 
-impl Look {
-    fn of(status: &Statx) -> Result<Self, Missing> {
+impl FileStatus {
+    fn of(status: &Statx) -> Result<Self, MissingFile> {
         const KIND: u16 = 0o170_000;
         const REGULAR: u16 = 0o100_000;
         const DIRECTORY: u16 = 0o040_000;
         let kind = status.stx_mode & KIND;
         if !matches!(kind, REGULAR | DIRECTORY) {
-            return Err(Missing::NoFile);
+            return Err(MissingFile::NoFile);
         }
         Ok(Self {
-            inode: Inode {
+            inode: FileInode {
                 device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
                 number: status.stx_ino,
             },
@@ -130,7 +131,7 @@ fn pidfd_open(number: u32, flags: u32) -> Result<OwnedFd, Errno> {
     match i32::try_from(fd) {
         // SAFETY: just opened, and owned by nobody else.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(Errno::from_raw_os_error(sys::errno())),
+        _ => Err(Errno::from_raw_os_error(writeback_errors::errno())),
     }
 }
 

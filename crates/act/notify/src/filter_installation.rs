@@ -4,15 +4,15 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::io::Errno;
 
-use crate::uapi::FLAGS;
-use crate::{filter, pass};
+use crate::seccomp_unotify::FLAGS;
+use crate::{pass_descriptor, seccomp_filter};
 
 /// The installation of the filter, made ready before the fork.
 #[derive(Debug)]
-pub struct Installing {
+pub struct FilterInstallation {
     program: Vec<libc::sock_filter>,
     keeper: UnixStream,
     /// Whether the program is not to be started without the filter.
@@ -23,14 +23,14 @@ pub struct Installing {
 
 /// Result of the installation, as a number that fits a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum InstallStatus {
     Installed,
     /// The filter is on, and the program and all below it can gain no privileges.
     WithoutPrivileges,
     Refused(Errno),
 }
 
-impl Status {
+impl InstallStatus {
     pub(crate) fn number(self) -> i32 {
         match self {
             Self::Installed => 0,
@@ -48,9 +48,9 @@ impl Status {
     }
 }
 
-impl Installing {
+impl FilterInstallation {
     pub(super) fn new(keeper: UnixStream, is_required: bool) -> Self {
-        Self { program: filter::program(), keeper, is_required, listener: None }
+        Self { program: seccomp_filter::program(), keeper, is_required, listener: None }
     }
 
     /// The listener, if the filter is on and nobody took the listener over. The process has to give it to somebody who
@@ -59,8 +59,8 @@ impl Installing {
         self.listener
     }
 
-    /// Puts this process under the filter and waits until the keeper has the listener: from then on somebody answers each
-    /// call. For a forked child before it executes the program: async-signal-safe.
+    /// Puts this process under the filter and waits until the keeper has the listener: from then on somebody answers
+    /// each call. For a forked child before it executes the program: async-signal-safe.
     ///
     /// # Errors
     /// The filter's refusal, if it is required; `EPIPE` if the keeper is gone.
@@ -68,8 +68,8 @@ impl Installing {
         let (status, listener) = self.set_filter();
         self.listener = listener;
         let socket = self.keeper.as_raw_fd();
-        pass::send(socket, status.number(), listener)?;
-        pass::receive(socket)?;
+        pass_descriptor::send(socket, status.number(), listener)?;
+        pass_descriptor::receive(socket)?;
         if let Some(listener) = self.listener.take() {
             // SAFETY: this function's own descriptor, not used again.
             unsafe { libc::close(listener) };
@@ -78,25 +78,27 @@ impl Installing {
             unsafe { libc::syscall(libc::SYS_fsync, -1) };
         }
         match status {
-            Status::Refused(errno) if self.is_required => Err(errno.into()),
+            InstallStatus::Refused(errno) if self.is_required => Err(errno.into()),
             _ => Ok(()),
         }
     }
 
     /// Installs the filter and returns its listener. Without CAP_SYS_ADMIN the kernel demands `no_new_privs`.
-    fn set_filter(&self) -> (Status, Option<i32>) {
+    fn set_filter(&self) -> (InstallStatus, Option<i32>) {
         match self.seccomp() {
-            Ok(listener) => (Status::Installed, Some(listener)),
+            Ok(listener) => (InstallStatus::Installed, Some(listener)),
             Err(Errno::ACCESS) => {
                 // SAFETY: plain numbers.
                 let result = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
                 match self.seccomp() {
-                    Ok(listener) if result == 0 => (Status::WithoutPrivileges, Some(listener)),
-                    Ok(listener) => (Status::Installed, Some(listener)),
-                    Err(errno) => (Status::Refused(errno), None),
+                    Ok(listener) if result == 0 => {
+                        (InstallStatus::WithoutPrivileges, Some(listener))
+                    }
+                    Ok(listener) => (InstallStatus::Installed, Some(listener)),
+                    Err(errno) => (InstallStatus::Refused(errno), None),
                 }
             }
-            Err(errno) => (Status::Refused(errno), None),
+            Err(errno) => (InstallStatus::Refused(errno), None),
         }
     }
 
@@ -116,7 +118,7 @@ impl Installing {
         };
         match i32::try_from(listener) {
             Ok(listener) if listener >= 0 => Ok(listener),
-            _ => Err(Errno::from_raw_os_error(sys::errno())),
+            _ => Err(Errno::from_raw_os_error(writeback_errors::errno())),
         }
     }
 }
@@ -127,8 +129,12 @@ mod tests {
 
     #[test]
     fn a_status_survives_its_message() {
-        for status in [Status::Installed, Status::WithoutPrivileges, Status::Refused(Errno::BUSY)] {
-            assert_eq!(Status::of(status.number()), status);
+        for status in [
+            InstallStatus::Installed,
+            InstallStatus::WithoutPrivileges,
+            InstallStatus::Refused(Errno::BUSY),
+        ] {
+            assert_eq!(InstallStatus::of(status.number()), status);
         }
     }
 }

@@ -1,21 +1,23 @@
 //! The calls that wait for their answers, from the early write to the moment at which they may go on.
 //!
-//! They are looked at only if one may go: when its time has come, or when a round was released. So a call costs the same
-//! however many are held.
+//! They are looked at only if one may go: when its time has come, or when a round was released. So a call costs the
+//! same however many are held.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use luc_gate::figures::CallKind;
-use luc_gate::policy::Policy;
-use luc_gate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
+use luc_gate::figures::GatedCallKind;
+use luc_gate::gate_policy::GatePolicy;
+use luc_gate::rounds::{
+    DurabilityNeed, HoldLimits, JoinedRound, RoundRole, RoundWaiter, Rounds, WaiterStep,
+};
 
-use crate::callers::CallerId;
-use crate::fetch::Inode;
-use crate::kept::KeptFile;
-use crate::places::PlaceId;
-use crate::watcher::{Watched, Watcher};
-use crate::who::Who;
+use crate::call_maker::CallMaker;
+use crate::fetch_file::FileInode;
+use crate::kept_file::KeptFile;
+use crate::known_callers::CallerId;
+use crate::release_watcher::{ReleaseWatcher, WatchedCall};
+use crate::synced_file_systems::FileSystemId;
 
 /// Interval between two looks at a round that has callers from elsewhere, where the watcher does not notice its
 /// release.
@@ -26,19 +28,19 @@ const OTHERS_EXPECTED_NS: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotifiedCall {
-    pub(crate) who: Who,
+    pub(crate) who: CallMaker,
     pub(crate) caller: CallerId,
-    pub(crate) kind: CallKind,
+    pub(crate) kind: GatedCallKind,
     pub(crate) called_ns: u64,
 }
 
 /// A call that waits for its answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldCall {
     pub(crate) call: NotifiedCall,
     pub(crate) file: Arc<KeptFile>,
-    pub(crate) inode: Inode,
-    pub(crate) place: Option<PlaceId>,
+    pub(crate) inode: FileInode,
+    pub(crate) place: Option<FileSystemId>,
     /// Whether closing the file may wait for a server.
     pub(crate) is_servers: bool,
     /// Time that writing its data took.
@@ -47,35 +49,35 @@ pub(crate) struct Held {
 
 /// A round to wait in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct WaitingRounds {
     pub(crate) rounds: &'static Rounds,
     /// Need that the rounds serve.
-    pub(crate) of: Needs,
+    pub(crate) of: DurabilityNeed,
 }
 
 /// Way in which a call joins a round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinRequest<'a> {
-    pub(crate) policy: &'a Policy,
-    pub(crate) role: Role,
-    pub(crate) limits: &'a Limits,
+    pub(crate) policy: &'a GatePolicy,
+    pub(crate) role: RoundRole,
+    pub(crate) limits: &'a HoldLimits,
 }
 
 /// A call that may go on.
 #[derive(Clone, Debug)]
-pub(crate) struct Gone {
+pub(crate) struct ReleasedCall {
     pub(crate) id: u64,
-    pub(crate) held: Held,
+    pub(crate) held: HeldCall,
     /// The round that it was in.
-    pub(crate) room: Room,
+    pub(crate) room: WaitingRounds,
     /// Its way through the round.
-    pub(crate) joined: Joined,
+    pub(crate) joined: JoinedRound,
 }
 
 /// All calls that wait, by their numbers, and so in the order of their arrival.
 #[derive(Debug)]
 pub(crate) struct HeldCalls {
-    calls: BTreeMap<u64, (Held, Option<InRound>)>,
+    calls: BTreeMap<u64, (HeldCall, Option<InRound>)>,
     /// The rounds that callers wait in, as they were at the last look.
     gathering: Vec<Gathering>,
     /// Time of the next look at all calls.
@@ -83,13 +85,13 @@ pub(crate) struct HeldCalls {
     /// Time at which callers from elsewhere were last seen in a round.
     others_ns: u64,
     /// Notices that they release one.
-    watcher: Option<Watcher>,
+    watcher: Option<ReleaseWatcher>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct InRound {
-    room: Room,
-    waiting: Waiting,
+    room: WaitingRounds,
+    waiting: RoundWaiter,
 }
 
 #[derive(Debug)]
@@ -99,11 +101,11 @@ struct Gathering {
     /// Number of its callers that are held here.
     callers: u32,
     /// Calls of these callers that go as soon as the round is released.
-    calls: Vec<Watched>,
+    calls: Vec<WatchedCall>,
 }
 
 impl HeldCalls {
-    pub(crate) fn new(watcher: Option<Watcher>) -> Self {
+    pub(crate) fn new(watcher: Option<ReleaseWatcher>) -> Self {
         Self {
             calls: BTreeMap::new(),
             gathering: Vec::new(),
@@ -118,26 +120,32 @@ impl HeldCalls {
     }
 
     /// All of them, by their numbers.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, &Held)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, &HeldCall)> {
         self.calls.iter().map(|(&id, (held, _))| (id, held))
     }
 
     /// Takes a call whose data is being written.
-    pub(crate) fn insert(&mut self, id: u64, held: Held) {
+    pub(crate) fn insert(&mut self, id: u64, held: HeldCall) {
         self.calls.insert(id, (held, None));
     }
 
-    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Held> {
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut HeldCall> {
         self.calls.get_mut(&id).map(|(held, _)| held)
     }
 
     /// Gives a call up.
-    pub(crate) fn remove(&mut self, id: u64) -> Option<Held> {
+    pub(crate) fn remove(&mut self, id: u64) -> Option<HeldCall> {
         self.calls.remove(&id).map(|(held, _)| held)
     }
 
     /// Brings a call whose data is written into a round.
-    pub(crate) fn join(&mut self, id: u64, room: Room, request: JoinRequest<'_>, now_ns: u64) {
+    pub(crate) fn join(
+        &mut self,
+        id: u64,
+        room: WaitingRounds,
+        request: JoinRequest<'_>,
+        now_ns: u64,
+    ) {
         let Some((held, _)) = self.calls.get(&id) else {
             return;
         };
@@ -145,8 +153,8 @@ impl HeldCalls {
         let mut waiting = room.rounds.arrive(policy, role, now_ns, limits);
         match room.rounds.look(policy, &mut waiting, now_ns) {
             // It has filled the round, or its time is up: others go with it.
-            Next::Go(_) => self.look_ns = 0,
-            Next::WakeAt(ns) => {
+            WaiterStep::Go(_) => self.look_ns = 0,
+            WaiterStep::WakeAt(ns) => {
                 self.look_ns = self.look_ns.min(ns);
                 note_gathering(&mut self.gathering, room.rounds, &waiting, id, held);
                 if self.misses_others(now_ns) {
@@ -160,7 +168,7 @@ impl HeldCalls {
     }
 
     /// Takes out the calls that may go on at `now_ns`.
-    pub(crate) fn take_ready(&mut self, policy: &Policy, now_ns: u64) -> Vec<Gone> {
+    pub(crate) fn take_ready(&mut self, policy: &GatePolicy, now_ns: u64) -> Vec<ReleasedCall> {
         let was_released =
             |gathering: &Gathering| gathering.rounds.gathering().0 != gathering.generation;
         let mut all = Vec::new();
@@ -183,7 +191,7 @@ impl HeldCalls {
     }
 
     /// Looks at each call in a round once, and takes out those that may go.
-    fn look(&mut self, policy: &Policy, now_ns: u64) -> Vec<Gone> {
+    fn look(&mut self, policy: &GatePolicy, now_ns: u64) -> Vec<ReleasedCall> {
         let mut gone = Vec::new();
         self.look_ns = u64::MAX;
         self.gathering.clear();
@@ -192,8 +200,10 @@ impl HeldCalls {
                 continue;
             };
             match room.rounds.look(policy, waiting, now_ns) {
-                Next::Go(joined) => gone.push(Gone { id, held: held.clone(), room: *room, joined }),
-                Next::WakeAt(ns) => {
+                WaiterStep::Go(joined) => {
+                    gone.push(ReleasedCall { id, held: held.clone(), room: *room, joined })
+                }
+                WaiterStep::WakeAt(ns) => {
                     self.look_ns = self.look_ns.min(ns);
                     if !waiting.is_released() {
                         note_gathering(&mut self.gathering, room.rounds, waiting, id, held);
@@ -238,9 +248,9 @@ impl HeldCalls {
 }
 
 /// Whether callers from elsewhere were released with this call. `gone` are all calls that go from here.
-fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
+fn went_with_others(one: &ReleasedCall, gone: &[ReleasedCall]) -> bool {
     let generation = one.joined.generation;
-    let is_with = |other: &&Gone| {
+    let is_with = |other: &&ReleasedCall| {
         std::ptr::eq(other.room.rounds, one.room.rounds) && other.joined.generation == generation
     };
     let from_here = gone.iter().filter(is_with).count();
@@ -251,9 +261,9 @@ fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
 fn note_gathering(
     all: &mut Vec<Gathering>,
     rounds: &'static Rounds,
-    waiting: &Waiting,
+    waiting: &RoundWaiter,
     id: u64,
-    held: &Held,
+    held: &HeldCall,
 ) {
     let generation = waiting.generation();
     let is_this = |gathering: &Gathering| {
@@ -266,53 +276,53 @@ fn note_gathering(
     all[index].callers += 1;
     if waiting.goes_at_once() {
         let file = Arc::clone(&held.file);
-        all[index].calls.push(Watched { id, file });
+        all[index].calls.push(WatchedCall { id, file });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use luc_gate::sys;
+    use luc_gate::writeback_errors;
 
-    fn call(thread: u32) -> Held {
-        let who = Who { thread, process: 1, number: 0, fd: 3 };
+    fn call(thread: u32) -> HeldCall {
+        let who = CallMaker { thread, process: 1, number: 0, fd: 3 };
         let file = std::fs::File::open("/dev/null").unwrap();
-        Held {
+        HeldCall {
             file: Arc::new(KeptFile::new(file.into(), who)),
-            inode: Inode::default(),
+            inode: FileInode::default(),
             call: NotifiedCall {
                 who,
                 caller: CallerId::default(),
-                kind: CallKind::Fsync,
-                called_ns: sys::now_ns(),
+                kind: GatedCallKind::Fsync,
+                called_ns: writeback_errors::now_ns(),
             },
-            place: Some(PlaceId(0)),
+            place: Some(FileSystemId(0)),
             is_servers: false,
             written_back_ns: 0,
         }
     }
 
     /// Rounds that a caller of policy `delay` may join.
-    fn rounds(policy: &Policy) -> &'static Rounds {
+    fn rounds(policy: &GatePolicy) -> &'static Rounds {
         // SAFETY: all zeros is the valid initial state.
         let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
         rounds.start(policy);
         Box::leak(rounds)
     }
 
-    const LIMITS: Limits = Limits { longest_ns: 20_000_000, own_call_ns: 0 };
+    const LIMITS: HoldLimits = HoldLimits { longest_ns: 20_000_000, own_call_ns: 0 };
 
-    fn member(policy: &Policy) -> JoinRequest<'_> {
-        JoinRequest { policy, role: Role::Member, limits: &LIMITS }
+    fn member(policy: &GatePolicy) -> JoinRequest<'_> {
+        JoinRequest { policy, role: RoundRole::Member, limits: &LIMITS }
     }
 
     #[test]
     fn all_of_a_round_go_when_its_timer_runs_out_and_none_before() {
-        let policy: Policy = "delay:5ms".parse().unwrap();
-        let room = Room { rounds: rounds(&policy), of: Needs::Commit };
+        let policy: GatePolicy = "delay:5ms".parse().unwrap();
+        let room = WaitingRounds { rounds: rounds(&policy), of: DurabilityNeed::Commit };
         let mut calls = HeldCalls::new(None);
-        let now_ns = sys::now_ns();
+        let now_ns = writeback_errors::now_ns();
         for id in 1..=3 {
             calls.insert(id, call(id as u32));
             calls.join(id, room, member(&policy), now_ns);
@@ -330,32 +340,32 @@ mod tests {
 
     #[test]
     fn a_round_that_others_release_is_noticed() {
-        let policy: Policy = "delay:15ms".parse().unwrap();
+        let policy: GatePolicy = "delay:15ms".parse().unwrap();
         let rounds = rounds(&policy);
-        let room = Room { rounds, of: Needs::Commit };
+        let room = WaitingRounds { rounds, of: DurabilityNeed::Commit };
         let mut calls = HeldCalls::new(None);
         calls.insert(1, call(1));
-        calls.join(1, room, member(&policy), sys::now_ns());
+        calls.join(1, room, member(&policy), writeback_errors::now_ns());
         // Another caller sleeps in the round; the first one here has the timer, which runs out for both.
-        let other = std::thread::spawn(move || rounds.join(&policy, Role::Member, &LIMITS));
+        let other = std::thread::spawn(move || rounds.join(&policy, RoundRole::Member, &LIMITS));
         while rounds.gathering().1 < 2 {
             std::thread::yield_now();
         }
-        let now_ns = sys::now_ns();
+        let now_ns = writeback_errors::now_ns();
         assert!(calls.look(&policy, now_ns).is_empty());
         assert!(calls.look_ns() <= now_ns + OTHERS_LOOK_INTERVAL_NS);
         other.join().unwrap();
-        assert_eq!(calls.take_ready(&policy, sys::now_ns()).len(), 1);
+        assert_eq!(calls.take_ready(&policy, writeback_errors::now_ns()).len(), 1);
         assert!(calls.is_empty());
     }
 
     /// Two event loops with one caller each, as two `luc run`s of services on one journal: neither wakes the other.
     #[test]
     fn a_round_that_another_loop_releases_is_noticed_by_each() {
-        let policy: Policy = "delay:5ms".parse().unwrap();
-        let room = Room { rounds: rounds(&policy), of: Needs::Commit };
+        let policy: GatePolicy = "delay:5ms".parse().unwrap();
+        let room = WaitingRounds { rounds: rounds(&policy), of: DurabilityNeed::Commit };
         let (mut first, mut second) = (HeldCalls::new(None), HeldCalls::new(None));
-        let now_ns = sys::now_ns();
+        let now_ns = writeback_errors::now_ns();
         let both_join = |first: &mut HeldCalls, second: &mut HeldCalls, now_ns: u64| {
             for (calls, id) in [(&mut *first, 1), (&mut *second, 2)] {
                 calls.insert(id, call(id as u32));

@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use crate::ledger::{Ledger, SharedLedger};
-use crate::pass;
-use crate::runtime;
-use crate::uapi::{self, Answer, Waiting, polled};
+use crate::call_ledger::{CallLedger, MappedLedger};
+use crate::container_runtime;
+use crate::pass_descriptor;
+use crate::seccomp_unotify::{self, ListenerState, NoticeAnswer, polled};
 
-/// Interval at which the keeper looks for signs of work. A supervisor with calls in its hands may show none for twice this
-/// time at most.
+/// Interval at which the keeper looks for signs of work. A supervisor with calls in its hands may show none for twice
+/// this time at most.
 const TICK_MS: i32 = 250;
 
 const PROCESS_NAME: &std::ffi::CStr = c"luc-keeper";
@@ -30,7 +30,7 @@ const END_TIMEOUT_MS: i32 = 2000;
 
 /// Origin of a keeper's listener.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) enum ListenerSource<'a> {
     /// The process that becomes the program sends it over this socket, and waits until the keeper has it.
     Child(BorrowedFd<'a>),
     /// The supervisor itself has it, and has lost its first keeper.
@@ -39,26 +39,27 @@ pub(crate) enum Source<'a> {
     Runtime(BorrowedFd<'a>),
 }
 
+/// The process that keeps the listener beside the supervisor.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct KeeperProcess {
     pid: Pid,
     /// Whether its exit status was collected.
     is_reaped: bool,
     /// Readable when it has ended.
     pub(crate) ended: OwnedFd,
     /// The pages that it reads.
-    _ledger: Arc<SharedLedger>,
+    _ledger: Arc<MappedLedger>,
 }
 
-impl Keeper {
+impl KeeperProcess {
     /// Starts a keeper that watches the other end of `control`: when it closes, the supervisor is gone.
     ///
     /// # Errors
     /// There can be no further process.
     pub(crate) fn start(
-        ledger: &Arc<SharedLedger>,
+        ledger: &Arc<MappedLedger>,
         control: BorrowedFd<'_>,
-        source: Source<'_>,
+        source: ListenerSource<'_>,
     ) -> io::Result<Self> {
         let supervisor = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         // SAFETY: the child makes async-signal-safe calls only, and never returns.
@@ -113,7 +114,7 @@ impl Keeper {
 /// Keepers that go on and whose exit status nobody else collects.
 static LEFT: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
-impl Drop for Keeper {
+impl Drop for KeeperProcess {
     fn drop(&mut self) {
         if !self.is_reaped {
             left().push(self.id());
@@ -140,16 +141,18 @@ struct Lifelines {
     supervisor: RawFd,
 }
 
-fn run(ledger: &Ledger, lifelines: &Lifelines, source: Source<'_>) -> ! {
+fn run(ledger: &CallLedger, lifelines: &Lifelines, source: ListenerSource<'_>) -> ! {
     let first = match source {
-        Source::Child(socket) | Source::Own(socket) | Source::Runtime(socket) => socket.as_raw_fd(),
+        ListenerSource::Child(socket)
+        | ListenerSource::Own(socket)
+        | ListenerSource::Runtime(socket) => socket.as_raw_fd(),
     };
     settle(ledger, [lifelines.control, lifelines.supervisor, first]);
     let listener = match source {
-        Source::Own(listener) => Some(listener.as_raw_fd()),
-        Source::Child(socket) => adopt(socket.as_raw_fd(), lifelines.control),
-        Source::Runtime(socket) => {
-            runtime::adopt(socket.as_raw_fd(), lifelines.control, lifelines.supervisor)
+        ListenerSource::Own(listener) => Some(listener.as_raw_fd()),
+        ListenerSource::Child(socket) => adopt(socket.as_raw_fd(), lifelines.control),
+        ListenerSource::Runtime(socket) => {
+            container_runtime::adopt(socket.as_raw_fd(), lifelines.control, lifelines.supervisor)
         }
     };
     let Some(listener) = listener else { end() };
@@ -163,15 +166,15 @@ fn run(ledger: &Ledger, lifelines: &Lifelines, source: Source<'_>) -> ! {
 /// process to go on. The process then makes a first call, of no file. `None` if there is no filter, and so nothing to
 /// keep.
 fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
-    let (status, listener) = pass::receive(child).ok()?;
+    let (status, listener) = pass_descriptor::receive(child).ok()?;
     let listener = listener.map(|listener| {
         use std::os::fd::IntoRawFd as _;
         listener.into_raw_fd()
     });
-    let listener = listener.filter(|&listener| uapi::is_listener(listener));
+    let listener = listener.filter(|&listener| seccomp_unotify::is_listener(listener));
     // Should the supervisor be gone, this keeper serves alone.
-    let _ = pass::send(control, status, listener);
-    let _ = pass::send(child, 0, None);
+    let _ = pass_descriptor::send(control, status, listener);
+    let _ = pass_descriptor::send(child, 0, None);
     // SAFETY: this process' own descriptor, not used again.
     unsafe { libc::close(child) };
     listener
@@ -182,30 +185,30 @@ fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
 /// So the ledger has a number before the supervisor receives a call: the kernel draws the first number at random, and a
 /// supervisor may be killed before it has noted any.
 ///
-/// Wherever this keeper is killed, the next one goes on: the received call is in the ledger's room, and it is noted only
-/// when it has been answered.
-fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
+/// Wherever this keeper is killed, the next one goes on: the received call is in the ledger's room, and it is noted
+/// only when it has been answered.
+fn begin(ledger: &CallLedger, listener: RawFd, control: RawFd) -> bool {
     let first = loop {
         if let Some(first) = ledger.first().received() {
             break first;
         }
-        match uapi::is_waiting(listener, -1) {
-            Waiting::NobodyLeft => return false,
-            Waiting::Nothing => {}
-            Waiting::Call => {
+        match seccomp_unotify::is_waiting(listener, -1) {
+            ListenerState::NobodyLeft => return false,
+            ListenerState::Nothing => {}
+            ListenerState::Call => {
                 let _ = ledger.first().receive(listener);
             }
         }
     };
     // That the call is gone is no error.
-    let _ = uapi::answer(listener, first, Answer::Continue);
+    let _ = seccomp_unotify::answer(listener, first, NoticeAnswer::Continue);
     ledger.received(first);
     ledger.handled(first);
-    let _ = pass::send(control, 0, None);
+    let _ = pass_descriptor::send(control, 0, None);
     true
 }
 
-fn watch(ledger: &Ledger, lifelines: &Lifelines, listener: RawFd) -> ! {
+fn watch(ledger: &CallLedger, lifelines: &Lifelines, listener: RawFd) -> ! {
     let mut beats = ledger.beats();
     loop {
         let mut polled = [
@@ -224,7 +227,8 @@ fn watch(ledger: &Ledger, lifelines: &Lifelines, listener: RawFd) -> ! {
         }
         let now = ledger.beats();
         let stands_still = now == beats
-            && (ledger.has_waiting() || uapi::is_waiting(listener, 0) == Waiting::Call);
+            && (ledger.has_waiting()
+                || seccomp_unotify::is_waiting(listener, 0) == ListenerState::Call);
         if stands_still {
             serve(ledger, listener, || ledger.beats() != now);
         }
@@ -233,18 +237,18 @@ fn watch(ledger: &Ledger, lifelines: &Lifelines, listener: RawFd) -> ! {
 }
 
 /// Lets all calls pass until the supervisor is back, or nobody is left to serve.
-fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
+fn serve(ledger: &CallLedger, listener: RawFd, is_back: impl Fn() -> bool) {
     for id in ledger.unanswered() {
         ledger.answer(listener, id);
     }
     while !is_back() {
-        match uapi::is_waiting(listener, TICK_MS) {
-            Waiting::NobodyLeft => end(),
-            Waiting::Nothing => {}
-            Waiting::Call => {
+        match seccomp_unotify::is_waiting(listener, TICK_MS) {
+            ListenerState::NobodyLeft => end(),
+            ListenerState::Nothing => {}
+            ListenerState::Call => {
                 // A supervisor that is back may be first, and whoever sleeps in the receipt looks at nothing else.
                 alarm_in(TICK_MS);
-                let received = uapi::receive(listener);
+                let received = seccomp_unotify::receive(listener);
                 alarm_in(0);
                 if let Ok(notice) = received {
                     // For a supervisor that comes and ends this keeper: it answers what was received last.
@@ -269,7 +273,7 @@ fn alarm_in(ms: i32) {
 extern "C" fn wake_up(_: libc::c_int) {}
 
 /// Ends a keeper whose supervisor is gone, and answers the calls that the supervisor had in its hands.
-pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
+pub(crate) fn relieve(ledger: &CallLedger, keeper: u32, listener: RawFd) {
     if let Some(keeper) = i32::try_from(keeper).ok().and_then(Pid::from_raw)
         && let Ok(process) = pidfd_open(keeper, PidfdFlags::empty())
         && is_keeper(keeper)
@@ -295,7 +299,7 @@ fn is_keeper(process: Pid) -> bool {
 }
 
 /// Leaves the supervisor's session, signals and open files behind, except the descriptors in `kept`.
-fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
+fn settle(ledger: &CallLedger, mut kept: [RawFd; 3]) {
     // 1. Descriptors. Sorted by hand: three numbers, and no code that may panic.
     let [a, b, c] = &mut kept;
     for _ in 0..2 {
@@ -342,15 +346,15 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
     // 3. Memory.
     let local = 0_u8;
     // SAFETY: `mlock` changes nothing but that the pages stay.
-    unsafe { libc::mlock(std::ptr::from_ref(ledger).cast(), size_of::<Ledger>()) };
+    unsafe { libc::mlock(std::ptr::from_ref(ledger).cast(), size_of::<CallLedger>()) };
     lock(std::ptr::from_ref(&local).addr());
     // The code: this module's, and the C library's that it calls.
     let functions: [*const (); 7] = [
         watch as *const (),
-        Ledger::answer as *const (),
-        uapi::receive as *const (),
-        uapi::answer as *const (),
-        uapi::is_waiting as *const (),
+        CallLedger::answer as *const (),
+        seccomp_unotify::receive as *const (),
+        seccomp_unotify::answer as *const (),
+        seccomp_unotify::is_waiting as *const (),
         libc::ioctl as *const (),
         libc::poll as *const (),
     ];

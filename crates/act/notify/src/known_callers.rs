@@ -12,12 +12,12 @@
 
 use std::collections::HashMap;
 
-use luc_gate::call::SeenWindows;
-use luc_gate::rounds::{Joined, Needs};
+use luc_gate::gated_call::CountedWindows;
+use luc_gate::rounds::{DurabilityNeed, JoinedRound};
 
-use crate::fetch::Inode;
-use crate::places::PlaceId;
-use crate::who::{ProcessFd, Who};
+use crate::call_maker::{CallMaker, ProcessFd};
+use crate::fetch_file::FileInode;
+use crate::synced_file_systems::FileSystemId;
 
 /// Maximum of the counter of turns.
 const MAX_TURNS: u8 = 30;
@@ -31,17 +31,17 @@ const MAX_ENTRIES: usize = 16384;
 
 /// A call that was let go on and has not been seen to return.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
-    pub(crate) who: Who,
-    pub(crate) place: PlaceId,
+pub(crate) struct AnsweredCall {
+    pub(crate) who: CallMaker,
+    pub(crate) place: FileSystemId,
     /// Need of the call, which decides the rounds that it counts in.
-    pub(crate) needs: Needs,
+    pub(crate) needs: DurabilityNeed,
     /// Time at which the program made it.
     pub(crate) called_ns: u64,
     /// Time at which it was let go on.
     pub(crate) answered_ns: u64,
     /// Its way through a round, if it was held.
-    pub(crate) joined: Option<Joined>,
+    pub(crate) joined: Option<JoinedRound>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,29 +55,30 @@ enum Last {
     /// Waits for its answer.
     Held,
     /// Made in the kernel, or back from there.
-    Made(Made),
+    Made(AnsweredCall),
 }
 
+/// A caller as the supervisor remembers it.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct KnownCaller {
     /// Windows in which the caller was counted.
-    pub(crate) seen: SeenWindows,
+    pub(crate) seen: CountedWindows,
     last: Last,
     /// Thread that made its last call, or goes on with it.
     thread: u32,
     last_ns: u64,
 }
 
-impl Caller {
+impl KnownCaller {
     /// Takes the last call out if this thread made it: a thread that calls again has returned.
-    fn take_made_by(&mut self, thread: u32) -> Option<Made> {
+    fn take_made_by(&mut self, thread: u32) -> Option<AnsweredCall> {
         match self.last {
             Last::Made(made) if made.who.thread == thread => self.take_made(),
             _ => None,
         }
     }
 
-    fn take_made(&mut self) -> Option<Made> {
+    fn take_made(&mut self) -> Option<AnsweredCall> {
         match std::mem::replace(&mut self.last, Last::Returned) {
             Last::Made(made) => Some(made),
             Last::Returned | Last::Held => None,
@@ -94,7 +95,7 @@ impl Caller {
     }
 
     /// Notes that its call was let go on.
-    pub(crate) fn has_made(&mut self, made: Made) {
+    pub(crate) fn has_made(&mut self, made: AnsweredCall) {
         self.last = Last::Made(made);
     }
 
@@ -106,12 +107,12 @@ impl Caller {
 
 /// Memory of a descriptor of a process.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct DescriptorMemory {
     /// Need of its calls at the last look.
-    pub(crate) needs: Needs,
+    pub(crate) needs: DurabilityNeed,
     turns: Turns,
     /// Regular file behind it at the last look.
-    inode: Option<Inode>,
+    inode: Option<FileInode>,
     /// Caller that synchronized it last.
     caller: CallerId,
     last_ns: u64,
@@ -164,24 +165,25 @@ struct Thread {
 
 /// Conclusions from a call's arrival.
 #[derive(Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct ArrivalFindings {
     pub(crate) caller: CallerId,
     /// Calls that must have returned: the thread's last one, and that of the caller.
-    pub(crate) returned: [Option<Made>; 2],
+    pub(crate) returned: [Option<AnsweredCall>; 2],
 }
 
+/// All callers that the supervisor remembers.
 #[derive(Debug, Default)]
-pub(crate) struct Callers {
-    callers: HashMap<CallerId, Caller>,
-    files: HashMap<ProcessFd, File>,
-    inodes: HashMap<Inode, OfInode>,
+pub(crate) struct KnownCallers {
+    callers: HashMap<CallerId, KnownCaller>,
+    files: HashMap<ProcessFd, DescriptorMemory>,
+    inodes: HashMap<FileInode, OfInode>,
     threads: HashMap<u32, Thread>,
     next: u64,
     /// Time at which entries were last forgotten.
     forgot_ns: u64,
 }
 
-impl Callers {
+impl KnownCallers {
     /// The process of a thread that calls at `now_ns`. `look` finds it out.
     pub(crate) fn process_of(
         &mut self,
@@ -199,13 +201,14 @@ impl Callers {
         entry.process
     }
 
-    /// Puts a call that has come at `now_ns` to its caller. `is_making` tells whether another thread is still in its call.
+    /// Puts a call that has come at `now_ns` to its caller. `is_making` tells whether another thread is still in its
+    /// call.
     pub(crate) fn arrives(
         &mut self,
-        who: Who,
+        who: CallMaker,
         now_ns: u64,
-        is_making: impl FnOnce(&Who) -> bool,
-    ) -> Arrived {
+        is_making: impl FnOnce(&CallMaker) -> bool,
+    ) -> ArrivalFindings {
         let of_thread = self.threads.get(&who.thread).and_then(|thread| thread.caller);
         let by_thread = self.of(of_thread).and_then(|caller| caller.take_made_by(who.thread));
         let of_file = self.files.get(&who.file()).map(|file| file.caller);
@@ -218,7 +221,7 @@ impl Callers {
             Some(Last::Made(made)) => !is_making(&made.who),
         };
         let of_file = of_file.filter(|_| is_free);
-        let by_file = self.of(of_file).and_then(Caller::take_made);
+        let by_file = self.of(of_file).and_then(KnownCaller::take_made);
         let of_thread =
             of_thread.filter(|&id| self.of(Some(id)).is_some_and(|caller| caller.is_idle()));
         let id = match (of_file, of_thread) {
@@ -232,15 +235,15 @@ impl Callers {
                 CallerId(self.next)
             }
         };
-        let caller = self.callers.entry(id).or_insert_with(|| Caller {
-            seen: SeenWindows::new(),
+        let caller = self.callers.entry(id).or_insert_with(|| KnownCaller {
+            seen: CountedWindows::new(),
             last: Last::Returned,
             thread: who.thread,
             last_ns: now_ns,
         });
         (caller.thread, caller.last_ns) = (who.thread, now_ns);
-        let file = self.files.entry(who.file()).or_insert_with(|| File {
-            needs: Needs::Commit,
+        let file = self.files.entry(who.file()).or_insert_with(|| DescriptorMemory {
+            needs: DurabilityNeed::Commit,
             turns: Turns::default(),
             inode: None,
             caller: id,
@@ -250,7 +253,7 @@ impl Callers {
         if let Some(thread) = self.threads.get_mut(&who.thread) {
             thread.caller = Some(id);
         }
-        Arrived { caller: id, returned: [by_thread, by_file] }
+        ArrivalFindings { caller: id, returned: [by_thread, by_file] }
     }
 
     /// Takes the file of a call that has come at `now_ns`: this one, or still the one of the last look.
@@ -259,11 +262,11 @@ impl Callers {
     /// process shows that the last process' call has returned, before that process calls again.
     pub(crate) fn follows(
         &mut self,
-        who: &Who,
-        inode: Option<Inode>,
+        who: &CallMaker,
+        inode: Option<FileInode>,
         now_ns: u64,
-        is_making: impl FnOnce(&Who) -> bool,
-    ) -> Option<Made> {
+        is_making: impl FnOnce(&CallMaker) -> bool,
+    ) -> Option<AnsweredCall> {
         let file = self.files.get_mut(&who.file())?;
         let caller = file.caller;
         let inode = inode.or(file.inode)?;
@@ -283,7 +286,7 @@ impl Callers {
         if before == caller {
             return None;
         }
-        let is_of_it = |file: &File| file.inode == Some(inode);
+        let is_of_it = |file: &DescriptorMemory| file.inode == Some(inode);
         match self.callers.get(&before)?.last {
             Last::Returned => {}
             Last::Made(made)
@@ -306,27 +309,27 @@ impl Callers {
     }
 
     /// The caller that synchronized the file of a call last.
-    pub(crate) fn caller_of(&self, who: &Who) -> Option<CallerId> {
+    pub(crate) fn caller_of(&self, who: &CallMaker) -> Option<CallerId> {
         self.files.get(&who.file()).map(|file| file.caller)
     }
 
     /// A caller, if it is remembered.
-    pub(crate) fn get(&mut self, id: CallerId) -> Option<&mut Caller> {
+    pub(crate) fn get(&mut self, id: CallerId) -> Option<&mut KnownCaller> {
         self.callers.get_mut(&id)
     }
 
     /// The file of a call, if it is remembered.
-    pub(crate) fn file(&mut self, who: &Who) -> Option<&mut File> {
+    pub(crate) fn file(&mut self, who: &CallMaker) -> Option<&mut DescriptorMemory> {
         self.files.get_mut(&who.file())
     }
 
     /// Forgets the file of a call whose descriptor is closed, or of nothing that can be synchronized.
-    pub(crate) fn forget_file(&mut self, who: &Who) {
+    pub(crate) fn forget_file(&mut self, who: &CallMaker) {
         self.files.remove(&who.file());
     }
 
-    /// Exchanges two callers: `thread` leaves caller `left` and goes on as `taken`, and the thread of `taken` goes on as
-    /// `left`. So no caller stays without a thread.
+    /// Exchanges two callers: `thread` leaves caller `left` and goes on as `taken`, and the thread of `taken` goes on
+    /// as `left`. So no caller stays without a thread.
     fn give_away(&mut self, left: CallerId, taken: CallerId, thread: u32) {
         let Some(other) = self.callers.get(&taken).map(|caller| caller.thread) else {
             return;
@@ -341,7 +344,7 @@ impl Callers {
         }
     }
 
-    fn of(&mut self, id: Option<CallerId>) -> Option<&mut Caller> {
+    fn of(&mut self, id: Option<CallerId>) -> Option<&mut KnownCaller> {
         self.callers.get_mut(&id?)
     }
 

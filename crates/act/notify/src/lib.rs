@@ -5,19 +5,22 @@
 //! (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`): each thread makes its own call in the kernel, so durability, errors and
 //! accounting stay its own.
 //!
-//! - [`filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
-//! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
-//! - [`child`]: the program's process before it becomes the program.
-//! - `receiver`: threads that do nothing but receive calls; `pace`: their priority.
-//! - `sorter`: lets calls go on as soon as they are received, or takes their files over.
-//! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
-//! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write.
-//! - `closing`: files of servers that wait to be closed.
-//! - `who`: the maker of a call; `callers`: the memory of callers; `places`: of file systems.
-//! - `calls`: the way of each call; `held`: those that wait; `watcher`: notices that others release their round.
-//! - `layers`: the file system below an overlay; [`container`], `runtime`: listeners that a container's runtime hands over.
+//! - [`seccomp_filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
+//! - `seccomp_unotify`: the kernel's interface; `pass_descriptor`: descriptors from process to process.
+//! - [`filter_installation`]: the program's process before it becomes the program.
+//! - `call_receiver`: threads that do nothing but receive calls; `serving_priority`: their priority.
+//! - `call_sorter`: lets calls go on as soon as they are received, or takes their files over.
+//! - `keeper_process`: a process that lets all calls pass when the supervisor is gone; `call_ledger`: what it knows.
+//! - `fetch_file`: a caller's file; `kept_file`: the same until the answer; `early_writers`: its early write.
+//! - `deferred_close`: files of servers that wait to be closed.
+//! - `call_maker`: the maker of a call; `known_callers`: the memory of callers; `synced_file_systems`: of file systems.
+//! - `notified_calls`: the way of each call; `held_calls`: those that wait; `release_watcher`: notices that others
+//!   release their round.
+//! - `layers`: the file system below an overlay; [`container_handover`], `container_runtime`: listeners that a
+//!   container's runtime hands over.
 //! - `attach`: puts a process under the filter that runs already.
-//! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
+//! - [`supervisor_loop`]: the event loop; [`command_notifier`]: all of it, for one command; [`service_notifier`]: for
+//!   services that systemd starts.
 //!
 //! # Without seeing returns
 //!
@@ -43,34 +46,34 @@
 
 #[cfg(target_arch = "x86_64")]
 pub mod attach;
-pub(crate) mod callers;
-pub(crate) mod calls;
-pub mod child;
-pub(crate) mod closing;
-pub mod container;
-pub(crate) mod fetch;
-pub mod filter;
-pub(crate) mod held;
-pub(crate) mod keeper;
-pub(crate) mod kept;
-pub(crate) mod ledger;
+pub(crate) mod call_ledger;
+pub(crate) mod call_maker;
+pub(crate) mod call_receiver;
+pub(crate) mod call_sorter;
+pub mod command_notifier;
+pub mod container_handover;
+pub(crate) mod container_runtime;
+pub(crate) mod deferred_close;
+pub(crate) mod early_writers;
+pub(crate) mod fetch_file;
+pub mod filter_installation;
+pub(crate) mod held_calls;
+pub(crate) mod keeper_process;
+pub(crate) mod kept_file;
+pub(crate) mod known_callers;
+pub(crate) mod notified_calls;
 pub(crate) mod overlay_devices;
-pub(crate) mod pace;
-pub(crate) mod pass;
-pub(crate) mod places;
-pub(crate) mod realtime;
-pub(crate) mod receiver;
-pub(crate) mod runtime;
-pub mod service;
-pub mod session;
-pub(crate) mod sorter;
-pub mod supervisor;
-pub(crate) mod uapi;
-pub(crate) mod watcher;
-pub(crate) mod who;
-pub(crate) mod writers;
+pub(crate) mod pass_descriptor;
+pub(crate) mod realtime_priority;
+pub(crate) mod release_watcher;
+pub mod seccomp_filter;
+pub(crate) mod seccomp_unotify;
+pub mod service_notifier;
+pub(crate) mod serving_priority;
+pub mod supervisor_loop;
+pub(crate) mod synced_file_systems;
 
-pub use uapi::{available, is_privileged};
+pub use seccomp_unotify::{available, is_privileged};
 
 /// Harm that notifications may do to a program, whatever its supervisor does.
 pub const INTERRUPTS: &str = "a program whose signal handlers lack SA_RESTART may see EINTR from a notified fsync, as a \

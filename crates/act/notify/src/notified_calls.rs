@@ -1,6 +1,6 @@
 //! The way of each notified call: looked at, written early, held, let go on, counted.
 
-mod counts;
+mod count_returns;
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
@@ -8,58 +8,59 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_gate::call::Settings;
-use luc_gate::figures::CallKind;
-use luc_gate::overwrites::Extent;
-use luc_gate::rounds::{Limits, Needs, Role};
-use luc_gate::sys;
+use luc_gate::figures::GatedCallKind;
+use luc_gate::gated_call::CallSettings;
+use luc_gate::overwrite_detection::FileExtent;
+use luc_gate::rounds::{DurabilityNeed, HoldLimits, RoundRole};
+use luc_gate::writeback_errors;
 
-use crate::callers::{Arrived, Callers};
-use crate::fetch::{Fetched, Inode, Look, Missing};
-use crate::filter;
-use crate::held::{Held, HeldCalls, JoinRequest, NotifiedCall, Room};
-use crate::kept::{KeptFile, Now, synchronize};
-use crate::ledger::SharedLedger;
-use crate::overlay_devices::Below;
-use crate::places::{FileSystemPlace, PlaceId, Places};
-use crate::sorter::{Found, Received, Sorter, Target, close};
-use crate::uapi::{self, Answer};
-use crate::watcher::Watcher;
-use crate::who::{Who, process_of};
-use crate::writers::{Done, Job, Task, Writers, Written};
+use crate::call_ledger::MappedLedger;
+use crate::call_maker::{CallMaker, process_of};
+use crate::call_sorter::{CallSorter, DescriptorTarget, ReceivedCall, SortResult, close};
+use crate::early_writers::{EarlyWriteResult, EarlyWriters, FileJob, FileWork, FinishedWork};
+use crate::fetch_file::{FetchedFile, FileInode, FileStatus, MissingFile};
+use crate::held_calls::{HeldCall, HeldCalls, JoinRequest, NotifiedCall, WaitingRounds};
+use crate::kept_file::{DescriptorState, KeptFile, synchronize};
+use crate::known_callers::{ArrivalFindings, KnownCallers};
+use crate::overlay_devices::DeviceBelow;
+use crate::release_watcher::ReleaseWatcher;
+use crate::seccomp_filter;
+use crate::seccomp_unotify::{self, NoticeAnswer};
+use crate::synced_file_systems::{FileSystemId, SyncedFileSystem, SyncedFileSystems};
 
 /// Timeout for threads that still work on files at the end.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// All notified calls on their way, with what serves them.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub(crate) struct NotifiedCalls {
     listener: OwnedFd,
-    settings: Settings,
-    writers: Writers,
-    places: Places,
-    callers: Callers,
+    settings: CallSettings,
+    writers: EarlyWriters,
+    places: SyncedFileSystems,
+    callers: KnownCallers,
     held: HeldCalls,
-    ledger: Arc<SharedLedger>,
-    sorter: Arc<Sorter>,
+    ledger: Arc<MappedLedger>,
+    sorter: Arc<CallSorter>,
 }
 
-impl Calls {
+impl NotifiedCalls {
     pub(crate) fn new(
         listener: OwnedFd,
-        settings: Settings,
-        writers: Writers,
-        watcher: Watcher,
-        places: Places,
-        ledger: Arc<SharedLedger>,
-        sorter: Arc<Sorter>,
+        settings: CallSettings,
+        writers: EarlyWriters,
+        watcher: ReleaseWatcher,
+        places: SyncedFileSystems,
+        ledger: Arc<MappedLedger>,
+        sorter: Arc<CallSorter>,
     ) -> Self {
-        uapi::wake_on_this_processor(listener.as_fd(), true);
+        seccomp_unotify::wake_on_this_processor(listener.as_fd(), true);
         Self {
             listener,
             settings,
             writers,
             places,
-            callers: Callers::default(),
+            callers: KnownCallers::default(),
             held: HeldCalls::new(Some(watcher)),
             ledger,
             sorter,
@@ -70,7 +71,7 @@ impl Calls {
         &self.listener
     }
 
-    /// Readable when [`Calls::take_results`] has something to do.
+    /// Readable when [`NotifiedCalls::take_results`] has something to do.
     pub(crate) fn bell(&self) -> &OwnedFd {
         self.writers.bell()
     }
@@ -87,7 +88,7 @@ impl Calls {
             thread::sleep(END_TIMEOUT / 1000);
             self.ledger.beat();
             for done in self.writers.done() {
-                if let Done::Synchronized { call, errno } = done {
+                if let FinishedWork::Synchronized { call, errno } = done {
                     self.finish_synchronization(call, errno);
                 }
             }
@@ -99,18 +100,18 @@ impl Calls {
     }
 
     /// Answers a call that was received and that no loop takes any more.
-    pub(crate) fn answer_now(&self, received: Received) {
-        let Received { notice, found, .. } = received;
-        let kind = filter::kind_of(notice.architecture, notice.number);
-        if let (Found::Taken(fetched), Some(kind)) = (found, kind) {
-            let who = Who::of(&notice, notice.thread);
-            let Fetched { file, look } = fetched;
+    pub(crate) fn answer_now(&self, received: ReceivedCall) {
+        let ReceivedCall { notice, found, .. } = received;
+        let kind = seccomp_filter::kind_of(notice.architecture, notice.number);
+        if let (SortResult::Taken(fetched), Some(kind)) = (found, kind) {
+            let who = CallMaker::of(&notice, notice.thread);
+            let FetchedFile { file, look } = fetched;
             let file = KeptFile::new(file, who);
             let (now, same) = file.give_back();
             if let Some(file) = same {
                 self.let_go(notice.id);
-                close(Fetched { file, look });
-            } else if now == Now::Other {
+                close(FetchedFile { file, look });
+            } else if now == DescriptorState::Other {
                 self.answer_last(notice.id, &file, kind);
             }
             self.ledger.answered(notice.id);
@@ -118,92 +119,93 @@ impl Calls {
     }
 
     /// Answers a call for the last time.
-    fn answer_last(&self, id: u64, file: &KeptFile, kind: CallKind) {
-        if matches!(file.give_up(), Now::Same | Now::Taken) {
+    fn answer_last(&self, id: u64, file: &KeptFile, kind: GatedCallKind) {
+        if matches!(file.give_up(), DescriptorState::Same | DescriptorState::Taken) {
             return self.ledger.answer(self.listener.as_raw_fd(), id);
         }
         // Nobody is left to wait for it.
         let synchronized = file.take().map(|file| synchronize(file.as_fd(), kind));
         let answer = match synchronized {
-            None => Answer::Continue,
-            Some(Ok(())) => Answer::Done,
-            Some(Err(errno)) => Answer::Fail(errno.raw_os_error()),
+            None => NoticeAnswer::Continue,
+            Some(Ok(())) => NoticeAnswer::Done,
+            Some(Err(errno)) => NoticeAnswer::Fail(errno.raw_os_error()),
         };
         self.answer(id, answer);
     }
 
     /// Takes a call that was received. Unless its file was taken over, it goes on already.
-    pub(crate) fn take_call(&mut self, received: Received) {
-        let Received { notice, received_ns: now_ns, found } = received;
-        let Some(kind) = filter::kind_of(notice.architecture, notice.number) else {
+    pub(crate) fn take_call(&mut self, received: ReceivedCall) {
+        let ReceivedCall { notice, received_ns: now_ns, found } = received;
+        let Some(kind) = seccomp_filter::kind_of(notice.architecture, notice.number) else {
             return;
         };
         // Where the system does not tell, each thread is its own process.
         let process = self.callers.process_of(notice.thread, now_ns, || {
             process_of(notice.thread).unwrap_or(notice.thread)
         });
-        let who = Who::of(&notice, process);
-        let Arrived { caller, returned } = self.callers.arrives(who, now_ns, Who::is_making);
+        let who = CallMaker::of(&notice, process);
+        let ArrivalFindings { caller, returned } =
+            self.callers.arrives(who, now_ns, CallMaker::is_making);
         for made in returned.into_iter().flatten() {
             self.count_return(&made, now_ns);
         }
         let call = NotifiedCall { who, caller, kind, called_ns: now_ns };
         match found {
-            Found::Passes(Target::Nothing) => {}
-            Found::Passes(Target::At(index)) => {
+            SortResult::Passes(DescriptorTarget::Nothing) => {}
+            SortResult::Passes(DescriptorTarget::At(index)) => {
                 self.count_predecessor(&who, None, now_ns);
                 let caller = self.callers.caller_of(&who).unwrap_or(caller);
                 self.count_straight(&NotifiedCall { caller, ..call }, index);
             }
-            Found::Seen(look) => self.take_look(&call, &look),
-            Found::Missing(Missing::Denied) => {
-                self.sorter.note(who.of_thread(), Target::Nothing, None, true);
+            SortResult::Seen(look) => self.take_look(&call, &look),
+            SortResult::Missing(MissingFile::Denied) => {
+                self.sorter.note(who.of_thread(), DescriptorTarget::Nothing, None, true);
             }
             // Its next call may be of another file, or there is none.
-            Found::Missing(Missing::NoFile) => {
+            SortResult::Missing(MissingFile::NoFile) => {
                 self.callers.forget_file(&who);
                 self.sorter.forget(who.of_thread());
             }
-            Found::Taken(fetched) => {
+            SortResult::Taken(fetched) => {
                 self.take_file(notice.id, &call, fetched);
             }
         }
     }
 
     /// Counts a call that goes on, and whose file may be a server's.
-    fn take_look(&mut self, call: &NotifiedCall, look: &Look) {
+    fn take_look(&mut self, call: &NotifiedCall, look: &FileStatus) {
         let (device, process) = (look.inode.device, call.who.process);
         match self.places.layers().find(device, look.mount, process) {
             // Its files are taken over from the next call on.
-            Below::Known(Some(_)) => self.sorter.note_overlay(device),
-            Below::Known(None) => {
+            DeviceBelow::Known(Some(_)) => self.sorter.note_overlay(device),
+            DeviceBelow::Known(None) => {
                 let index = self.places.find(look, None);
                 self.note_target(call, index);
                 if let Some(index) = index {
                     self.count_straight(call, index);
                 }
             }
-            Below::Unknown(path) => {
+            DeviceBelow::Unknown(path) => {
                 if let Some(path) = path {
-                    self.order(call, Task::Find(path));
+                    self.order(call, FileWork::Find(path));
                 }
             }
         }
     }
 
     /// Notes the place of a call's file.
-    fn note_target(&self, call: &NotifiedCall, place: Option<PlaceId>) {
-        let target = place.map_or(Target::Nothing, Target::At);
+    fn note_target(&self, call: &NotifiedCall, place: Option<FileSystemId>) {
+        let target = place.map_or(DescriptorTarget::Nothing, DescriptorTarget::At);
         let place = self.places.of(place);
         let rounds = place.and_then(|place| place.rounds);
-        let is_final = place.is_none_or(FileSystemPlace::is_decided);
+        let is_final = place.is_none_or(SyncedFileSystem::is_decided);
         self.sorter.note(call.who.of_thread(), target, rounds, is_final);
     }
 
     /// Decides on a call whose file was taken over: it is held, or goes on.
-    fn take_file(&mut self, id: u64, call: &NotifiedCall, fetched: Fetched) {
+    fn take_file(&mut self, id: u64, call: &NotifiedCall, fetched: FetchedFile) {
         let now_ns = call.called_ns;
-        let Fetched { file, look } = fetched;
+        let FetchedFile { file, look } = fetched;
         let listener = self.listener.as_raw_fd();
         if self.ledger.has_lost() && self.ledger.tell_lost(listener, id, look.inode) {
             return self.ledger.answered(id);
@@ -211,7 +213,7 @@ impl Calls {
         let index = self.places.find(&look, Some(file.as_fd()));
         self.note_target(call, index);
         let is_overlay = self.places.layers().below(look.inode.device).is_some();
-        let held = |file, call: &NotifiedCall| Held {
+        let held = |file, call: &NotifiedCall| HeldCall {
             call: *call,
             file: Arc::new(KeptFile::new(file, call.who)),
             inode: look.inode,
@@ -230,8 +232,8 @@ impl Calls {
             caller: self.callers.caller_of(&call.who).unwrap_or(call.caller),
             ..*call
         };
-        let extent = (call.kind == CallKind::Fdatasync && look.is_regular)
-            .then(|| Extent::of(file.as_raw_fd()))
+        let extent = (call.kind == GatedCallKind::Fdatasync && look.is_regular)
+            .then(|| FileExtent::of(file.as_raw_fd()))
             .flatten();
         let may_need_flush_only =
             extent.is_some_and(|extent| extent.candidate(file.as_raw_fd()).is_some());
@@ -249,23 +251,24 @@ impl Calls {
                 caller.is_held();
             }
             if !look.is_regular {
-                return self.join(id, Needs::Commit);
+                return self.join(id, DurabilityNeed::Commit);
             }
-            let task = Task::Write { call: id, file, inode: look.inode, extent, writes: is_gated };
+            let task =
+                FileWork::Write { call: id, file, inode: look.inode, extent, writes: is_gated };
             return self.order(call, task);
         }
         if let Some(extent) = extent.filter(|_| !may_need_flush_only) {
             extent.remember();
             if let Some(file) = self.callers.file(&call.who) {
-                file.needs = Needs::Commit;
+                file.needs = DurabilityNeed::Commit;
             }
         }
         self.pass(id, &held);
     }
 
     /// Lets a call go on that is not held.
-    fn pass(&mut self, id: u64, held: &Held) {
-        if self.give_up_file(held) == Now::Other {
+    fn pass(&mut self, id: u64, held: &HeldCall) {
+        if self.give_up_file(held) == DescriptorState::Other {
             return self.synchronize_instead(id, held);
         }
         self.let_go(id);
@@ -276,58 +279,58 @@ impl Calls {
     }
 
     /// Has something done by a thread that may wait.
-    fn order(&self, call: &NotifiedCall, task: Task) {
-        self.writers.order(Job { who: call.who, task, ordered_ns: sys::now_ns() });
+    fn order(&self, call: &NotifiedCall, task: FileWork) {
+        self.writers.order(FileJob { who: call.who, task, ordered_ns: writeback_errors::now_ns() });
     }
 
     /// Counts the return of the file's call before, if this call shows that it has returned.
-    fn count_predecessor(&mut self, who: &Who, inode: Option<Inode>, now_ns: u64) {
-        if let Some(made) = self.callers.follows(who, inode, now_ns, Who::is_making) {
+    fn count_predecessor(&mut self, who: &CallMaker, inode: Option<FileInode>, now_ns: u64) {
+        if let Some(made) = self.callers.follows(who, inode, now_ns, CallMaker::is_making) {
             self.count_return(&made, now_ns);
         }
     }
 
     fn let_go(&self, id: u64) {
-        self.answer(id, Answer::Continue);
+        self.answer(id, NoticeAnswer::Continue);
     }
 
-    fn answer(&self, id: u64, answer: Answer) {
+    fn answer(&self, id: u64, answer: NoticeAnswer) {
         // That the call is gone is no error.
-        let _ = uapi::answer(self.listener.as_raw_fd(), id, answer);
+        let _ = seccomp_unotify::answer(self.listener.as_raw_fd(), id, answer);
     }
 
-    /// Whether a held call may go on: its descriptor is still the file that was looked at. Else has that file synchronized;
-    /// the call is held until then.
-    fn may_go_on(&mut self, id: u64, held: &Held) -> bool {
+    /// Whether a held call may go on: its descriptor is still the file that was looked at. Else has that file
+    /// synchronized; the call is held until then.
+    fn may_go_on(&mut self, id: u64, held: &HeldCall) -> bool {
         let now = self.give_up_file(held);
         match now {
-            Now::Same | Now::Gone => return true,
-            Now::Other => self.synchronize_instead(id, held),
+            DescriptorState::Same | DescriptorState::Gone => return true,
+            DescriptorState::Other => self.synchronize_instead(id, held),
             // What the thread has done is told.
-            Now::Taken => self.held.insert(id, held.clone()),
+            DescriptorState::Taken => self.held.insert(id, held.clone()),
         }
         false
     }
 
-    /// Closes a call's file if its descriptor is still the same or its thread has ended. Where closing may wait, another
-    /// thread does it.
-    fn give_up_file(&self, held: &Held) -> Now {
+    /// Closes a call's file if its descriptor is still the same or its thread has ended. Where closing may wait,
+    /// another thread does it.
+    fn give_up_file(&self, held: &HeldCall) -> DescriptorState {
         let (now, same) = held.file.give_back();
         let closed = match now {
-            Now::Same if held.is_servers => same,
+            DescriptorState::Same if held.is_servers => same,
             // Nobody else may have it open.
-            Now::Gone => held.file.take(),
-            Now::Same | Now::Other | Now::Taken => None,
+            DescriptorState::Gone => held.file.take(),
+            DescriptorState::Same | DescriptorState::Other | DescriptorState::Taken => None,
         };
         if let Some(file) = closed {
-            self.order(&held.call, Task::Close(file));
+            self.order(&held.call, FileWork::Close(file));
         }
         now
     }
 
     /// Has a call's file synchronized in place of the call, which waits.
-    fn synchronize_instead(&mut self, id: u64, held: &Held) {
-        let task = Task::Synchronize {
+    fn synchronize_instead(&mut self, id: u64, held: &HeldCall) {
+        let task = FileWork::Synchronize {
             call: id,
             file: Arc::clone(&held.file),
             inode: held.inode,
@@ -346,9 +349,9 @@ impl Calls {
     }
 
     /// Answers a held call without its being made: with an error, unless `errno` is 0.
-    fn returns(&mut self, id: u64, held: &Held, errno: i32) {
+    fn returns(&mut self, id: u64, held: &HeldCall, errno: i32) {
         if errno == 0 {
-            self.answer(id, Answer::Done);
+            self.answer(id, NoticeAnswer::Done);
         } else {
             held.call.who.settle();
             self.ledger.tell(self.listener.as_raw_fd(), id, errno);
@@ -369,29 +372,31 @@ impl Calls {
     pub(crate) fn take_results(&mut self) {
         for done in self.writers.done() {
             match done {
-                Done::Written { call, who, written, needs } => {
+                FinishedWork::Written { call, who, written, needs } => {
                     if let Some(file) = self.callers.file(&who) {
                         file.needs = needs;
                     }
                     self.finish_write(call, written, needs);
                 }
-                Done::Synchronized { call, errno } => self.finish_synchronization(call, errno),
-                Done::Closed | Done::NotNeeded => {}
-                Done::Found(below) => self.places.layers().learn(below),
+                FinishedWork::Synchronized { call, errno } => {
+                    self.finish_synchronization(call, errno)
+                }
+                FinishedWork::Closed | FinishedWork::NotNeeded => {}
+                FinishedWork::Found(below) => self.places.layers().learn(below),
             }
         }
     }
 
-    fn finish_write(&mut self, id: u64, written: Written, needs: Needs) {
+    fn finish_write(&mut self, id: u64, written: EarlyWriteResult, needs: DurabilityNeed) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
-        held.written_back_ns = sys::now_ns().saturating_sub(held.call.called_ns);
+        held.written_back_ns = writeback_errors::now_ns().saturating_sub(held.call.called_ns);
         match written {
-            Written::Done => self.join(id, needs),
+            EarlyWriteResult::Done => self.join(id, needs),
             // Held without its data written, a caller comes late to the commit and delays everybody.
-            Written::Refused | Written::NotAsked => self.give_up(id),
-            Written::Lost(errno) => {
+            EarlyWriteResult::Refused | EarlyWriteResult::NotAsked => self.give_up(id),
+            EarlyWriteResult::Lost(errno) => {
                 let Some(held) = self.held.remove(id) else {
                     return;
                 };
@@ -415,7 +420,7 @@ impl Calls {
     }
 
     /// Brings a call whose data is written into the round for what it needs.
-    fn join(&mut self, id: u64, needs: Needs) {
+    fn join(&mut self, id: u64, needs: DurabilityNeed) {
         let policy = &self.settings.policy;
         let Some(held) = self.held.get_mut(id).map(|held| held.clone()) else {
             return;
@@ -426,10 +431,10 @@ impl Calls {
             return self.give_up(id);
         };
         let (of, role) = match needs {
-            Needs::Flush if !rounds.commits.takes_along(policy, called_ns) => {
-                (Needs::Flush, Role::Member)
+            DurabilityNeed::Flush if !rounds.commits.takes_along(policy, called_ns) => {
+                (DurabilityNeed::Flush, RoundRole::Member)
             }
-            needs => (Needs::Commit, Role::of(needs)),
+            needs => (DurabilityNeed::Commit, RoundRole::of(needs)),
         };
         let of_kind = rounds.of(of);
         if !of_kind.is_gated(policy, called_ns) {
@@ -442,9 +447,14 @@ impl Calls {
             of_kind.count_participant(caller.seen.of(of));
         }
         let limits =
-            Limits { longest_ns: self.settings.longest_wait_ns, own_call_ns: place.own.ns() };
-        let room = Room { rounds: of_kind, of };
-        self.held.join(id, room, JoinRequest { policy, role, limits: &limits }, sys::now_ns());
+            HoldLimits { longest_ns: self.settings.longest_wait_ns, own_call_ns: place.own.ns() };
+        let room = WaitingRounds { rounds: of_kind, of };
+        self.held.join(
+            id,
+            room,
+            JoinRequest { policy, role, limits: &limits },
+            writeback_errors::now_ns(),
+        );
     }
 
     /// Lets the calls go that may. Returns the time of the next look.
@@ -452,7 +462,7 @@ impl Calls {
         if self.held.is_empty() {
             return u64::MAX;
         }
-        let now_ns = sys::now_ns();
+        let now_ns = writeback_errors::now_ns();
         if self.writers.has_orders() {
             let late_ns = now_ns.saturating_sub(self.settings.longest_wait_ns);
             for id in self.writers.take_back(late_ns) {
@@ -461,7 +471,7 @@ impl Calls {
         }
         let mut gone = self.held.take_ready(&self.settings.policy, now_ns);
         gone.retain(|gone| self.may_go_on(gone.id, &gone.held));
-        uapi::let_all_go(self.listener.as_fd(), gone.iter().map(|gone| gone.id));
+        seccomp_unotify::let_all_go(self.listener.as_fd(), gone.iter().map(|gone| gone.id));
         for gone in &gone {
             self.ledger.answered(gone.id);
             self.count_held(gone, now_ns);

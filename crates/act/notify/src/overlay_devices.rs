@@ -8,7 +8,7 @@
 
 use std::os::fd::AsFd as _;
 
-use luc_host::mountinfo::{Mount, mounts_of};
+use luc_host::mountinfo::{MountEntry, mounts_of};
 use rustix::fs::{Mode, OFlags, fstat, open};
 
 /// Maximum number of devices: a program that mounts overlays without end is not followed.
@@ -30,7 +30,7 @@ pub(crate) struct OverlayDevices {
 
 /// Knowledge of a device without waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Below {
+pub(crate) enum DeviceBelow {
     /// Device that its data is written to; `None` if it is no overlay's.
     Known(Option<u64>),
     /// An overlay that nobody has looked up yet. If there is a path, a thread that may wait is to open it.
@@ -44,32 +44,32 @@ impl OverlayDevices {
         known.and_then(|(_, below)| *below)
     }
 
-    /// The device below the device of a file that a process has opened by this mount. One path is opened at a time: it may
-    /// lead to a dead server.
-    pub(crate) fn find(&mut self, device: u64, mount: u64, process: u32) -> Below {
+    /// The device below the device of a file that a process has opened by this mount. One path is opened at a time: it
+    /// may lead to a dead server.
+    pub(crate) fn find(&mut self, device: u64, mount: u64, process: u32) -> DeviceBelow {
         let known = self.known.iter().find(|(known, _)| *known == device);
         if let Some((_, below)) = known {
-            return Below::Known(*below);
+            return DeviceBelow::Known(*below);
         }
         if self.known.len() >= MAX_DEVICES {
-            return Below::Known(None);
+            return DeviceBelow::Known(None);
         }
         let path = match upper_directory(mount, process) {
             Some(Some(path)) => path,
             Some(None) => {
                 self.known.push((device, None));
-                return Below::Known(None);
+                return DeviceBelow::Known(None);
             }
             // Its process has ended, and the mount is another namespace's.
             None => return self.note_miss(device),
         };
         let is_first = self.asked.is_none();
         self.asked = self.asked.or(Some(device));
-        Below::Unknown(is_first.then_some(path))
+        DeviceBelow::Unknown(is_first.then_some(path))
     }
 
     /// Notes that the mount of a device was not found. After [`MAX_MISSES`] times it counts as no overlay's.
-    fn note_miss(&mut self, device: u64) -> Below {
+    fn note_miss(&mut self, device: u64) -> DeviceBelow {
         let of_device = self.missed.iter().position(|(missed, _)| *missed == device);
         let index = of_device.unwrap_or_else(|| {
             self.missed.truncate(MAX_DEVICES - 1);
@@ -79,11 +79,11 @@ impl OverlayDevices {
         if let Some((_, times)) = self.missed.get_mut(index) {
             *times += 1;
             if *times < MAX_MISSES {
-                return Below::Unknown(None);
+                return DeviceBelow::Unknown(None);
             }
             self.known.push((device, None));
         }
-        Below::Known(None)
+        DeviceBelow::Known(None)
     }
 
     /// Notes the device below the one that was asked for.
@@ -105,14 +105,14 @@ pub(crate) fn device_of(path: &str) -> Option<u64> {
 #[expect(clippy::option_option, reason = "not found is not the same as none")]
 fn upper_directory(mount: u64, process: u32) -> Option<Option<String>> {
     let find =
-        |process| mounts_of(process).ok()?.into_iter().find(|known: &Mount| known.id == mount);
+        |process| mounts_of(process).ok()?.into_iter().find(|known: &MountEntry| known.id == mount);
     // A program may have ended. The mounts of its namespace are mostly this process' own, and no two share a number.
     let mount = find(process).or_else(|| find(std::process::id()))?;
     Some(upper_path(&mount).map(str::to_owned))
 }
 
 /// The upper directory of an overlay that makes durable what it is asked to.
-fn upper_path(mount: &Mount) -> Option<&str> {
+fn upper_path(mount: &MountEntry) -> Option<&str> {
     let mut options = mount.super_options.split(',');
     let is_durable =
         options.clone().all(|option| !["volatile", "fsync=volatile"].contains(&option));
@@ -156,7 +156,7 @@ mod tests {
         let mount = mounts_of(std::process::id()).unwrap()[0].id;
         for _ in 0..2 {
             let below = layers.find(7, mount, std::process::id());
-            assert_eq!(below, Below::Known(None));
+            assert_eq!(below, DeviceBelow::Known(None));
         }
         assert_eq!(layers.known, [(7, None)]);
     }
@@ -166,11 +166,11 @@ mod tests {
         let mut layers = OverlayDevices::default();
         for _ in 1..MAX_MISSES {
             let below = layers.find(7, u64::MAX, std::process::id());
-            assert_eq!(below, Below::Unknown(None));
+            assert_eq!(below, DeviceBelow::Unknown(None));
         }
         for _ in 0..2 {
             let below = layers.find(7, u64::MAX, std::process::id());
-            assert_eq!(below, Below::Known(None));
+            assert_eq!(below, DeviceBelow::Known(None));
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(layers.below(7), None);
         layers.learn(Some(3));
         assert_eq!((layers.below(7), layers.asked), (Some(3), None));
-        assert_eq!(layers.find(7, 1, 1), Below::Known(Some(3)));
+        assert_eq!(layers.find(7, 1, 1), DeviceBelow::Known(Some(3)));
         let folder = tempfile::tempdir().unwrap();
         let device = std::fs::metadata(folder.path()).unwrap();
         let device = std::os::linux::fs::MetadataExt::st_dev(&device);

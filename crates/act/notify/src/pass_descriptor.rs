@@ -2,7 +2,7 @@
 
 use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::io::Errno;
 
 /// Room for one descriptor in a control message.
@@ -38,7 +38,11 @@ pub(crate) fn send(socket: RawFd, number: i32, fd: Option<RawFd>) -> Result<(), 
     }
     // SAFETY: `message` and what it points to are valid for reads.
     let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
-    if sent == bytes.len() as isize { Ok(()) } else { Err(Errno::from_raw_os_error(sys::errno())) }
+    if sent == bytes.len() as isize {
+        Ok(())
+    } else {
+        Err(Errno::from_raw_os_error(writeback_errors::errno()))
+    }
 }
 
 /// Receives a number, and a descriptor if one came with it; sleeps until it comes.
@@ -53,12 +57,12 @@ pub(crate) fn receive(socket: RawFd) -> Result<(i32, Option<OwnedFd>), Errno> {
     let received = loop {
         // SAFETY: `message` and what it points to are valid for writes.
         let received = unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_CMSG_CLOEXEC) };
-        if received >= 0 || sys::errno() != libc::EINTR {
+        if received >= 0 || writeback_errors::errno() != libc::EINTR {
             break received;
         }
     };
     if received < 0 {
-        return Err(match Errno::from_raw_os_error(sys::errno()) {
+        return Err(match Errno::from_raw_os_error(writeback_errors::errno()) {
             // Closed by somebody who had not read all.
             Errno::CONNRESET => Errno::PIPE,
             errno => errno,

@@ -9,9 +9,9 @@ use std::mem;
 
 /// Real-time priority of a thread, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct RealTime(Option<libc::sched_attr>);
+pub(crate) struct RealTimePriority(Option<libc::sched_attr>);
 
-impl RealTime {
+impl RealTimePriority {
     /// Raises the calling thread, which has to drop this. If that is refused, nothing changes. A thread is left alone
     /// if its user gave it real-time priority or the idle policy (`SCHED_IDLE`).
     pub(crate) fn begin() -> Self {
@@ -31,7 +31,7 @@ impl RealTime {
     }
 }
 
-impl Drop for RealTime {
+impl Drop for RealTimePriority {
     fn drop(&mut self) {
         if let Some(was) = &self.0 {
             // SAFETY: the kernel reads the attributes.
@@ -82,7 +82,7 @@ mod tests {
             }
             let before = priority();
             assert_eq!(before, (libc::SCHED_BATCH, 5, 0));
-            let raised = RealTime::begin();
+            let raised = RealTimePriority::begin();
             if may() {
                 assert_eq!(priority(), (libc::SCHED_FIFO, 0, 1));
             }
@@ -97,7 +97,7 @@ mod tests {
             let idle = libc::sched_param { sched_priority: 0 };
             // SAFETY: the kernel reads the parameter.
             unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const idle) };
-            RealTime::begin_for_good();
+            RealTimePriority::begin_for_good();
             assert_eq!(priority().0, libc::SCHED_IDLE);
         });
     }

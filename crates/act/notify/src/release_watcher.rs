@@ -1,9 +1,9 @@
 //! A thread that sleeps until callers from elsewhere release a round in which callers are held here.
 //!
 //! Several supervisors hold callers in the same rounds. The release of a round wakes the sleepers on its generation, as
-//! among threads; an event loop sleeps on descriptors and not on that. A commit takes callers in for about 0.2 ms. A caller
-//! that is let go later than that flushes the device once more, for itself alone. So the thread lets callers go by itself,
-//! before it wakes the loop. The loop answers them once more, which the kernel refuses, and counts them.
+//! among threads; an event loop sleeps on descriptors and not on that. A commit takes callers in for about 0.2 ms. A
+//! caller that is let go later than that flushes the device once more, for itself alone. So the thread lets callers go
+//! by itself, before it wakes the loop. The loop answers them once more, which the kernel refuses, and counts them.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,17 +14,17 @@ use luc_gate::rounds::Rounds;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, ClockId, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
 
-use crate::kept::{KeptFile, Now};
-use crate::realtime::RealTime;
-use crate::uapi;
-use crate::writers::Ringer;
+use crate::early_writers::SupervisorBell;
+use crate::kept_file::{DescriptorState, KeptFile};
+use crate::realtime_priority::RealTimePriority;
+use crate::seccomp_unotify;
 
 /// Maximum number of watched rounds; the kernel waits for 128 words at once.
 const MAX_ROUNDS: usize = 64;
 
 /// The thread. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Watcher(Arc<Shared>);
+pub(crate) struct ReleaseWatcher(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -41,22 +41,23 @@ struct Round {
     rounds: &'static Rounds,
     generation: u32,
     /// Calls held here that go with it.
-    calls: Vec<Watched>,
+    calls: Vec<WatchedCall>,
 }
 
 /// A call that goes with its round.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedCall {
     pub(crate) id: u64,
     pub(crate) file: Arc<KeptFile>,
 }
 
-impl Watcher {
-    /// Starts the thread. When a watched round is released, the thread lets its calls go by this listener and rings the bell.
+impl ReleaseWatcher {
+    /// Starts the thread. When a watched round is released, the thread lets its calls go by this listener and rings the
+    /// bell.
     ///
     /// # Errors
     /// The system has no thread left.
-    pub(crate) fn start(bell: Ringer, listener: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn start(bell: SupervisorBell, listener: OwnedFd) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let watcher = Self(Arc::clone(&shared));
         thread::Builder::new()
@@ -70,7 +71,7 @@ impl Watcher {
         &self,
         rounds: &'static Rounds,
         generation: u32,
-        calls: &[Watched],
+        calls: &[WatchedCall],
     ) -> bool {
         if self.0.has_failed.load(Ordering::Acquire) {
             return false;
@@ -93,7 +94,7 @@ impl Watcher {
     }
 }
 
-impl Drop for Watcher {
+impl Drop for ReleaseWatcher {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Release);
         self.0.has_changed();
@@ -112,9 +113,9 @@ impl Shared {
         let _ = futex::wake(&self.changes, Flags::PRIVATE, 1);
     }
 
-    fn work(&self, bell: &Ringer, listener: &OwnedFd) {
+    fn work(&self, bell: &SupervisorBell, listener: &OwnedFd) {
         // It sleeps but for the moments at which it lets callers go.
-        RealTime::begin_for_good();
+        RealTimePriority::begin_for_good();
         loop {
             let changes = self.changes.load(Ordering::Acquire);
             if self.is_over.load(Ordering::Acquire) {
@@ -134,9 +135,9 @@ impl Shared {
             for one in &released {
                 // Whoever has another file by its number by now is the loop's.
                 let same = one.calls.iter();
-                let same = same.filter(|call| call.file.give_up() == Now::Same);
+                let same = same.filter(|call| call.file.give_up() == DescriptorState::Same);
                 let ids: Vec<u64> = same.map(|call| call.id).collect();
-                uapi::let_all_go(listener.as_fd(), ids.into_iter());
+                seccomp_unotify::let_all_go(listener.as_fd(), ids.into_iter());
             }
             if !released.is_empty() {
                 bell.ring();
@@ -170,14 +171,14 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;
-    use crate::ledger::SharedLedger;
-    use crate::writers::Writers;
-    use luc_gate::policy::Policy;
-    use luc_gate::rounds::{Limits, Role};
-    use luc_gate::sys;
+    use crate::call_ledger::MappedLedger;
+    use crate::early_writers::EarlyWriters;
+    use luc_gate::gate_policy::GatePolicy;
+    use luc_gate::rounds::{HoldLimits, RoundRole};
+    use luc_gate::writeback_errors;
 
-    fn writers() -> Writers {
-        Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
+    fn writers() -> EarlyWriters {
+        EarlyWriters::start(Arc::new(MappedLedger::new().unwrap())).unwrap()
     }
 
     fn no_listener() -> OwnedFd {
@@ -186,18 +187,19 @@ mod tests {
 
     #[test]
     fn a_release_by_others_rings_the_bell() {
-        let policy: Policy = "delay:5ms".parse().unwrap();
+        let policy: GatePolicy = "delay:5ms".parse().unwrap();
         // SAFETY: all zeros is the valid initial state.
         let rounds: &'static Rounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
         rounds.start(&policy);
-        let limits = Limits { longest_ns: 20_000_000, own_call_ns: 0 };
+        let limits = HoldLimits { longest_ns: 20_000_000, own_call_ns: 0 };
         let writers = writers();
-        let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
+        let watcher = ReleaseWatcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         for _ in 0..3 {
-            let waiting = rounds.arrive(&policy, Role::Member, sys::now_ns(), &limits);
+            let waiting =
+                rounds.arrive(&policy, RoundRole::Member, writeback_errors::now_ns(), &limits);
             assert!(watcher.watch(rounds, waiting.generation(), &[]));
             // It leaves at its deadline, and releases the round.
-            std::thread::spawn(move || rounds.join(&policy, Role::Member, &limits));
+            std::thread::spawn(move || rounds.join(&policy, RoundRole::Member, &limits));
             let mut polled = [PollFd::new(writers.bell(), PollFlags::IN)];
             let minute = Timespec { tv_sec: 60, tv_nsec: 0 };
             assert_eq!(poll(&mut polled, Some(&minute)), Ok(1));
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn its_thread_ends_with_it() {
         let writers = writers();
-        let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
+        let watcher = ReleaseWatcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         let shared = Arc::downgrade(&watcher.0);
         drop(watcher);
         let begun = Instant::now();

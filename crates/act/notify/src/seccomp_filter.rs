@@ -5,7 +5,7 @@
 //! numbers that always pass (its cache of actions, Linux 5.11).
 
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
-use luc_gate::figures::CallKind;
+use luc_gate::figures::GatedCallKind;
 
 /// Numbers of the notified calls on one architecture.
 struct Numbers {
@@ -52,11 +52,11 @@ const ARCHITECTURE_AT: u32 = 4;
 
 /// The call of this number and architecture; `None` if the filter does not notify of it.
 #[must_use]
-pub fn kind_of(architecture: u32, number: u32) -> Option<CallKind> {
+pub fn kind_of(architecture: u32, number: u32) -> Option<GatedCallKind> {
     NUMBERS.iter().filter(|known| known.architecture == architecture).find_map(|known| match number
     {
-        _ if number == known.fsync => Some(CallKind::Fsync),
-        _ if number == known.fdatasync => Some(CallKind::Fdatasync),
+        _ if number == known.fsync => Some(GatedCallKind::Fsync),
+        _ if number == known.fdatasync => Some(GatedCallKind::Fdatasync),
         _ => None,
     })
 }
@@ -130,7 +130,7 @@ mod tests {
                     assert_eq!(notified, kind.is_some(), "{number:#x}");
                 }
             }
-            assert_eq!(kind_of(known.architecture, known.fsync), Some(CallKind::Fsync));
+            assert_eq!(kind_of(known.architecture, known.fsync), Some(GatedCallKind::Fsync));
         }
         assert_eq!(run(0x1234, 74), libc::SECCOMP_RET_ALLOW);
     }

@@ -4,19 +4,19 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 
 use crate::NotifyError;
-use crate::realtime::RealTime;
+use crate::realtime_priority::RealTimePriority;
 
 /// Room for the kernel's `struct seccomp_notif`, which may grow.
 const NOTICE_BYTES: usize = 256;
 
 /// A system call that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct SyscallNotice {
     /// Number of the call: those of one listener count up by one.
     pub(crate) id: u64,
     pub(crate) thread: u32,
@@ -33,7 +33,7 @@ pub(crate) struct ThreadFd {
     pub(crate) fd: i32,
 }
 
-impl Notice {
+impl SyscallNotice {
     pub(crate) fn of_thread(&self) -> ThreadFd {
         ThreadFd { thread: self.thread, fd: self.fd }
     }
@@ -50,7 +50,7 @@ union Buffer {
 ///
 /// # Errors
 /// `ENOENT` if the call's thread has been killed meanwhile.
-pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
+pub(crate) fn receive(listener: RawFd) -> Result<SyscallNotice, Errno> {
     let mut buffer = Buffer { bytes: [0; NOTICE_BYTES] };
     // SAFETY: the buffer is zeroed as the kernel demands, and larger than what it writes (see `available`).
     let result = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut buffer) };
@@ -59,7 +59,7 @@ pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
     }
     // SAFETY: plain integers, for which all bytes are valid.
     let notice = unsafe { buffer.notice };
-    Ok(Notice {
+    Ok(SyscallNotice {
         id: notice.id,
         thread: notice.pid,
         architecture: notice.data.arch,
@@ -71,9 +71,9 @@ pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
 /// Room for a call in memory that processes share. All zeros is its beginning.
 #[repr(transparent)]
 #[derive(Debug)]
-pub(crate) struct SharedRoom([AtomicU64; NOTICE_BYTES / 8]);
+pub(crate) struct NoticeBuffer([AtomicU64; NOTICE_BYTES / 8]);
 
-impl SharedRoom {
+impl NoticeBuffer {
     /// Receives a call into the room, once. The kernel writes the call's number there before a signal can end the
     /// receiver. So other processes know the number even then.
     ///
@@ -94,8 +94,9 @@ impl SharedRoom {
     }
 }
 
+/// Answer to a notified system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum NoticeAnswer {
     /// The thread makes its call in the kernel.
     Continue,
     /// The call is not made and returns 0.
@@ -108,11 +109,11 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// `ENOENT` if the call is gone, so that nobody is told; `EINPROGRESS` if it was answered before.
-pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) -> Result<(), Errno> {
+pub(crate) fn answer(listener: RawFd, id: u64, answer: NoticeAnswer) -> Result<(), Errno> {
     let (error, flags) = match answer {
-        Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
-        Answer::Done => (0, 0),
-        Answer::Fail(errno) => (-errno, 0),
+        NoticeAnswer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        NoticeAnswer::Done => (0, 0),
+        NoticeAnswer::Fail(errno) => (-errno, 0),
     };
     let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags };
     // SAFETY: the kernel reads the response.
@@ -126,18 +127,19 @@ const MAX_CALLS_AT_ONCE: usize = 64;
 
 /// Lets calls go on, those of a round all at once.
 ///
-/// Their commit begins with the first one. A caller that comes after its first flush waits for a flush of its own. Callers
-/// woken on this processor, or by a thread of ordinary priority, would take the processor before the last answer.
+/// Their commit begins with the first one. A caller that comes after its first flush waits for a flush of its own.
+/// Callers woken on this processor, or by a thread of ordinary priority, would take the processor before the last
+/// answer.
 pub(crate) fn let_all_go(listener: BorrowedFd<'_>, mut ids: impl ExactSizeIterator<Item = u64>) {
     let is_crowd = ids.len() > 1;
     if is_crowd {
         wake_on_this_processor(listener, false);
     }
     while ids.len() > 0 {
-        let _undisturbed = is_crowd.then(RealTime::begin);
+        let _undisturbed = is_crowd.then(RealTimePriority::begin);
         for id in ids.by_ref().take(MAX_CALLS_AT_ONCE) {
             // That the call is gone is no error.
-            let _ = answer(listener.as_raw_fd(), id, Answer::Continue);
+            let _ = answer(listener.as_raw_fd(), id, NoticeAnswer::Continue);
         }
     }
     if is_crowd {
@@ -154,10 +156,10 @@ pub(crate) fn is_valid(listener: RawFd, id: u64) -> bool {
 /// Whether a descriptor is a listener: anything may come over a socket.
 pub(crate) fn is_listener(fd: RawFd) -> bool {
     let no_call = 0_u64;
-    // No call has the number 0 and waits, so a listener says that there is none, and others that they know no such question.
-    // SAFETY: the kernel reads the number.
+    // No call has the number 0 and waits, so a listener says that there is none, and others that they know no such
+    // question. SAFETY: the kernel reads the number.
     let result = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const no_call) };
-    result == 0 || sys::errno() == libc::ENOENT
+    result == 0 || writeback_errors::errno() == libc::ENOENT
 }
 
 /// Has the kernel wake the supervisor and the caller on the same processor if `on_this`, else anywhere. Each of the
@@ -176,7 +178,7 @@ pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
 
 /// State of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub(crate) enum ListenerState {
     /// A call can be received.
     Call,
     Nothing,
@@ -190,23 +192,23 @@ pub(crate) fn polled(fd: RawFd, events: libc::c_short) -> libc::pollfd {
 }
 
 /// Looks whether a call can be received.
-pub(crate) fn is_waiting(listener: RawFd, timeout_ms: i32) -> Waiting {
+pub(crate) fn is_waiting(listener: RawFd, timeout_ms: i32) -> ListenerState {
     let mut polled = polled(listener, libc::POLLIN);
     // SAFETY: one `pollfd`, valid for writes.
     unsafe { libc::poll(&raw mut polled, 1, timeout_ms) };
     if polled.revents & libc::POLLIN != 0 {
-        Waiting::Call
+        ListenerState::Call
     } else if polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
-        Waiting::NobodyLeft
+        ListenerState::NobodyLeft
     } else {
-        Waiting::Nothing
+        ListenerState::Nothing
     }
 }
 
 /// Flags of the filter's installation.
 ///
 /// Without WAIT_KILLABLE_RECV (Linux 5.19) a signal would restart a held call as a new one, and Go preempts by signals.
-/// The flag acts from the receipt of a call on: see `receiver`. Without SPEC_ALLOW, kernels before 5.16 turn a
+/// The flag acts from the receipt of a call on: see `call_receiver`. Without SPEC_ALLOW, kernels before 5.16 turn a
 /// mitigation on that slows the program.
 pub(crate) const FLAGS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
     | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -217,7 +219,7 @@ pub(crate) const FLAGS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
 /// # Errors
 /// [`NotifyError`], naming the missing part.
 pub fn available() -> Result<(), NotifyError> {
-    if !super::filter::is_known() {
+    if !super::seccomp_filter::is_known() {
         return Err(NotifyError::Architecture);
     }
     // A filter at no address is refused with EFAULT once the flags have been found good.
@@ -258,5 +260,5 @@ pub fn is_privileged() -> bool {
 }
 
 fn last() -> Errno {
-    Errno::from_raw_os_error(sys::errno())
+    Errno::from_raw_os_error(writeback_errors::errno())
 }

@@ -15,20 +15,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use luc_gate::environment::NOTIFIED;
-use luc_gate::seccomp::filters_of;
+use luc_gate::environment_names::NOTIFIED;
+use luc_gate::seccomp_filter::filters_of;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::child::{Installing, Status};
-use crate::keeper::{Keeper, Source, relieve};
-use crate::ledger::SharedLedger;
-use crate::session::{KeptListener, Work, refusal, supervise};
-use crate::supervisor::SupervisorEnd;
-use crate::uapi::polled;
-use crate::{NotifyError, available, pass};
+use crate::call_ledger::MappedLedger;
+use crate::command_notifier::{KeptListener, NotifierWork, refusal, supervise};
+use crate::filter_installation::{FilterInstallation, InstallStatus};
+use crate::keeper_process::{KeeperProcess, ListenerSource, relieve};
+use crate::seccomp_unotify::polled;
+use crate::supervisor_loop::SupervisorEnd;
+use crate::{NotifyError, available, pass_descriptor};
 
 const MAX_INHERITED: i32 = 4096;
 
@@ -48,8 +48,9 @@ pub fn enter(socket: &Path) -> Result<(), NotifyError> {
     let patient = connection.set_read_timeout(Some(STEP_TIMEOUT));
     patient.map_err(NotifyError::system("reach lucd"))?;
     // Closed at once if lucd does not expect this service.
-    pass::receive(connection.as_raw_fd()).map_err(NotifyError::system("be served by lucd"))?;
-    let mut installing = Installing::new(connection, true);
+    pass_descriptor::receive(connection.as_raw_fd())
+        .map_err(NotifyError::system("be served by lucd"))?;
+    let mut installing = FilterInstallation::new(connection, true);
     let installed = installing.install();
     if let (Err(_), Some(listener)) = (&installed, installing.left()) {
         // SAFETY: the filter's listener, which nobody else has, and which is not used again elsewhere.
@@ -72,9 +73,13 @@ fn connect(path: &Path) -> Result<UnixStream, Errno> {
 
 /// Starts a keeper that lets all calls pass, for a listener that nobody took over. Without it the calls would fail.
 fn serve_alone(listener: OwnedFd) {
-    let begun = SharedLedger::new().and_then(|ledger| {
+    let begun = MappedLedger::new().and_then(|ledger| {
         let (_closed, control) = UnixStream::pair()?;
-        Keeper::start(&Arc::new(ledger), control.as_fd(), Source::Own(listener.as_fd()))
+        KeeperProcess::start(
+            &Arc::new(ledger),
+            control.as_fd(),
+            ListenerSource::Own(listener.as_fd()),
+        )
     });
     if begun.is_err() {
         // Better no program than one whose every fsync fails.
@@ -82,8 +87,9 @@ fn serve_alone(listener: OwnedFd) {
     }
 }
 
+/// A program of a service, with its arguments.
 #[derive(Debug)]
-pub struct Program {
+pub struct ServiceProgram {
     /// Path, or a name that is looked for in the PATH.
     pub path: OsString,
     /// Argument zero and the other arguments.
@@ -96,7 +102,7 @@ pub struct Program {
 
 /// Executes a program in place of this process, and returns only if that fails. Signals stay blocked as this process
 /// inherited them; `exec` of the standard library would unblock them.
-pub fn execute(program: Program) -> io::Error {
+pub fn execute(program: ServiceProgram) -> io::Error {
     let mut environment: Vec<OsString> = std::env::vars_os()
         .map(|(name, value)| {
             [name.as_os_str(), OsStr::new("="), value.as_os_str()].into_iter().collect()
@@ -130,25 +136,26 @@ pub fn execute(program: Program) -> io::Error {
 
 /// A service's first process that has connected to the supervisor.
 #[derive(Debug)]
-pub struct Guest {
+pub struct ConnectedService {
     control: UnixStream,
-    keeper: Keeper,
-    ledger: Arc<SharedLedger>,
+    keeper: KeeperProcess,
+    ledger: Arc<MappedLedger>,
     memory: OwnedFd,
 }
 
 /// State by which the next supervisor goes on with a service. To be kept where it outlives this process.
 #[derive(Debug)]
-pub struct Lasting {
+pub struct SavedDescriptors {
     pub listener: OwnedFd,
     /// Ledger of its calls, a file in memory.
     pub memory: OwnedFd,
 }
 
+/// The thread that serves a service's calls.
 #[derive(Debug)]
-pub struct Served(JoinHandle<SupervisorEnd>);
+pub struct ServedService(JoinHandle<SupervisorEnd>);
 
-impl Guest {
+impl ConnectedService {
     /// Starts a keeper for the process at the other end of `connection`, and tells the process to go on. `name` is for
     /// people.
     ///
@@ -156,17 +163,17 @@ impl Guest {
     /// [`NotifyError`]; the process then runs without a filter.
     pub fn welcome(connection: &UnixStream, name: &str) -> Result<Self, NotifyError> {
         let (ledger, memory) =
-            SharedLedger::lasting(name).map_err(NotifyError::system("share memory"))?;
+            MappedLedger::lasting(name).map_err(NotifyError::system("share memory"))?;
         let ledger = Arc::new(ledger);
         let (control, of_control) =
             UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
         // The keeper gives up by itself, and closes its end, if the process hands nothing over.
         let patient = connection.set_read_timeout(Some(STEP_TIMEOUT));
         patient.map_err(NotifyError::system("make a socket"))?;
-        let source = Source::Child(connection.as_fd());
-        let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
+        let source = ListenerSource::Child(connection.as_fd());
+        let keeper = KeeperProcess::start(&ledger, of_control.as_fd(), source)
             .map_err(NotifyError::system("start its keeper"))?;
-        if let Err(errno) = pass::send(connection.as_raw_fd(), 0, None) {
+        if let Err(errno) = pass_descriptor::send(connection.as_raw_fd(), 0, None) {
             keeper.wait();
             return Err(NotifyError::system("greet")(errno));
         }
@@ -177,11 +184,19 @@ impl Guest {
     ///
     /// # Errors
     /// [`NotifyError`] if there is no filter, so that the service runs without luc.
-    pub fn begin(self, process: u32, work: Work) -> Result<(Served, Lasting), NotifyError> {
-        let received = pass::receive(self.control.as_raw_fd());
-        let listener = match received.map(|(status, listener)| (Status::of(status), listener)) {
-            Ok((Status::Installed | Status::WithoutPrivileges, Some(listener))) => listener,
-            Ok((Status::Refused(errno), _)) => {
+    pub fn begin(
+        self,
+        process: u32,
+        work: NotifierWork,
+    ) -> Result<(ServedService, SavedDescriptors), NotifyError> {
+        let received = pass_descriptor::receive(self.control.as_raw_fd());
+        let listener = match received
+            .map(|(status, listener)| (InstallStatus::of(status), listener))
+        {
+            Ok((InstallStatus::Installed | InstallStatus::WithoutPrivileges, Some(listener))) => {
+                listener
+            }
+            Ok((InstallStatus::Refused(errno), _)) => {
                 self.keeper.wait();
                 return Err(refusal(errno));
             }
@@ -196,7 +211,7 @@ impl Guest {
         };
         self.ledger.begun_under(filters_of(process).unwrap_or(0));
         let Self { control, keeper, ledger, memory } = self;
-        Served::begin(KeptListener { listener, control, keeper, ledger }, memory, work)
+        ServedService::begin(KeptListener { listener, control, keeper, ledger }, memory, work)
     }
 }
 
@@ -204,8 +219,11 @@ impl Guest {
 ///
 /// # Errors
 /// [`NotifyError`]; the keeper then goes on.
-pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
-    let ledger = SharedLedger::of(&lasting.memory).map_err(NotifyError::system("share memory"))?;
+pub fn resume(
+    lasting: &SavedDescriptors,
+    work: NotifierWork,
+) -> Result<ServedService, NotifyError> {
+    let ledger = MappedLedger::of(&lasting.memory).map_err(NotifyError::system("share memory"))?;
     let ledger = Arc::new(ledger);
     let listener =
         lasting.listener.try_clone().map_err(NotifyError::system("open a descriptor"))?;
@@ -218,8 +236,8 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
         relieve(&ledger, before, listener.as_raw_fd());
     }
     let keeper = loop {
-        let source = Source::Own(listener.as_fd());
-        match Keeper::start(&ledger, of_control.as_fd(), source) {
+        let source = ListenerSource::Own(listener.as_fd());
+        match KeeperProcess::start(&ledger, of_control.as_fd(), source) {
             Ok(keeper) => break keeper,
             // Without this process the program's calls would fail.
             Err(_) if is_alone => thread::sleep(RETRY_INTERVAL),
@@ -229,10 +247,11 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
     drop(of_control);
     relieve(&ledger, before, listener.as_raw_fd());
     let kept = KeptListener { listener, control, keeper, ledger };
-    Ok(Served(supervise(kept, work, true)?.thread))
+    Ok(ServedService(supervise(kept, work, true)?.thread))
 }
 
-/// Takes the descriptors that systemd has kept for this service (sd_listen_fds(3)), with their names. Later calls get none.
+/// Takes the descriptors that systemd has kept for this service (sd_listen_fds(3)), with their names. Later calls get
+/// none.
 #[must_use]
 pub fn inherited() -> Vec<(String, OwnedFd)> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -257,17 +276,17 @@ pub fn inherited() -> Vec<(String, OwnedFd)> {
         .collect()
 }
 
-impl Served {
+impl ServedService {
     /// Begins to serve a listener. `memory` is the ledger's file.
     pub(super) fn begin(
         kept: KeptListener,
         memory: OwnedFd,
-        work: Work,
-    ) -> Result<(Self, Lasting), NotifyError> {
+        work: NotifierWork,
+    ) -> Result<(Self, SavedDescriptors), NotifyError> {
         work.figures.filters.store(kept.ledger.filters(), Ordering::Relaxed);
         let listener =
             kept.listener.try_clone().map_err(NotifyError::system("open a descriptor"))?;
-        let lasting = Lasting { listener, memory };
+        let lasting = SavedDescriptors { listener, memory };
         Ok((Self(supervise(kept, work, true)?.thread), lasting))
     }
 
@@ -286,7 +305,7 @@ impl Served {
 ///
 /// # Errors
 /// It has ended, or the system cannot tell.
-pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
+pub fn peer(connection: &UnixStream) -> io::Result<SocketPeer> {
     /// Option of include/uapi/asm-generic/socket.h, since Linux 6.5.
     const SO_PEERPIDFD: i32 = 77;
     let credentials: libc::ucred = option(connection, libc::SO_PEERCRED)?;
@@ -299,7 +318,7 @@ pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
             pidfd_open(pid, PidfdFlags::empty())?
         }
     };
-    Ok(Peer { number, process })
+    Ok(SocketPeer { number, process })
 }
 
 fn option<T: Copy>(connection: &UnixStream, name: i32) -> io::Result<T> {
@@ -322,13 +341,14 @@ fn option<T: Copy>(connection: &UnixStream, name: i32) -> io::Result<T> {
     Ok(unsafe { value.assume_init() })
 }
 
+/// The process at a socket's other end.
 #[derive(Debug)]
-pub struct Peer {
+pub struct SocketPeer {
     pub number: u32,
     process: OwnedFd,
 }
 
-impl Peer {
+impl SocketPeer {
     /// Whether it still runs: all that was read by its number was then its own.
     #[must_use]
     pub fn is_there(&self) -> bool {

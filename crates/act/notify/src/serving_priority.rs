@@ -1,11 +1,12 @@
 //! Priority of the threads that serve a program, by its rate of calls.
 //!
-//! A program that waits for its disk makes few calls. One that makes calls without end is served with the lowest priority,
-//! so that it takes no processor from others: serving it counts as its supervisor's time, whatever its own share is.
+//! A program that waits for its disk makes few calls. One that makes calls without end is served with the lowest
+//! priority, so that it takes no processor from others: serving it counts as its supervisor's time, whatever its own
+//! share is.
 
 use rustix::thread::CapabilitySet;
 
-use crate::realtime::RealTime;
+use crate::realtime_priority::RealTimePriority;
 
 /// Maximum number of calls in a window that are served with the thread's own priority.
 const MAX_CALLS: u32 = 3000;
@@ -19,10 +20,10 @@ const LOWEST_NICE: i32 = 19;
 
 /// Priority of the calling thread.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct ServingPriority {
     /// Whether the thread has real-time priority where it may.
     is_raised: bool,
-    raised: Option<RealTime>,
+    raised: Option<RealTimePriority>,
     /// Nice value of the thread; `None` if it could not be restored.
     own: Option<i32>,
     is_lowered: bool,
@@ -30,7 +31,7 @@ pub(crate) struct Pace {
     served: u32,
 }
 
-impl Pace {
+impl ServingPriority {
     pub(crate) fn new(is_raised: bool, now_ns: u64) -> Self {
         let may = rustix::thread::capabilities(None)
             .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
@@ -38,7 +39,7 @@ impl Pace {
         let own = may.then(|| unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) });
         Self {
             is_raised,
-            raised: is_raised.then(RealTime::begin),
+            raised: is_raised.then(RealTimePriority::begin),
             own,
             is_lowered: false,
             began_ns: now_ns,
@@ -55,7 +56,7 @@ impl Pace {
             if self.is_lowered && is_calm {
                 self.is_lowered = false;
                 self.set(self.own);
-                self.raised = self.is_raised.then(RealTime::begin);
+                self.raised = self.is_raised.then(RealTimePriority::begin);
             }
         }
         self.served += 1;
@@ -87,7 +88,7 @@ mod tests {
     fn who_calls_without_end_is_served_last() {
         let check = || {
             let own = nice();
-            let mut pace = Pace::new(true, 0);
+            let mut pace = ServingPriority::new(true, 0);
             for _ in 0..MAX_CALLS {
                 pace.has_served(1);
             }

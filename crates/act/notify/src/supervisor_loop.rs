@@ -7,16 +7,16 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::calls::Calls;
-use crate::keeper::{Keeper, Source};
-use crate::ledger::SharedLedger;
-use crate::pace::Pace;
-use crate::receiver::Receiver;
-use crate::sorter::Found;
+use crate::call_ledger::MappedLedger;
+use crate::call_receiver::CallReceiver;
+use crate::call_sorter::SortResult;
+use crate::keeper_process::{KeeperProcess, ListenerSource};
+use crate::notified_calls::NotifiedCalls;
+use crate::serving_priority::ServingPriority;
 
 /// Interval at which the loop shows the keeper that it works, while a call waits for its answer.
 const BEAT_INTERVAL_NS: u64 = 50_000_000;
@@ -30,12 +30,12 @@ const MAX_CALLS_PER_BEAT: usize = 64;
 /// State of the event loop.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
-    pub(crate) calls: Calls,
-    pub(crate) receiver: Receiver,
+    pub(crate) calls: NotifiedCalls,
+    pub(crate) receiver: CallReceiver,
     /// Closed with the loop: then the keeper knows that it is alone.
     pub(crate) control: UnixStream,
-    pub(crate) keeper: Option<Keeper>,
-    pub(crate) ledger: Arc<SharedLedger>,
+    pub(crate) keeper: Option<KeeperProcess>,
+    pub(crate) ledger: Arc<MappedLedger>,
     pub(crate) is_over: Arc<AtomicBool>,
     /// Nobody is under the filter any more.
     pub(crate) nobody_left: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Supervisor {
 #[derive(Debug)]
 pub(crate) struct SupervisorEnd {
     pub(crate) listener: OwnedFd,
-    pub(crate) keeper: Option<Keeper>,
+    pub(crate) keeper: Option<KeeperProcess>,
 }
 
 /// Reasons for which the loop has woken.
@@ -60,13 +60,13 @@ struct Woken {
 }
 
 impl Supervisor {
-    /// Serves until it is told that the command has ended. Answers the calls that it still holds then; the keeper answers
-    /// later ones.
+    /// Serves until it is told that the command has ended. Answers the calls that it still holds then; the keeper
+    /// answers later ones.
     pub(crate) fn run(mut self) -> SupervisorEnd {
         // A hold ends when it ends, not up to 50 us later.
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-        let mut pace = Pace::new(false, sys::now_ns());
+        let mut pace = ServingPriority::new(false, writeback_errors::now_ns());
         let mut wake_ns = u64::MAX;
         while !self.is_done() {
             let woken = self.sleep(wake_ns);
@@ -91,7 +91,7 @@ impl Supervisor {
         self.receiver.end();
         while let Some(received) = self.receiver.next() {
             match received.found {
-                Found::Taken(_) => self.calls.answer_now(received),
+                SortResult::Taken(_) => self.calls.answer_now(received),
                 // It has gone on already, and is only counted.
                 _ => self.calls.take_call(received),
             }
@@ -100,13 +100,13 @@ impl Supervisor {
     }
 
     /// Takes a part of the calls that were received. Returns whether there may be more.
-    fn take_received(&mut self, pace: &mut Pace) -> bool {
+    fn take_received(&mut self, pace: &mut ServingPriority) -> bool {
         for _ in 0..MAX_CALLS_PER_BEAT {
             let Some(received) = self.receiver.next() else {
                 return false;
             };
             self.calls.take_call(received);
-            pace.has_served(sys::now_ns());
+            pace.has_served(writeback_errors::now_ns());
         }
         true
     }
@@ -120,13 +120,13 @@ impl Supervisor {
     fn sleep(&self, wake_ns: u64) -> Result<Woken, Errno> {
         let mut wake_ns = wake_ns;
         if self.calls.are_waiting() {
-            wake_ns = wake_ns.min(sys::now_ns().saturating_add(BEAT_INTERVAL_NS));
+            wake_ns = wake_ns.min(writeback_errors::now_ns().saturating_add(BEAT_INTERVAL_NS));
         }
         if self.keeper.is_none() && !self.nobody_left {
             wake_ns = wake_ns.min(self.replaced_ns.saturating_add(MIN_REPLACE_INTERVAL_NS));
         }
         let timeout = (wake_ns != u64::MAX).then(|| {
-            let ns = wake_ns.saturating_sub(sys::now_ns());
+            let ns = wake_ns.saturating_sub(writeback_errors::now_ns());
             Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
         });
         let bell = self.calls.bell();
@@ -166,7 +166,7 @@ impl Supervisor {
 
     /// Starts a keeper in the place of one that has ended.
     fn replace_keeper(&mut self) {
-        let now_ns = sys::now_ns();
+        let now_ns = writeback_errors::now_ns();
         let is_soon = now_ns < self.replaced_ns.saturating_add(MIN_REPLACE_INTERVAL_NS);
         if self.keeper.is_some() || self.nobody_left || is_soon {
             return;
@@ -175,8 +175,8 @@ impl Supervisor {
         let Ok((here, there)) = UnixStream::pair() else {
             return;
         };
-        let source = Source::Own(self.calls.listener().as_fd());
-        self.keeper = Keeper::start(&self.ledger, there.as_fd(), source).ok();
+        let source = ListenerSource::Own(self.calls.listener().as_fd());
+        self.keeper = KeeperProcess::start(&self.ledger, there.as_fd(), source).ok();
         self.control = here;
     }
 }

@@ -2,68 +2,74 @@
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use luc_gate::call::OwnCalls;
+use luc_gate::device_slots::FILE_SYSTEMS;
 use luc_gate::figures::{FileSystemFigures, RunFigures};
+use luc_gate::gate_policy::GatePolicy;
+use luc_gate::gated_call::OwnCallTime;
 use luc_gate::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
-use luc_gate::policy::Policy;
-use luc_gate::rounds::{Arena, FileSystemRounds};
-use luc_gate::slots::FILE_SYSTEMS;
+use luc_gate::rounds::{FileSystemRounds, UserRounds};
 
-use crate::fetch::Look;
+use crate::fetch_file::FileStatus;
 use crate::overlay_devices::OverlayDevices;
 
 /// Rounds and figures that a supervisor takes part in.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SupervisorMemory {
     /// The rounds of this user and policy.
-    pub(crate) arena: &'static Arena,
+    pub(crate) arena: &'static UserRounds,
     pub(crate) figures: &'static RunFigures,
-    pub(crate) policy: Policy,
+    pub(crate) policy: GatePolicy,
     /// Devices, major and minor number, on which the kernel module batches.
     pub(crate) count_only: Vec<(u32, u32)>,
 }
 
+/// Index of a file system that programs synchronize on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PlaceId(pub(crate) usize);
+pub(crate) struct FileSystemId(pub(crate) usize);
 
 /// A file system that programs synchronize on.
 #[derive(Debug)]
-pub(crate) struct FileSystemPlace {
+pub(crate) struct SyncedFileSystem {
     device: u64,
     /// Rounds of this file system, if calls may gain by sharing commits there.
     pub(crate) rounds: Option<&'static FileSystemRounds>,
     /// Figures of this file system in this run.
     pub(crate) figures: Option<&'static FileSystemFigures>,
     /// Time that the calls of this run take there.
-    pub(crate) own: OwnCalls,
+    pub(crate) own: OwnCallTime,
     is_decided: bool,
 }
 
-impl FileSystemPlace {
+impl SyncedFileSystem {
     /// Whether the journal behind the device is known.
     pub(crate) fn is_decided(&self) -> bool {
         self.is_decided
     }
 }
 
+/// All file systems that notified programs synchronize on.
 #[derive(Debug)]
-pub(crate) struct Places {
-    shared: Shared,
-    known: Vec<FileSystemPlace>,
+pub(crate) struct SyncedFileSystems {
+    shared: SupervisorMemory,
+    known: Vec<SyncedFileSystem>,
     layers: OverlayDevices,
 }
 
-impl Places {
-    pub(crate) fn new(shared: Shared) -> Self {
+impl SyncedFileSystems {
+    pub(crate) fn new(shared: SupervisorMemory) -> Self {
         Self { shared, known: Vec::with_capacity(FILE_SYSTEMS), layers: OverlayDevices::default() }
     }
 
-    /// The place of the file system of a file that was looked at; `None` when there are too many. An overlay's place is that
-    /// of its upper directory's file system. `file` is the file, if it was taken over.
+    /// The place of the file system of a file that was looked at; `None` when there are too many. An overlay's place is
+    /// that of its upper directory's file system. `file` is the file, if it was taken over.
     ///
     /// At the first look, only rounds that others are already in are joined. A file system tells whether it has fast
     /// commits only after it was synchronized once. So the journal is decided on at the second look.
-    pub(crate) fn find(&mut self, look: &Look, file: Option<BorrowedFd<'_>>) -> Option<PlaceId> {
+    pub(crate) fn find(
+        &mut self,
+        look: &FileStatus,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Option<FileSystemId> {
         let below = look.may_wait.then(|| self.layers.below(look.inode.device));
         let (device, file) = match below.flatten() {
             Some(below) => (below, None),
@@ -74,11 +80,11 @@ impl Places {
             Some(index) => (index, false),
             None if self.known.len() >= FILE_SYSTEMS => return None,
             None => {
-                self.known.push(FileSystemPlace {
+                self.known.push(SyncedFileSystem {
                     device,
                     rounds: None,
                     figures: self.shared.figures.file_system(device),
-                    own: OwnCalls::new(),
+                    own: OwnCallTime::new(),
                     is_decided: false,
                 });
                 (self.known.len() - 1, true)
@@ -94,7 +100,7 @@ impl Places {
                 rounds.commits.start(&self.shared.policy);
             }
         }
-        Some(PlaceId(index))
+        Some(FileSystemId(index))
     }
 
     pub(crate) fn layers(&mut self) -> &mut OverlayDevices {
@@ -102,25 +108,25 @@ impl Places {
     }
 
     /// The place of a file, if it has one.
-    pub(crate) fn of(&self, place: Option<PlaceId>) -> Option<&FileSystemPlace> {
+    pub(crate) fn of(&self, place: Option<FileSystemId>) -> Option<&SyncedFileSystem> {
         self.get(place?)
     }
 
-    pub(crate) fn get(&self, PlaceId(index): PlaceId) -> Option<&FileSystemPlace> {
+    pub(crate) fn get(&self, FileSystemId(index): FileSystemId) -> Option<&SyncedFileSystem> {
         self.known.get(index)
     }
 }
 
-impl Shared {
-    /// Whether calls on the device may gain by sharing commits: on a journal without fast commits, under a policy that does
-    /// more than count. A file of the device tells most about its journal.
+impl SupervisorMemory {
+    /// Whether calls on the device may gain by sharing commits: on a journal without fast commits, under a policy that
+    /// does more than count. A file of the device tells most about its journal.
     fn can_gain(&self, device: u64, file: Option<BorrowedFd<'_>>) -> bool {
         let numbers = (libc::major(device), libc::minor(device));
         let journal = match file {
             Some(file) => journal_of_file_raw(file.as_raw_fd()),
             None => journal_of_device_raw(numbers.0, numbers.1),
         };
-        self.policy != Policy::Off
+        self.policy != GatePolicy::Off
             && !self.count_only.contains(&numbers)
             && journal == JournalKind::Jbd2
     }

@@ -1,6 +1,6 @@
 //! Reasons why a command was not run, or a comparison not made.
 
-use luc_launch::{Ending, LaunchError};
+use luc_launch::{CommandEnding, LaunchError};
 use luc_probe::ProbeError;
 
 /// Reason why a command was not run, or not explained. The text is one line.
@@ -11,9 +11,9 @@ pub enum RunError {
     #[error(transparent)]
     Probe(#[from] ProbeError),
     #[error("a signal ended the command; the comparison stops")]
-    Killed(Ending),
+    Killed(CommandEnding),
     #[error("a signal came; the comparison stops")]
-    Stopped(Ending),
+    Stopped(CommandEnding),
     #[error("the command had ended before the recorder was ready")]
     TooShort,
     #[error("the recorder works in the host's own namespace of processes alone")]

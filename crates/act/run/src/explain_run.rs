@@ -8,19 +8,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use luc_events::Event;
-use luc_events::tables::Trace;
-use luc_explain::{Analysis, Part, Report};
-use luc_launch::{Outcome, Start};
-use luc_probe::{Filter, Forward, Options, Recorder, spawn_without_signals};
-use luc_units::figures::Time;
+use luc_events::TraceEvent;
+use luc_events::tables::TraceDescription;
+use luc_explain::{Analysis, CallTimePart, TraceReport};
+use luc_launch::{GatedRunOutcome, OnStart};
+use luc_probe::{
+    ForwardingSink, Recorder, RecorderOptions, RecordingFilter, spawn_without_signals,
+};
+use luc_units::number_formats::FormattedTime;
 use serde::Serialize;
 
-use crate::witness::{HOST_PROCESSES, Testimony, Witness};
-use crate::{PassingBy, RunError, RunOutcome};
+use crate::sync_witness::{HOST_PROCESSES, RecordedSyncs, SyncWitness};
+use crate::{RecordedSyncWays, RunError, RunOutcome};
 
-/// Age, relative to the latest event, at which an event is analysed. Sums are read from the kernel once a second, and belong
-/// to commits that were reported before.
+/// Age, relative to the latest event, at which an event is analysed. Sums are read from the kernel once a second, and
+/// belong to commits that were reported before.
 const SETTLE_TIME_NS: u64 = 1_300_000_000;
 /// Minimum number of events that are sorted at a time.
 const MIN_BATCH_EVENTS: usize = 1 << 16;
@@ -48,13 +50,13 @@ enum TimePart {
 }
 
 impl TimePart {
-    fn of(part: Part) -> Self {
+    fn of(part: CallTimePart) -> Self {
         match part {
-            Part::Predecessor => Self::Predecessor,
-            Part::DataWriteback => Self::Data,
-            Part::FastCommit => Self::FastCommit,
-            Part::Flush => Self::Flush,
-            Part::Runnable | Part::Running => Self::Processor,
+            CallTimePart::Predecessor => Self::Predecessor,
+            CallTimePart::DataWriteback => Self::Data,
+            CallTimePart::FastCommit => Self::FastCommit,
+            CallTimePart::Flush => Self::Flush,
+            CallTimePart::Runnable | CallTimePart::Running => Self::Processor,
             part if part.is_own_commit() => Self::OwnCommit,
             _ => Self::Other,
         }
@@ -96,7 +98,7 @@ pub struct TimeSplit {
 
 impl TimeSplit {
     /// Divides the time of a recorded run's calls; `None` if there were none.
-    fn of(report: &Report, outcome: &Outcome) -> Option<Self> {
+    fn of(report: &TraceReport, outcome: &GatedRunOutcome) -> Option<Self> {
         let calls = |found: &&luc_explain::FileSystemReport| found.syncs.latency.count;
         // Pipes, and files in memory, are on no file system that is known here.
         let known = |found: &&luc_explain::FileSystemReport| !found.mount_point.is_empty();
@@ -162,14 +164,14 @@ impl fmt::Display for TimeSplit {
 
 /// A run without the gate and one with it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Change {
+pub struct TimeSplitChange {
     /// Split of the run without the gate.
     pub without: TimeSplit,
     /// Split of the run with the gate.
     pub with: TimeSplit,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for TimeSplitChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { without, with } = self;
         writeln!(
@@ -190,8 +192,8 @@ impl fmt::Display for Change {
                 f,
                 "     {:<21} {:>10} -> {:<10} {:.0} % -> {:.0} %",
                 part.label(),
-                Time::from_us(before.us_per_call).to_string(),
-                Time::from_us(after.us_per_call).to_string(),
+                FormattedTime::from_us(before.us_per_call).to_string(),
+                FormattedTime::from_us(after.us_per_call).to_string(),
                 before.share * 100.0,
                 after.share * 100.0
             )?;
@@ -206,7 +208,7 @@ impl fmt::Display for Change {
 
 /// A run and, if it was recorded, its explanation.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedRun {
     pub outcome: RunOutcome,
     /// Split of its calls' time, `None` if there were no calls. The error says in one line why it is not known.
     pub why: Result<Option<TimeSplit>, String>,
@@ -218,11 +220,12 @@ pub struct Recorded {
 /// Those of `launch`. A recording that is not possible is no error.
 pub fn explain(
     launch: impl FnOnce() -> Result<RunOutcome, RunError>,
-) -> Result<Recorded, RunError> {
-    let recording = Recording::start(Filter { children: true, ..Filter::default() });
+) -> Result<RecordedRun, RunError> {
+    let recording =
+        Recording::start(RecordingFilter { children: true, ..RecordingFilter::default() });
     let outcome = launch()?;
     let recorded = recording.and_then(Recording::stop);
-    Ok(Recorded::new(outcome, recorded.map(|found| (found, None))))
+    Ok(RecordedRun::new(outcome, recorded.map(|found| (found, None))))
 }
 
 /// Runs the command by `launch`, and records it meanwhile, if that is possible. The command waits for the recorder
@@ -232,20 +235,20 @@ pub fn explain(
 /// # Errors
 /// Those of `launch`.
 pub fn explain_meanwhile(
-    launch: impl FnOnce(Start<'_>) -> Result<RunOutcome, RunError>,
-) -> Result<Recorded, RunError> {
+    launch: impl FnOnce(OnStart<'_>) -> Result<RunOutcome, RunError>,
+) -> Result<RecordedRun, RunError> {
     let mut beginning = None;
     let outcome = launch(Box::new(|process| {
         beginning = Some(Beginning::new(process));
     }))?;
     let recorded = beginning.unwrap_or(Err(RunError::NoRecorder)).and_then(Beginning::end);
-    Ok(Recorded::new(outcome, recorded.map(|(found, since)| (found, Some(since)))))
+    Ok(RecordedRun::new(outcome, recorded.map(|(found, since)| (found, Some(since)))))
 }
 
 /// The results of a recording, and the time after the command's start at which it began; `None` if it began before.
-type Found = ((Report, Testimony), Option<Duration>);
+type Found = ((TraceReport, RecordedSyncs), Option<Duration>);
 
-impl Recorded {
+impl RecordedRun {
     fn new(mut outcome: RunOutcome, recorded: Result<Found, RunError>) -> Self {
         let why = match recorded {
             Ok(((report, testimony), since)) => {
@@ -253,7 +256,8 @@ impl Recorded {
                 let unseen_s = since_s.unwrap_or(0.0);
                 let is_whole = unseen_s < MAX_UNSEEN * outcome.gate.elapsed_s;
                 outcome.gate.compare_with(&testimony.seen, is_whole);
-                outcome.passing_by = Some(PassingBy { since_s: unseen_s, ways: testimony.ways });
+                outcome.passing_by =
+                    Some(RecordedSyncWays { since_s: unseen_s, ways: testimony.ways });
                 let split = TimeSplit::of(&report, &outcome.gate);
                 Ok(split.map(|split| TimeSplit { since_s, ..split }))
             }
@@ -281,17 +285,19 @@ impl Beginning {
             if ended.recv_timeout(RECORDER_DELAY) != Err(RecvTimeoutError::Timeout) {
                 return Err(RunError::TooShort);
             }
-            let recording =
-                Recording::start(Filter { processes: vec![process], ..Filter::default() })?;
+            let recording = Recording::start(RecordingFilter {
+                processes: vec![process],
+                ..RecordingFilter::default()
+            })?;
             Ok((recording, started.elapsed()))
         };
         let began = spawn_without_signals("luc-why-begin", begin).map_err(RunError::Thread)?;
         Ok(Self { running, began })
     }
 
-    /// The results, and the time after the start at which the recorder was ready. A recorder that is not ready now is left to end
-    /// with this process.
-    fn end(self) -> Result<((Report, Testimony), Duration), RunError> {
+    /// The results, and the time after the start at which the recorder was ready. A recorder that is not ready now is
+    /// left to end with this process.
+    fn end(self) -> Result<((TraceReport, RecordedSyncs), Duration), RunError> {
         drop(self.running);
         if !self.began.is_finished() {
             return Err(RunError::TooShort);
@@ -304,17 +310,17 @@ impl Beginning {
 /// A recording in progress, and its analysis.
 struct Recording {
     recorder: Recorder,
-    analyst: JoinHandle<(Report, Testimony)>,
+    analyst: JoinHandle<(TraceReport, RecordedSyncs)>,
 }
 
 impl Recording {
-    fn start(filter: Filter) -> Result<Self, RunError> {
+    fn start(filter: RecordingFilter) -> Result<Self, RunError> {
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino());
         if namespace != HOST_PROCESSES {
             return Err(RunError::Namespace);
         }
-        let options = Options { filter, ..Options::default() };
-        let (sink, batches) = Forward::new();
+        let options = RecorderOptions { filter, ..RecorderOptions::default() };
+        let (sink, batches) = ForwardingSink::new();
         let mut description = None;
         let recorder = Recorder::start(options, |trace| {
             description = Some(trace);
@@ -327,7 +333,7 @@ impl Recording {
         Ok(Self { recorder, analyst })
     }
 
-    fn stop(self) -> Result<(Report, Testimony), RunError> {
+    fn stop(self) -> Result<(TraceReport, RecordedSyncs), RunError> {
         self.recorder.stop()?;
         let found = self.analyst.join();
         found.map_err(|_| RunError::Analysis)
@@ -335,26 +341,29 @@ impl Recording {
 }
 
 /// Analyses events in the order of time, though they come in that of tables, until there are no more.
-fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> (Report, Testimony) {
+fn analyse(
+    trace: TraceDescription,
+    batches: &Receiver<Vec<TraceEvent>>,
+) -> (TraceReport, RecordedSyncs) {
     let mut analysis = Analysis::new(trace);
-    let mut witness = Witness::default();
-    let mut add = |witness: &mut Witness, event: Event| {
+    let mut witness = SyncWitness::default();
+    let mut add = |witness: &mut SyncWitness, event: TraceEvent| {
         witness.add(&event);
         analysis.add(event);
     };
     let (mut waiting, mut latest_ns) = (Vec::new(), 0);
     for batch in batches {
         witness.look_at(&batch);
-        latest_ns = batch.iter().map(Event::time_ns).fold(latest_ns, u64::max);
+        latest_ns = batch.iter().map(TraceEvent::time_ns).fold(latest_ns, u64::max);
         waiting.extend(batch);
         if waiting.len() >= MIN_BATCH_EVENTS {
-            waiting.sort_by_key(Event::time_ns);
+            waiting.sort_by_key(TraceEvent::time_ns);
             let until_ns = latest_ns.saturating_sub(SETTLE_TIME_NS);
             let due = waiting.partition_point(|event| event.time_ns() <= until_ns);
             waiting.drain(..due).for_each(|event| add(&mut witness, event));
         }
     }
-    waiting.sort_by_key(Event::time_ns);
+    waiting.sort_by_key(TraceEvent::time_ns);
     waiting.into_iter().for_each(|event| add(&mut witness, event));
     (analysis.finish(), witness.testify())
 }
@@ -376,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_change_names_what_takes_time_on_either_side() {
-        let change = Change {
+        let change = TimeSplitChange {
             without: why(&[(TimePart::Predecessor, 0.46), (TimePart::OwnCommit, 0.54)]),
             with: why(&[
                 (TimePart::OwnCommit, 0.9),

@@ -1,7 +1,8 @@
 //! Runs a command whose fsyncs share commits, and measures and explains the gain.
 //!
-//! [`PlannedRun`] runs a command once, under the gate, the kernel module or both. [`explain()`] and [`explain_meanwhile()`]
-//! record a run and divide the time of its fsyncs. [`compare()`] makes runs with and without, in random order.
+//! [`PlannedRun`] runs a command once, under the gate, the kernel module or both. [`explain()`] and
+//! [`explain_meanwhile()`] record a run and divide the time of its fsyncs. [`compare()`] makes runs with and
+//! without, in random order.
 //!
 //! # One run, from end to end
 //!
@@ -17,24 +18,24 @@
 //!    luc run ◀── figures: histogram, waits, decisions ◀───┘
 //! ```
 //!
-//! - `luc_gate::inspect` looks before anything runs: ELF, scripts, privileges, journals. `luc_gate::files` makes and
-//!   removes the shared files.
+//! - `luc_gate::inspect` looks before anything runs: ELF, scripts, privileges, journals. `luc_gate::user_directory`
+//!   makes and removes the shared files.
 //! - `luc_launch` finds the library, passes signals and the exit status through, and collects the outcome.
 //! - `luc-gate-preload` has the interposed functions, and what each process and thread remembers.
 //! - `luc_rounds` has one call from beginning to end (`call`) and the shared memory (`rounds`): `arena`, `layout`,
 //!   `join`, `hold`, `commit_end`.
-//! - `luc_control::auto` learns, tries, engages, checks, steps aside.
+//! - `luc_control::auto_gate` learns, tries, engages, checks, steps aside.
 //!
 //! Where the kernel module is loaded, `luc_module::level` decides before the start who batches on which journal.
 //! While the command runs it lends the module's settings to these journals, and restores them.
 
-mod compare;
+mod compare_gain;
 mod error;
-mod explain;
-mod level;
-mod witness;
+mod explain_run;
+mod planned_run;
+mod sync_witness;
 
-pub use compare::{Comparison, Options, Progress, compare};
+pub use compare_gain::{GainComparison, GainOptions, GainProgress, compare};
 pub use error::RunError;
-pub use explain::{Change, Recorded, TimeSplit, explain, explain_meanwhile};
-pub use level::{PassingBy, PlannedRun, RunOutcome, level_name, requested};
+pub use explain_run::{RecordedRun, TimeSplit, TimeSplitChange, explain, explain_meanwhile};
+pub use planned_run::{PlannedRun, RecordedSyncWays, RunOutcome, level_name, requested};

@@ -4,15 +4,17 @@ use std::path::PathBuf;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
-use luc_explain::Ways;
-use luc_gate::Policy;
-use luc_gate::Settings as GateSettings;
+use luc_explain::SyncWayCounts;
+use luc_gate::CallSettings as GateSettings;
+use luc_gate::GatePolicy;
 use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
-use luc_launch::{Around, Command, Outcome, Reach, Start, Watch};
-use luc_module::level::{EffectiveLevel, JournalUse, Plan, Session};
-use luc_module::{Device, Error, Key, Machine, Settings, touch};
-use luc_units::figures::Time;
+use luc_launch::{GateReach, GatedRunOutcome, OnStart, RunCommand, RunSurroundings, RunWatcher};
+use luc_module::level::{EffectiveLevel, JournalUse, LevelPlan, ModuleRun};
+use luc_module::{
+    BlockDeviceNumber, Error, JournalSettings, MachinePaths, SettingKey, used_file_systems,
+};
+use luc_units::number_formats::FormattedTime;
 use serde::Serialize;
 
 use crate::RunError;
@@ -24,13 +26,13 @@ const OPEN_FILES_INTERVAL: Duration = Duration::from_millis(250);
 #[derive(Debug, Serialize)]
 pub struct RunOutcome {
     #[serde(flatten)]
-    pub gate: Outcome,
+    pub gate: GatedRunOutcome,
     /// The level that the run worked at.
     level: EffectiveLevel,
     /// The module's figures on each journal that the command used.
     kernel: Vec<KernelUse>,
     /// Synchronizations that did not reach the gate, by the recorder; `None` if the run was not recorded.
-    pub passing_by: Option<PassingBy>,
+    pub passing_by: Option<RecordedSyncWays>,
     /// Reason why it was not recorded, if it was to be.
     #[serde(skip)]
     pub unrecorded: Option<String>,
@@ -41,11 +43,11 @@ pub struct RunOutcome {
 
 /// Synchronizations by their ways. All ways but the first pass by the gate.
 #[derive(Debug, Serialize)]
-pub struct PassingBy {
+pub struct RecordedSyncWays {
     /// Time after the command's start at which the count began.
     pub since_s: f64,
     #[serde(flatten)]
-    pub ways: Ways,
+    pub ways: SyncWayCounts,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,32 +62,32 @@ struct KernelUse {
 /// # Errors
 /// A value that the module does not take.
 pub fn requested(
-    policy: Policy,
+    policy: GatePolicy,
     max_wait_ns: Option<u64>,
     copy_out: Option<&str>,
-) -> Result<Settings, Error> {
-    let mut settings = Settings::default();
+) -> Result<JournalSettings, Error> {
+    let mut settings = JournalSettings::default();
     let name = match policy {
-        Policy::Off => "off",
-        Policy::Auto => "auto",
-        Policy::Delay(delay) => {
-            settings.add(Key::DelayUs, delay.delay_ns.div_ceil(1_000))?;
-            settings.add(Key::MaxRestarts, delay.max_restarts)?;
+        GatePolicy::Off => "off",
+        GatePolicy::Auto => "auto",
+        GatePolicy::Delay(delay) => {
+            settings.add(SettingKey::DelayUs, delay.delay_ns.div_ceil(1_000))?;
+            settings.add(SettingKey::MaxRestarts, delay.max_restarts)?;
             "delay"
         }
-        Policy::Pid { set_point } => {
+        GatePolicy::Pid { set_point } => {
             if let Some(set_point) = set_point {
-                settings.add(Key::SetPoint, set_point)?;
+                settings.add(SettingKey::SetPoint, set_point)?;
             }
             "pid"
         }
     };
-    settings.add(Key::Policy, name)?;
+    settings.add(SettingKey::Policy, name)?;
     if let Some(ns) = max_wait_ns {
-        settings.add(Key::MaxHoldUs, ns.div_ceil(1_000))?;
+        settings.add(SettingKey::MaxHoldUs, ns.div_ceil(1_000))?;
     }
-    let copy_out = copy_out.unwrap_or(if policy == Policy::Off { "off" } else { "auto" });
-    settings.add(Key::CopyOut, copy_out)?;
+    let copy_out = copy_out.unwrap_or(if policy == GatePolicy::Off { "off" } else { "auto" });
+    settings.add(SettingKey::CopyOut, copy_out)?;
     Ok(settings)
 }
 
@@ -94,11 +96,11 @@ pub fn requested(
 pub struct PlannedRun {
     /// The program `luc`, which watches over lent settings.
     pub luc: PathBuf,
-    pub machine: Machine,
-    pub plan: Plan,
-    pub command: Command,
+    pub machine: MachinePaths,
+    pub plan: LevelPlan,
+    pub command: RunCommand,
     pub settings: GateSettings,
-    pub reach: Reach,
+    pub reach: GateReach,
 }
 
 impl PlannedRun {
@@ -107,7 +109,7 @@ impl PlannedRun {
     #[must_use]
     pub fn without(&self) -> Option<Self> {
         let plan = self.plan.without()?;
-        let settings = GateSettings { policy: Policy::Off, ..self.settings };
+        let settings = GateSettings { policy: GatePolicy::Off, ..self.settings };
         Some(Self { plan, settings, ..self.clone() })
     }
 
@@ -115,10 +117,10 @@ impl PlannedRun {
     ///
     /// # Errors
     /// [`RunError::Launch`]; the command has not been started then.
-    pub fn run(&self, started: Option<Start<'_>>) -> Result<RunOutcome, RunError> {
+    pub fn run(&self, started: Option<OnStart<'_>>) -> Result<RunOutcome, RunError> {
         let mut settings = self.settings;
         if self.plan.level == EffectiveLevel::Kernel {
-            settings.policy = Policy::Off;
+            settings.policy = GatePolicy::Off;
         }
         if self.plan.is_watching() {
             return self.launch_and_watch(&settings, started);
@@ -131,22 +133,24 @@ impl PlannedRun {
     fn launch_and_watch(
         &self,
         settings: &GateSettings,
-        started: Option<Start<'_>>,
+        started: Option<OnStart<'_>>,
     ) -> Result<RunOutcome, RunError> {
         let watcher = |holder: &str| {
             let mut watcher = Process::new(&self.luc);
             watcher.args(["kernel", "watch", holder]);
             watcher
         };
-        let mut session = Session::new(&self.machine, self.plan.clone(), &watcher);
+        let mut session = ModuleRun::new(&self.machine, self.plan.clone(), &watcher);
         let mut looked = Instant::now();
         let mut watch = |process: u32, figures: Option<&RunFigures>| {
             for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
                 let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-                session.uses(Device { major, minor });
+                session.uses(BlockDeviceNumber { major, minor });
             }
             if looked.elapsed() >= OPEN_FILES_INTERVAL {
-                touch::sample(process).into_iter().for_each(|device| session.uses(device));
+                used_file_systems::sample(process)
+                    .into_iter()
+                    .for_each(|device| session.uses(device));
                 looked = Instant::now();
             }
         };
@@ -156,7 +160,12 @@ impl PlannedRun {
         Ok(self.outcome(gate, uses, &failures))
     }
 
-    fn outcome(&self, gate: Outcome, uses: Vec<JournalUse>, failures: &[Error]) -> RunOutcome {
+    fn outcome(
+        &self,
+        gate: GatedRunOutcome,
+        uses: Vec<JournalUse>,
+        failures: &[Error],
+    ) -> RunOutcome {
         RunOutcome {
             gate,
             level: self.plan.level,
@@ -167,15 +176,19 @@ impl PlannedRun {
         }
     }
 
-    fn around<'a>(&self, started: Option<Start<'a>>, watch: Option<Watch<'a>>) -> Around<'a> {
+    fn around<'a>(
+        &self,
+        started: Option<OnStart<'a>>,
+        watch: Option<RunWatcher<'a>>,
+    ) -> RunSurroundings<'a> {
         let count_only = self.plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
-        Around { reach: self.reach, count_only, started, watch }
+        RunSurroundings { reach: self.reach, count_only, started, watch }
     }
 }
 
 impl KernelUse {
     fn new(used: JournalUse) -> Self {
-        let Device { major, minor } = used.device;
+        let BlockDeviceNumber { major, minor } = used.device;
         let mounted = filesystem::of_device(major, minor).ok();
         Self { mount_point: mounted.map(|found| found.mount_point.display().to_string()), used }
     }
@@ -195,7 +208,7 @@ impl std::fmt::Display for RunOutcome {
         }
         write!(f, "{}", self.gate)?;
         match (&self.passing_by, &self.unrecorded) {
-            (Some(PassingBy { since_s, ways }), _) => match ways.passing_by() {
+            (Some(RecordedSyncWays { since_s, ways }), _) => match ways.passing_by() {
                 Some(others) => writeln!(
                     f,
                     "luc: {others} pass by, as luc run gets to fsync, fdatasync and msync alone{}",
@@ -242,10 +255,16 @@ impl std::fmt::Display for KernelUse {
             f,
             "     kernel: {} commits held{}; {} of {} writes delayed{}; {} copies, {} KiB{}",
             stats.holds,
-            format_if_known(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
+            format_if_known(stats.mean_hold_ns(), |ns| format!(
+                ", {} on average",
+                FormattedTime(ns)
+            )),
             stats.writes_delayed,
             stats.writes,
-            format_if_known(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
+            format_if_known(stats.mean_write_delay_ns(), |ns| format!(
+                ", {} on average",
+                FormattedTime(ns)
+            )),
             stats.copies,
             stats.copy_bytes / 1024,
             if stats.copies_failed > 0 {

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde_json::json;
 
-use crate::containers::profile::SOCKET;
-use crate::containers::state::{ATTACHED, kept_by};
+use crate::containers::container_state::{ATTACHED, kept_by};
+use crate::containers::seccomp_profile::SOCKET;
 use crate::{ServiceError, systemctl};
 
 /// Time that `lucd` may take to serve a process. All calls pass before.
 const SERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Puts a process under the filter and has `lucd` serve it. Returns its name for `luc status`. Once begun, neither a signal
-/// nor a closed terminal stops it.
+/// Puts a process under the filter and has `lucd` serve it. Returns its name for `luc status`. Once begun, neither a
+/// signal nor a closed terminal stops it.
 ///
 /// # Errors
 /// [`ServiceError`]; unless it says that `lucd` does not serve it, the process goes on as it was.

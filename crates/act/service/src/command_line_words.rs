@@ -16,7 +16,7 @@ pub struct CommandLine {
 
 /// Reason why a line is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
+pub enum CommandLineError {
     #[error("a quote is not closed")]
     Quote,
     #[error("the characters before its program are not understood")]
@@ -31,8 +31,8 @@ const PREFIXES: [char; 5] = ['-', '@', ':', '+', '!'];
 /// The commands of a line: several if words `;` divide it.
 ///
 /// # Errors
-/// [`LineError`]
-pub fn commands(line: &str) -> Result<Vec<CommandLine>, LineError> {
+/// [`CommandLineError`]
+pub fn commands(line: &str) -> Result<Vec<CommandLine>, CommandLineError> {
     let mut all = Vec::new();
     let mut begin = 0;
     let mut words = Vec::new();
@@ -50,25 +50,25 @@ pub fn commands(line: &str) -> Result<Vec<CommandLine>, LineError> {
     if !words.is_empty() {
         all.push(command(line, &words)?);
     } else if all.is_empty() || !line[begin..].trim().is_empty() {
-        return Err(LineError::NoProgram);
+        return Err(CommandLineError::NoProgram);
     }
     Ok(all)
 }
 
-fn command(line: &str, words: &[Range<usize>]) -> Result<CommandLine, LineError> {
+fn command(line: &str, words: &[Range<usize>]) -> Result<CommandLine, CommandLineError> {
     let (Some(first), Some(last)) = (words.first(), words.last()) else {
-        return Err(LineError::NoProgram);
+        return Err(CommandLineError::NoProgram);
     };
     let word = &line[first.clone()];
     let program = word.trim_start_matches(PREFIXES);
     if program.is_empty() {
-        return Err(LineError::NoProgram);
+        return Err(CommandLineError::NoProgram);
     }
     let inside = program.trim_start_matches(['"', '\'']);
     let is_odd = inside != program && inside.starts_with(PREFIXES);
     // `|` runs a shell (systemd 258).
     if is_odd || inside.starts_with('|') {
-        return Err(LineError::Prefix);
+        return Err(CommandLineError::Prefix);
     }
     Ok(CommandLine {
         prefix: word[..word.len() - program.len()].to_owned(),
@@ -78,7 +78,7 @@ fn command(line: &str, words: &[Range<usize>]) -> Result<CommandLine, LineError>
 }
 
 /// Finds the beginnings and ends of a line's words.
-fn spans(line: &str) -> Result<Vec<Range<usize>>, LineError> {
+fn spans(line: &str) -> Result<Vec<Range<usize>>, CommandLineError> {
     let mut spans = Vec::new();
     let mut begin = None;
     let mut quote = None;
@@ -102,14 +102,14 @@ fn spans(line: &str) -> Result<Vec<Range<usize>>, LineError> {
         begin.get_or_insert(at);
     }
     if quote.is_some() {
-        return Err(LineError::Quote);
+        return Err(CommandLineError::Quote);
     }
     spans.extend(begin.map(|begin| begin..line.len()));
     Ok(spans)
 }
 
-/// Removes the quotes of words. Escapes stay, except those of quotes and backslashes. A line with an open quote is divided
-/// at spaces.
+/// Removes the quotes of words. Escapes stay, except those of quotes and backslashes. A line with an open quote is
+/// divided at spaces.
 #[must_use]
 pub fn unquote_words(line: &str) -> Vec<String> {
     let Ok(spans) = spans(line) else {
@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_an_error() {
-        assert_eq!(commands("/bin/a 'x"), Err(LineError::Quote));
-        assert_eq!(commands("\"-/bin/a\" x"), Err(LineError::Prefix));
-        assert_eq!(commands("|echo x"), Err(LineError::Prefix));
+        assert_eq!(commands("/bin/a 'x"), Err(CommandLineError::Quote));
+        assert_eq!(commands("\"-/bin/a\" x"), Err(CommandLineError::Prefix));
+        assert_eq!(commands("|echo x"), Err(CommandLineError::Prefix));
         for text in ["", " ", "-", "-@ x", ";"] {
-            assert_eq!(commands(text), Err(LineError::NoProgram), "{text:?}");
+            assert_eq!(commands(text), Err(CommandLineError::NoProgram), "{text:?}");
         }
     }
 

@@ -1,17 +1,17 @@
 //! `lucd`: serves the calls of all notified services, so that they meet in the same rounds, whatever users they run as.
 //!
-//! - `admission`: decides who is served; `patience`: limits the attempts of users who are not.
+//! - `admission`: decides who is served; `refusal_limit`: limits the attempts of users who are not.
 //! - `containers`: containers, whose runtimes connect elsewhere.
-//! - `store`: descriptors that systemd keeps for the next `lucd`.
+//! - `descriptor_store`: descriptors that systemd keeps for the next `lucd`.
 //!
 //! Each service and each container has a thread of its own and a keeper. They share rounds in memory. Only this
 //! process has mapped that memory, and root's programs under `luc run` or with the library.
 
 mod admission;
 mod containers;
-mod patience;
-mod say;
-mod store;
+mod daemon_log;
+mod descriptor_store;
+mod refusal_limit;
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -23,28 +23,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use daemon_log::say;
+use descriptor_store::StoredDescriptors;
 use luc_gate::figures::RunFigures;
-use luc_gate::rounds::Arena;
+use luc_gate::rounds::UserRounds;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
-use luc_gate::unit::Files;
-use luc_gate::{Policy, Settings};
-use luc_notify::service::{self, Guest, Lasting, Served};
-use luc_notify::session::Work;
+use luc_gate::unit_shared_files::UnitSharedFiles;
+use luc_gate::{CallSettings, GatePolicy};
+use luc_notify::command_notifier::NotifierWork;
+use luc_notify::service_notifier::{self, ConnectedService, SavedDescriptors, ServedService};
 use luc_units::OnPath as _;
-use patience::Patience;
-use say::say;
-use store::Stored;
+use refusal_limit::RefusalLimit;
 
 use crate::ServiceError;
-use crate::containers::state::UNIT_SUFFIX;
-use crate::plan::SOCKET;
+use crate::containers::container_state::UNIT_SUFFIX;
+use crate::enable_plan::SOCKET;
 
-/// Maximum number of a service's filters that are served at a time: a program that connects again and again must not make
-/// processes without end.
+/// Maximum number of a service's filters that are served at a time: a program that connects again and again must not
+/// make processes without end.
 const MAX_FILTERS_PER_UNIT: usize = 16;
 
-/// Number of ignored connections after which `lucd` pauses. So users that connect without end wait for their turn, and take
-/// no processor from others.
+/// Number of ignored connections after which `lucd` pauses. So users that connect without end wait for their turn, and
+/// take no processor from others.
 const IGNORED_PER_PAUSE: u32 = 4;
 const IGNORED_PAUSE: Duration = Duration::from_millis(1);
 
@@ -60,7 +60,7 @@ const OWN_UNIT: &str = "lucd.service";
 /// State that all threads share.
 #[derive(Debug)]
 struct Lucd {
-    arena: &'static Arena,
+    arena: &'static UserRounds,
     units: Mutex<Units>,
 }
 
@@ -109,11 +109,11 @@ impl Unit {
 /// # Errors
 /// [`ServiceError`]: it cannot begin.
 pub fn run() -> Result<(), ServiceError> {
-    let taken = store::take();
+    let taken = descriptor_store::take();
     if !rustix::process::geteuid().is_root() {
         return Err(ServiceError::NotRoot);
     }
-    let (arena, _) = Files::new(OWN_UNIT, 0).open()?;
+    let (arena, _) = UnitSharedFiles::new(OWN_UNIT, 0).open()?;
     arena.forget();
     let lucd = Arc::new(Lucd { arena, units: Mutex::default() });
     for (stored, lasting) in taken.left {
@@ -130,8 +130,8 @@ pub fn run() -> Result<(), ServiceError> {
         }
     }
     let listener = listen(Path::new(SOCKET)).map_err(ServiceError::io("listened at", SOCKET))?;
-    store::ready();
-    let mut patience = Patience::default();
+    descriptor_store::ready();
+    let mut patience = RefusalLimit::default();
     for connection in listener.incoming() {
         match connection {
             Ok(connection) => lucd.meet(&mut patience, connection),
@@ -150,9 +150,10 @@ pub fn run() -> Result<(), ServiceError> {
 /// # Errors
 /// [`ServiceError`]: something could not be removed.
 pub fn clear() -> Result<(), ServiceError> {
-    let containers = luc_gate::unit::ending_in(UNIT_SUFFIX);
+    let containers = luc_gate::unit_shared_files::ending_in(UNIT_SUFFIX);
     for unit in containers.iter().map(String::as_str).chain([OWN_UNIT]) {
-        luc_gate::unit::remove(unit).map_err(ServiceError::io("removed", "what lucd shares"))?;
+        luc_gate::unit_shared_files::remove(unit)
+            .map_err(ServiceError::io("removed", "what lucd shares"))?;
     }
     match fs::remove_file(SOCKET) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -178,7 +179,12 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Serves until the last process under the filter has ended. Meanwhile systemd keeps what the next `lucd` needs.
-fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lasting) {
+fn serve_to_the_end(
+    unit: &str,
+    stored: &StoredDescriptors,
+    served: ServedService,
+    lasting: SavedDescriptors,
+) {
     stored.keep(&lasting);
     drop(lasting);
     served.wait();
@@ -194,7 +200,7 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 
 impl Lucd {
     /// Looks at a connection, and starts a thread that serves it if it may be served. Nothing here waits for a peer.
-    fn meet(self: &Arc<Self>, patience: &mut Patience, connection: UnixStream) {
+    fn meet(self: &Arc<Self>, patience: &mut RefusalLimit, connection: UnixStream) {
         let user = admission::user(&connection);
         if !patience.listens(user) {
             if patience.has_ignored(IGNORED_PER_PAUSE) {
@@ -229,12 +235,12 @@ impl Lucd {
         process: u32,
         figures: &'static RunFigures,
     ) {
-        let served = Guest::welcome(connection, unit)
+        let served = ConnectedService::welcome(connection, unit)
             .and_then(|guest| guest.begin(process, self.work(figures)));
         match served {
             Ok((served, lasting)) => {
                 say(format_args!("{unit}: served, process {process} and all that it starts"));
-                serve_to_the_end(unit, &Stored::new(unit), served, lasting);
+                serve_to_the_end(unit, &StoredDescriptors::new(unit), served, lasting);
             }
             Err(error) => say(format_args!("{unit}: it runs without luc: {error}")),
         }
@@ -242,11 +248,11 @@ impl Lucd {
     }
 
     /// Goes on with a service of an earlier `lucd`.
-    fn resume(&self, stored: &Stored, lasting: &Lasting) {
+    fn resume(&self, stored: &StoredDescriptors, lasting: &SavedDescriptors) {
         let unit = stored.unit();
         match self.begin(unit) {
             Ok(figures) => {
-                match service::resume(lasting, self.work(figures)) {
+                match service_notifier::resume(lasting, self.work(figures)) {
                     Ok(served) => {
                         say(format_args!("{unit}: served again"));
                         served.wait();
@@ -267,11 +273,12 @@ impl Lucd {
             return known.begin();
         }
         let spare = units.spare.pop();
-        let spare = spare.filter(|(before, _)| luc_gate::unit::hand_on(before, unit).is_ok());
+        let spare =
+            spare.filter(|(before, _)| luc_gate::unit_shared_files::hand_on(before, unit).is_ok());
         let figures = match spare {
             Some((_, figures)) => figures,
             None => {
-                let opened = Files::new(unit, 0).open();
+                let opened = UnitSharedFiles::new(unit, 0).open();
                 opened.map_err(|error| error.to_string())?.1
             }
         };
@@ -296,11 +303,11 @@ impl Lucd {
         self.units.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, figures: &'static RunFigures) -> Work {
-        Work {
+    fn work(&self, figures: &'static RunFigures) -> NotifierWork {
+        NotifierWork {
             arena: self.arena,
             figures,
-            settings: Settings { policy: Policy::Auto, longest_wait_ns: LONGEST_WAIT_NS },
+            settings: CallSettings { policy: GatePolicy::Auto, longest_wait_ns: LONGEST_WAIT_NS },
             count_only: Vec::new(),
         }
     }

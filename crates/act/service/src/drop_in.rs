@@ -13,12 +13,13 @@ use crate::ServiceError;
 const UNIT_FOLDER: &str = "/etc/systemd/system";
 const FILE_NAME: &str = "50-luc.conf";
 
+/// luc's drop-in file in a unit's folder.
 #[derive(Clone, Debug)]
-pub struct DropIn {
+pub struct UnitDropIn {
     directory: PathBuf,
 }
 
-impl DropIn {
+impl UnitDropIn {
     /// The drop-in of `unit`, which is the unit's own name.
     #[must_use]
     pub fn of(unit: &str) -> Self {
@@ -74,7 +75,7 @@ impl DropIn {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        luc_host::whole::write(&self.path(), text.as_bytes(), 0o644)
+        luc_host::write_whole::write(&self.path(), text.as_bytes(), 0o644)
     }
 
     /// Removes the directory if it is empty.
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn it_is_there_as_a_whole_and_goes_with_its_directory() {
         let units = tempfile::tempdir().unwrap();
-        let drop_in = DropIn::below(units.path(), "a@b.service");
+        let drop_in = UnitDropIn::below(units.path(), "a@b.service");
         assert_eq!(drop_in.read().unwrap(), None);
         drop_in.set(Some("[Service]\n")).unwrap();
         drop_in.set(Some("[Unit]\n")).unwrap();
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn another_drop_in_keeps_the_directory() {
         let units = tempfile::tempdir().unwrap();
-        let drop_in = DropIn::below(units.path(), "a.service");
+        let drop_in = UnitDropIn::below(units.path(), "a.service");
         drop_in.set(Some("x")).unwrap();
         let other = drop_in.directory.join("override.conf");
         fs::write(&other, "").unwrap();
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_leaves_what_was_there() {
         let units = tempfile::tempdir().unwrap();
-        let drop_in = DropIn::below(units.path(), "a.service");
+        let drop_in = UnitDropIn::below(units.path(), "a.service");
         // A directory in the way of the new text.
         fs::create_dir_all(drop_in.directory.join(".50-luc.conf.new")).unwrap();
         fs::write(drop_in.path(), "old").unwrap();

@@ -1,9 +1,9 @@
 //! Makes a unit's drop-in from its settings, or says why it has none. Pure.
 //!
-//! - `library`, `notifier`: the two ways, with what each takes from a unit or adds to it.
+//! - `library_way`, `notifier_way`: the two ways, with what each takes from a unit or adds to it.
 
-mod library;
-mod notifier;
+mod library_way;
+mod notifier_way;
 #[cfg(test)]
 mod tests;
 
@@ -12,14 +12,15 @@ use std::path::{Path, PathBuf};
 use luc_gate::inspect::Gateability;
 use serde::Serialize;
 
-pub use notifier::SOCKET;
+pub use notifier_way::SOCKET;
 
-use crate::settings::Settings;
+use crate::command_line_words::{CommandLine, CommandLineError, commands};
 use crate::unit_file::{self, UnitFile};
-use crate::words::{CommandLine, LineError, commands};
+use crate::unit_settings::UnitSettings;
 
+/// Way in which the user wants a unit's calls reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum RequestedWay {
     /// The library where it gets into the unit's programs, else notifications.
     #[default]
     Auto,
@@ -31,7 +32,7 @@ pub enum Reach {
 /// Way in which a unit's calls are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum GateWay {
     /// A library in its programs.
     Library,
     /// Notifications of its system calls.
@@ -42,7 +43,7 @@ pub enum Way {
 #[derive(Clone, Debug, Default)]
 pub struct UnitFacts {
     /// The unit's properties, by systemd.
-    pub settings: Settings,
+    pub settings: UnitSettings,
     /// Files in the order in which systemd reads them, without luc's own drop-in.
     pub files: Vec<UnitFile>,
     /// Text of luc's own drop-in, if the unit is enabled already. Its additions are in the settings as well.
@@ -57,7 +58,7 @@ pub struct UnitFacts {
 
 /// Parts of luc that are installed, and what this machine can do.
 #[derive(Clone, Debug)]
-pub struct Tools {
+pub struct InstalledTools {
     pub library: PathBuf,
     pub exec: PathBuf,
     /// Reason why there are no notifications here; `None` if there are.
@@ -66,9 +67,9 @@ pub struct Tools {
 
 /// Effect of enabling a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct EnablePlan {
     pub unit: String,
-    pub way: Way,
+    pub way: GateWay,
     pub why: String,
     pub drop_in: String,
     /// Losses of its sandbox, and changes that users of the service may notice.
@@ -77,7 +78,7 @@ pub struct Plan {
 
 /// Reason why a unit is not enabled. The text begins with what is wrong, and ends with what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum UnitRefusal {
     #[error("there is no such unit: `systemctl list-unit-files` lists those that are installed")]
     Unknown,
     #[error("systemd cannot start it (its load state is {0}): see `systemctl status`")]
@@ -97,7 +98,7 @@ pub enum Refusal {
     #[error("its system calls cannot be notified: {0}")]
     Notify(String),
     #[error("its line ExecStart={line} is not understood: {error}; use --reach library")]
-    Line { line: String, error: LineError },
+    Line { line: String, error: CommandLineError },
 }
 
 fn name_them(others: &[String]) -> String {
@@ -109,7 +110,8 @@ fn name_them(others: &[String]) -> String {
     }
 }
 
-/// Programs that clean their environment, so that processes below them lose the library. Measured, or seen in their sources.
+/// Programs that clean their environment, so that processes below them lose the library. Measured, or seen in their
+/// sources.
 const CLEANERS: [(&str, &str); 6] = [
     ("master", "Postfix gives its daemons an environment of its own (import_environment)"),
     ("postmulti", "Postfix gives its daemons an environment of its own (import_environment)"),
@@ -119,21 +121,25 @@ const CLEANERS: [(&str, &str); 6] = [
     ("sshd", "sshd gives its sessions an environment of their own"),
 ];
 
-impl Plan {
+impl EnablePlan {
     /// Makes the plan for a unit.
     ///
     /// # Errors
-    /// [`Refusal`]
-    pub fn of(facts: &UnitFacts, reach: Reach, tools: &Tools) -> Result<Self, Refusal> {
+    /// [`UnitRefusal`]
+    pub fn of(
+        facts: &UnitFacts,
+        reach: RequestedWay,
+        tools: &InstalledTools,
+    ) -> Result<Self, UnitRefusal> {
         refuse_what_starts_nothing(facts)?;
         if facts.journals.is_empty() {
-            return Err(Refusal::NoJournal);
+            return Err(UnitRefusal::NoJournal);
         }
         match reach {
-            Reach::Library => library::plan(facts, tools, "as asked for".to_owned())
-                .map_err(|reason| Refusal::Library(format!("{reason}; use --reach notify"))),
-            Reach::Notify => notifier::plan(facts, tools, "as asked for".to_owned()),
-            Reach::Auto => auto(facts, tools),
+            RequestedWay::Library => library_way::plan(facts, tools, "as asked for".to_owned())
+                .map_err(|reason| UnitRefusal::Library(format!("{reason}; use --reach notify"))),
+            RequestedWay::Notify => notifier_way::plan(facts, tools, "as asked for".to_owned()),
+            RequestedWay::Auto => auto(facts, tools),
         }
     }
 }
@@ -153,20 +159,20 @@ impl UnitFacts {
     }
 }
 
-fn auto(facts: &UnitFacts, tools: &Tools) -> Result<Plan, Refusal> {
+fn auto(facts: &UnitFacts, tools: &InstalledTools) -> Result<EnablePlan, UnitRefusal> {
     let why = match why_no_library(facts) {
         Some(why) => why,
         None => {
             let why = "its programs load libraries".to_owned();
-            match library::plan(facts, tools, why) {
+            match library_way::plan(facts, tools, why) {
                 Ok(plan) => return Ok(plan),
                 Err(reason) => reason,
             }
         }
     };
-    notifier::plan(facts, tools, why.clone()).map_err(|refusal| match refusal {
-        Refusal::Notify(reason) => {
-            Refusal::Notify(format!("{reason}; and the library does not reach it, as {why}"))
+    notifier_way::plan(facts, tools, why.clone()).map_err(|refusal| match refusal {
+        UnitRefusal::Notify(reason) => {
+            UnitRefusal::Notify(format!("{reason}; and the library does not reach it, as {why}"))
         }
         other => other,
     })
@@ -187,33 +193,33 @@ fn why_no_library(facts: &UnitFacts) -> Option<String> {
     facts.programs.iter().find_map(of_program).or_else(by_names)
 }
 
-fn refuse_what_starts_nothing(facts: &UnitFacts) -> Result<(), Refusal> {
+fn refuse_what_starts_nothing(facts: &UnitFacts) -> Result<(), UnitRefusal> {
     let settings = &facts.settings;
     match settings.get("LoadState") {
         "loaded" => {}
-        "not-found" | "" => return Err(Refusal::Unknown),
-        other => return Err(Refusal::NotLoaded(other.to_owned())),
+        "not-found" | "" => return Err(UnitRefusal::Unknown),
+        other => return Err(UnitRefusal::NotLoaded(other.to_owned())),
     }
     if !settings.id().ends_with(".service") {
-        return Err(Refusal::NoService);
+        return Err(UnitRefusal::NoService);
     }
     if settings.id() == "lucd.service" {
-        return Err(Refusal::Own);
+        return Err(UnitRefusal::Own);
     }
     let does_nothing =
         |path: &PathBuf| path.file_name().is_some_and(|name| name == "true" || name == ":");
     if settings.programs().iter().all(does_nothing) {
         let services = settings.words("ConsistsOf").filter(|name| name.ends_with(".service"));
-        return Err(Refusal::StartsNothing(services.map(ToOwned::to_owned).collect()));
+        return Err(UnitRefusal::StartsNothing(services.map(ToOwned::to_owned).collect()));
     }
     Ok(())
 }
 
 /// The unit's commands as they are written, with their lines.
-fn written_commands(facts: &UnitFacts) -> Result<Vec<(String, Vec<CommandLine>)>, Refusal> {
+fn written_commands(facts: &UnitFacts) -> Result<Vec<(String, Vec<CommandLine>)>, UnitRefusal> {
     let of_line = |line: String| match commands(&line) {
         Ok(commands) => Ok((line, commands)),
-        Err(error) => Err(Refusal::Line { line, error }),
+        Err(error) => Err(UnitRefusal::Line { line, error }),
     };
     unit_file::list(&facts.files, "ExecStart").into_iter().map(of_line).collect()
 }
@@ -229,7 +235,7 @@ fn heading(unit: &str) -> String {
 }
 
 /// The line that allows a unit to execute luc's files, if it may execute only some files.
-fn may_execute(facts: &UnitFacts, tools: &Tools, notes: &mut Vec<String>) -> String {
+fn may_execute(facts: &UnitFacts, tools: &InstalledTools, notes: &mut Vec<String>) -> String {
     let settings = &facts.settings;
     let is_below = |path: &&Path, list: &str| {
         let mut folders = settings.words(list).map(|folder| folder.trim_start_matches(['-', '+']));
@@ -253,7 +259,7 @@ fn may_execute(facts: &UnitFacts, tools: &Tools, notes: &mut Vec<String>) -> Str
     format!("ExecPaths={}\n", folders.join(" "))
 }
 
-/// A path as a word of a unit file. [`Tools`] have only paths that need no quotes.
+/// A path as a word of a unit file. [`InstalledTools`] have only paths that need no quotes.
 fn word(path: &Path) -> std::path::Display<'_> {
     path.display()
 }

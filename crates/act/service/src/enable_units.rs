@@ -3,15 +3,15 @@
 use luc_units::OnPath as _;
 use serde::Serialize;
 
-use crate::drop_in::DropIn;
-use crate::plan::{Plan, Reach};
+use crate::drop_in::UnitDropIn;
+use crate::enable_plan::{EnablePlan, RequestedWay};
 use crate::{ServiceError, systemctl, unit_facts};
 
 /// A unit that was enabled, or would be.
 #[derive(Clone, Debug, Serialize)]
-pub struct Enabled {
+pub struct EnabledUnit {
     #[serde(flatten)]
-    pub plan: Plan,
+    pub plan: EnablePlan,
     pub path: std::path::PathBuf,
     /// Mount points of file systems on which its processes have files open, and whether their journals can be shared.
     pub file_systems: Vec<(std::path::PathBuf, bool)>,
@@ -23,21 +23,21 @@ pub struct Enabled {
 ///
 /// # Errors
 /// [`ServiceError`]: the first unit that cannot be enabled.
-pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError> {
+pub fn plan(units: &[String], reach: RequestedWay) -> Result<Vec<EnabledUnit>, ServiceError> {
     systemctl::check()?;
     let tools = unit_facts::tools()?;
-    let mut plans: Vec<Enabled> = Vec::new();
+    let mut plans: Vec<EnabledUnit> = Vec::new();
     for unit in units {
         let name = systemctl::name(unit)?;
         let facts = unit_facts::of_unit(&name)?;
         let refused = |refusal| ServiceError::Refused { unit: name.clone(), refusal };
-        let plan = Plan::of(&facts, reach, &tools).map_err(refused)?;
+        let plan = EnablePlan::of(&facts, reach, &tools).map_err(refused)?;
         if plans.iter().any(|other| other.plan.unit == plan.unit) {
             continue;
         }
-        let processes = crate::status::processes_of(&facts.settings);
-        plans.push(Enabled {
-            path: DropIn::of(&plan.unit).path(),
+        let processes = crate::unit_status::processes_of(&facts.settings);
+        plans.push(EnabledUnit {
+            path: UnitDropIn::of(&plan.unit).path(),
             file_systems: unit_facts::open_file_systems(&processes).into_iter().collect(),
             runs: ["active", "reloading", "activating"]
                 .contains(&facts.settings.get("ActiveState")),
@@ -51,7 +51,7 @@ pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError
 ///
 /// # Errors
 /// [`ServiceError`]; all is then as it was, and units that were restarted are restarted once more.
-pub fn enable(plans: &[Enabled], now: bool) -> Result<(), ServiceError> {
+pub fn enable(plans: &[EnabledUnit], now: bool) -> Result<(), ServiceError> {
     let mut changes = Changes::default();
     if let Err(error) = changes.make(plans) {
         changes.take_back();
@@ -69,7 +69,7 @@ pub fn enable(plans: &[Enabled], now: bool) -> Result<(), ServiceError> {
                 let _ = systemctl::start_anew(unit);
             }
             for unit in new {
-                let _ = luc_gate::unit::remove(&unit);
+                let _ = luc_gate::unit_shared_files::remove(&unit);
             }
             return Err(ServiceError::NotStarted((*unit).to_owned()));
         }
@@ -90,20 +90,20 @@ struct Change {
 
 impl Changes {
     fn set(&mut self, unit: &str, text: Option<&str>) -> Result<(), ServiceError> {
-        let drop_in = DropIn::of(unit);
+        let drop_in = UnitDropIn::of(unit);
         let before = drop_in.read()?;
         drop_in.set(text)?;
         self.0.push(Change { unit: unit.to_owned(), before });
         Ok(())
     }
 
-    fn make(&mut self, plans: &[Enabled]) -> Result<(), ServiceError> {
+    fn make(&mut self, plans: &[EnabledUnit]) -> Result<(), ServiceError> {
         check_root()?;
-        for Enabled { plan, .. } in plans {
+        for EnabledUnit { plan, .. } in plans {
             self.set(&plan.unit, Some(&plan.drop_in))?;
         }
         systemctl::reload()?;
-        for Enabled { plan, path, .. } in plans {
+        for EnabledUnit { plan, path, .. } in plans {
             let settings = systemctl::show(&plan.unit)?;
             let is_read = settings.words("DropInPaths").any(|read| *path == *read);
             if !is_read || settings.get("LoadState") != "loaded" {
@@ -113,13 +113,13 @@ impl Changes {
         Ok(())
     }
 
-    /// Restores the drop-ins as far as possible: the first failure is reported, and this can only fail for the same reason.
-    /// Returns the units that were not enabled before.
+    /// Restores the drop-ins as far as possible: the first failure is reported, and this can only fail for the same
+    /// reason. Returns the units that were not enabled before.
     fn take_back(self) -> Vec<String> {
         let has_changed = !self.0.is_empty();
         let mut new = Vec::new();
         for Change { unit, before } in self.0 {
-            let _ = DropIn::of(&unit).set(before.as_deref());
+            let _ = UnitDropIn::of(&unit).set(before.as_deref());
             new.extend(before.is_none().then_some(unit));
         }
         if has_changed {
@@ -131,7 +131,7 @@ impl Changes {
 
 /// Result of [`disable`], by the units' own names.
 #[derive(Debug, Default)]
-pub struct Disabled {
+pub struct DisabledUnits {
     pub names: Vec<String>,
     pub were_not: Vec<String>,
 }
@@ -140,13 +140,13 @@ pub struct Disabled {
 ///
 /// # Errors
 /// [`ServiceError`]: one of them is no unit; all of them then stay enabled.
-pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
+pub fn disable(units: &[String]) -> Result<DisabledUnits, ServiceError> {
     check_root()?;
     let runs = systemctl::check().is_ok();
     let (mut names, mut were_not) = (Vec::new(), Vec::new());
     for unit in units {
         let mut name = systemctl::name(unit)?;
-        if DropIn::of(&name).read()?.is_none() && runs {
+        if UnitDropIn::of(&name).read()?.is_none() && runs {
             // Perhaps an alias.
             let settings = systemctl::show(&name)?;
             if settings.get("LoadState") == "not-found" {
@@ -156,7 +156,7 @@ pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
                 settings.id().clone_into(&mut name);
             }
         }
-        let is_enabled = DropIn::of(&name).read()?.is_some();
+        let is_enabled = UnitDropIn::of(&name).read()?.is_some();
         let list = if is_enabled { &mut names } else { &mut were_not };
         if !list.contains(&name) {
             list.push(name);
@@ -175,10 +175,10 @@ pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
         return Err(error);
     }
     for name in &names {
-        luc_gate::unit::remove(name)
+        luc_gate::unit_shared_files::remove(name)
             .map_err(ServiceError::io("removed", "what its processes share"))?;
     }
-    Ok(Disabled { names, were_not })
+    Ok(DisabledUnits { names, were_not })
 }
 
 fn check_root() -> Result<(), ServiceError> {

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_gate::files::FilesError;
+use luc_gate::user_directory::SharedFilesError;
 use luc_launch::LaunchError;
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
-use crate::plan::Refusal;
+use crate::enable_plan::UnitRefusal;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
@@ -20,7 +20,7 @@ pub enum ServiceError {
     #[error("{0} is no name of a service: name one as in `systemctl list-units --type=service`")]
     Name(String),
     #[error("{unit}: {refusal}")]
-    Refused { unit: String, refusal: Refusal },
+    Refused { unit: String, refusal: UnitRefusal },
     #[error("systemctl {words} failed: {reason}")]
     Systemctl { words: String, reason: String },
     #[error(
@@ -54,7 +54,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     #[error(transparent)]
-    Files(#[from] FilesError),
+    Files(#[from] SharedFilesError),
     #[error("{path} cannot be {what}: {source}")]
     File {
         /// Participle of the failed operation, such as `written`.
@@ -64,8 +64,8 @@ pub enum ServiceError {
     },
 }
 
-impl From<Failed> for ServiceError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for ServiceError {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::File { what, path, source }
     }
 }

@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::process::Stdio;
 
-use luc_host::programs::tool;
+use luc_host::installed_programs::tool;
 
 use crate::ServiceError;
-use crate::settings::Settings;
+use crate::unit_settings::UnitSettings;
 
 /// Folder that is there only while systemd is process 1.
 const RUNNING_FOLDER: &str = "/run/systemd/system";
@@ -67,8 +67,8 @@ const UNIT_KINDS: [&str; 11] = [
 ///
 /// # Errors
 /// [`ServiceError::Systemctl`]
-pub fn show(unit: &str) -> Result<Settings, ServiceError> {
-    Ok(Settings::parse(&run(&["show", "--no-pager", "--", unit])?))
+pub fn show(unit: &str) -> Result<UnitSettings, ServiceError> {
+    Ok(UnitSettings::parse(&run(&["show", "--no-pager", "--", unit])?))
 }
 
 /// Makes systemd read all units again.

@@ -5,17 +5,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_gate::inspect::filesystem::{self, Journal};
+use luc_gate::inspect::filesystem::{self, FileSystemJournal};
 use luc_gate::inspect::program::program_with_path;
+use luc_host::installed_programs::{NotInstalled, find_part};
 use luc_host::mountinfo::mounts;
-use luc_host::programs::{NotInstalled, find_part};
-use luc_launch::library;
+use luc_launch::preload_library;
 use luc_units::OnPath as _;
 
-use crate::drop_in::DropIn;
-use crate::plan::{Tools, UnitFacts};
-use crate::settings::Settings;
+use crate::drop_in::UnitDropIn;
+use crate::enable_plan::{InstalledTools, UnitFacts};
 use crate::unit_file::UnitFile;
+use crate::unit_settings::UnitSettings;
 use crate::{ServiceError, systemctl};
 
 /// Program that is started before a unit's own.
@@ -31,7 +31,7 @@ const SYSTEMD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub fn of_unit(unit: &str) -> Result<UnitFacts, ServiceError> {
     let settings = systemctl::show(unit)?;
     let read = |path: &Path| fs::read(path).map_err(ServiceError::io("read", path));
-    let drop_in = DropIn::of(settings.id());
+    let drop_in = UnitDropIn::of(settings.id());
     let own = drop_in.path();
     let mut files = Vec::new();
     let fragment = Some(settings.get("FragmentPath")).filter(|path| !path.is_empty());
@@ -61,11 +61,12 @@ pub fn of_unit(unit: &str) -> Result<UnitFacts, ServiceError> {
 
 /// The unit's own programs, without those that luc has put before them, and whether the library gets into them.
 fn programs(
-    settings: &Settings,
+    settings: &UnitSettings,
     files: &[UnitFile],
 ) -> Vec<(PathBuf, luc_gate::inspect::Gateability)> {
     let lines = crate::unit_file::list(files, "ExecStart");
-    let commands = lines.iter().flat_map(|line| crate::words::commands(line).unwrap_or_default());
+    let commands =
+        lines.iter().flat_map(|line| crate::command_line_words::commands(line).unwrap_or_default());
     // As they are written, if there is nothing in them that only systemd knows how to replace.
     let written = commands
         .map(|command| command.program)
@@ -94,7 +95,7 @@ fn journals() -> Vec<PathBuf> {
             continue;
         }
         if let Ok(system) = filesystem::of_device(major, minor)
-            && matches!(system.journal, Journal::Jbd2)
+            && matches!(system.journal, FileSystemJournal::Jbd2)
         {
             found.push(system.mount_point);
         }
@@ -120,7 +121,7 @@ pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
     let of_device = |device| {
         let (major, minor) = numbers(device);
         let system = filesystem::of_device(major, minor).ok()?;
-        let is_shared = matches!(system.journal, Journal::Jbd2);
+        let is_shared = matches!(system.journal, FileSystemJournal::Jbd2);
         Some((system.mount_point, is_shared))
     };
     devices.into_iter().filter_map(of_device).collect()
@@ -130,9 +131,12 @@ pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
 ///
 /// # Errors
 /// [`ServiceError`]: a part is not installed, or a unit file cannot name its path.
-pub fn tools() -> Result<Tools, ServiceError> {
-    let tools =
-        Tools { library: library::find()?, exec: find(EXEC_NAME)?, no_notifier: no_notifier()? };
+pub fn tools() -> Result<InstalledTools, ServiceError> {
+    let tools = InstalledTools {
+        library: preload_library::find()?,
+        exec: find(EXEC_NAME)?,
+        no_notifier: no_notifier()?,
+    };
     for path in [&tools.library, &tools.exec] {
         let text = path.to_string_lossy();
         if text.contains([' ', '\t', '"', '\'', '\\', '%', '$', ':', ';']) {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::words::unquote_words;
+use crate::command_line_words::unquote_words;
 
 /// A unit's properties. A missing one reads as empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings(BTreeMap<String, Vec<String>>);
+pub struct UnitSettings(BTreeMap<String, Vec<String>>);
 
-impl Settings {
+impl UnitSettings {
     /// Reads lines `NAME=VALUE`; a name may come more than once. Other lines are passed over.
     #[must_use]
     pub fn parse(text: &str) -> Self {
@@ -98,8 +98,8 @@ impl Settings {
     }
 }
 
-/// Whether a list of allowed words, or with a `~` of denied ones, lets a word pass. An empty list lets all pass. A word may
-/// have an error number behind it.
+/// Whether a list of allowed words, or with a `~` of denied ones, lets a word pass. An empty list lets all pass. A word
+/// may have an error number behind it.
 fn list_allows(list: &str, word: &str) -> bool {
     let (is_denied, list) = match list.strip_prefix('~') {
         Some(list) => (true, list),
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn programs_and_environment_are_found() {
-        let settings = Settings::parse(
+        let settings = UnitSettings::parse(
             "Id=x.service\nExecStart={ path=/usr/bin/a b ; argv[]=/usr/bin/a b c ; ignore_errors=no }\n\
              ExecStart={ path=/bin/true ; argv[]=/bin/true ; ignore_errors=yes }\n\
              Environment=A=1 \"LD_PRELOAD=/x /y\"\nEnvironmentFiles=/etc/default/a b (ignore_errors=yes)\n\
@@ -145,7 +145,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_systemctl_may_print_panics(text in "(([A-Z][a-z]{0,4}|ExecStart|Environment(Files)?)=[^\u{0}]{0,30}\n){0,6}") {
-            let settings = Settings::parse(&text);
+            let settings = UnitSettings::parse(&text);
             let _ = (settings.programs(), settings.environment(), settings.environment_files());
             let _ = (settings.lets_pass("read"), settings.allows_family("AF_UNIX"));
         }

@@ -6,16 +6,16 @@ mod containers;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use luc_gate::environment::LIBRARY;
-use luc_gate::seccomp;
-use luc_launch::outcome::FileSystemOutcome;
-use luc_launch::unit::{UnitFigures, is_figures, of_process};
+use luc_gate::environment_names::LIBRARY;
+use luc_gate::seccomp_filter;
+use luc_launch::gated_run_outcome::FileSystemOutcome;
+use luc_launch::unit_figures::{UnitFigures, is_figures, of_process};
 use serde::Serialize;
 
-use crate::containers::state::Container;
-use crate::drop_in::{self, DropIn};
-use crate::plan::{Plan, Reach, Way};
-use crate::settings::Settings;
+use crate::containers::container_state::OciContainer;
+use crate::drop_in::{self, UnitDropIn};
+use crate::enable_plan::{EnablePlan, GateWay, RequestedWay};
+use crate::unit_settings::UnitSettings;
 use crate::{ServiceError, systemctl, unit_facts};
 
 /// Maximum number of a unit's processes that are looked at.
@@ -23,34 +23,35 @@ const MAX_PROCESSES: usize = 4096;
 
 /// State of a unit or a container at the moment of the look.
 #[derive(Clone, Debug, Serialize)]
-pub struct Status {
+pub struct UnitStatus {
     /// Own name of the unit; for a container with `.container` behind it.
     pub unit: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub container: Option<Container>,
+    pub container: Option<OciContainer>,
     /// Way in which it is reached, if it is enabled.
-    pub way: Option<Way>,
+    pub way: Option<GateWay>,
     /// systemd's state: `active`, `inactive`, `failed` and others.
     pub state: String,
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessStatus>,
     /// Figures of its calls, by file system.
     pub file_systems: Vec<FileSystemOutcome>,
     pub notes: Vec<String>,
 }
 
+/// A process of a unit, and whether the gate reaches it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Process {
+pub struct ProcessStatus {
     pub process: u32,
     /// Program's name, as the kernel has it.
     pub program: String,
     /// Whether anything reaches it.
-    pub reached: Reached,
+    pub reached: ProcessReach,
 }
 
 /// Whether anything reaches a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reached {
+pub enum ProcessReach {
     /// The library is in it, and takes part.
     Library,
     /// A filter notifies of its calls.
@@ -62,7 +63,7 @@ pub enum Reached {
     Unknown,
 }
 
-impl Reached {
+impl ProcessReach {
     /// Whether its calls certainly do not take part.
     #[must_use]
     pub fn is_missed(self) -> bool {
@@ -74,12 +75,12 @@ impl Reached {
 ///
 /// # Errors
 /// [`ServiceError`]: systemd does not answer, or does not know a named unit.
-pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
+pub fn status(names: &[String]) -> Result<Vec<UnitStatus>, ServiceError> {
     systemctl::check()?;
     let containers = containers::all(systemctl::lucd()?);
     if names.is_empty() {
         let units = drop_in::enabled()?;
-        let mut all: Vec<Status> =
+        let mut all: Vec<UnitStatus> =
             units.iter().map(|name| of_unit(name)).collect::<Result<_, _>>()?;
         all.extend(containers);
         return Ok(all);
@@ -91,26 +92,26 @@ pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
     names.iter().map(of_name).collect()
 }
 
-fn of_unit(name: &str) -> Result<Status, ServiceError> {
+fn of_unit(name: &str) -> Result<UnitStatus, ServiceError> {
     let settings = systemctl::show(name)?;
     let mut notes = Vec::new();
     if settings.get("LoadState") == "not-found" {
-        let error = crate::plan::Refusal::Unknown;
-        if DropIn::of(name).read()?.is_none() {
+        let error = crate::enable_plan::UnitRefusal::Unknown;
+        if UnitDropIn::of(name).read()?.is_none() {
             return Err(ServiceError::Refused { unit: name.to_owned(), refusal: error });
         }
         notes.push(format!("the unit is not installed any more: `luc disable {name}`"));
     }
     let unit = settings.id().to_owned();
-    let drop_in = DropIn::of(&unit).read()?;
+    let drop_in = UnitDropIn::of(&unit).read()?;
     let way = drop_in.as_deref().map(way_of);
     let numbers = processes_of(&settings);
     let served = match way {
-        Some(Way::Notify) => served_figures(&unit)?,
+        Some(GateWay::Notify) => served_figures(&unit)?,
         _ => None,
     };
     let filters = served.as_ref().map_or(0, |served| served.filters);
-    let processes: Vec<Process> =
+    let processes: Vec<ProcessStatus> =
         numbers.iter().filter_map(|&process| look(process, &unit, filters)).collect();
     let figures = served.or_else(|| {
         let mut figures = numbers.iter().filter_map(|&process| of_process(process, &unit));
@@ -121,7 +122,7 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
         notes.extend(note_change(&unit, way, text)?);
     }
     notes.extend(note_missed(way, &processes, &unit));
-    Ok(Status {
+    Ok(UnitStatus {
         unit,
         container: None,
         way,
@@ -133,17 +134,21 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
 }
 
 /// The way of a drop-in of luc's.
-fn way_of(text: &str) -> Way {
-    if text.lines().any(|line| line.starts_with("ExecStart=")) { Way::Notify } else { Way::Library }
+fn way_of(text: &str) -> GateWay {
+    if text.lines().any(|line| line.starts_with("ExecStart=")) {
+        GateWay::Notify
+    } else {
+        GateWay::Library
+    }
 }
 
 /// A note if the drop-in would be another one now.
-fn note_change(unit: &str, way: Way, text: &str) -> Result<Option<String>, ServiceError> {
+fn note_change(unit: &str, way: GateWay, text: &str) -> Result<Option<String>, ServiceError> {
     let reach = match way {
-        Way::Library => Reach::Library,
-        Way::Notify => Reach::Notify,
+        GateWay::Library => RequestedWay::Library,
+        GateWay::Notify => RequestedWay::Notify,
     };
-    let now = Plan::of(&unit_facts::of_unit(unit)?, reach, &unit_facts::tools()?);
+    let now = EnablePlan::of(&unit_facts::of_unit(unit)?, reach, &unit_facts::tools()?);
     Ok(match now {
         Ok(plan) if plan.drop_in == text => None,
         Ok(_) => Some(format!(
@@ -154,7 +159,7 @@ fn note_change(unit: &str, way: Way, text: &str) -> Result<Option<String>, Servi
 }
 
 /// The names of the programs that nothing reaches.
-fn missed_programs(processes: &[Process]) -> Vec<&str> {
+fn missed_programs(processes: &[ProcessStatus]) -> Vec<&str> {
     let mut names: Vec<&str> = processes
         .iter()
         .filter(|process| process.reached.is_missed())
@@ -166,7 +171,7 @@ fn missed_programs(processes: &[Process]) -> Vec<&str> {
 }
 
 /// A note with the programs that nothing reaches.
-fn note_missed(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String> {
+fn note_missed(way: Option<GateWay>, processes: &[ProcessStatus], unit: &str) -> Option<String> {
     let way = way?;
     let names = missed_programs(processes);
     if names.is_empty() {
@@ -174,23 +179,23 @@ fn note_missed(way: Option<Way>, processes: &[Process], unit: &str) -> Option<St
     }
     if processes.iter().all(|process| process.reached.is_missed()) {
         let lucd = match way {
-            Way::Library => "",
-            Way::Notify => ", and if lucd was stopped since,",
+            GateWay::Library => "",
+            GateWay::Notify => ", and if lucd was stopped since,",
         };
         return Some(format!(
             "nothing reaches its processes: if it was enabled after its start{lucd} `systemctl restart {unit}`"
         ));
     }
     let hint = match way {
-        Way::Library => format!("; `luc enable --reach notify {unit}` reaches them"),
-        Way::Notify => String::new(),
+        GateWay::Library => format!("; `luc enable --reach notify {unit}` reaches them"),
+        GateWay::Notify => String::new(),
     };
     Some(format!("not reached: {}{hint}", names.join(", ")))
 }
 
 /// The processes of a unit's cgroup and those below, lowest number first.
 #[must_use]
-pub fn processes_of(settings: &Settings) -> Vec<u32> {
+pub fn processes_of(settings: &UnitSettings) -> Vec<u32> {
     processes_below(settings.get("ControlGroup"))
 }
 
@@ -232,32 +237,34 @@ fn served_figures(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
     Ok(of_process(systemctl::lucd()?, unit))
 }
 
-/// Looks at a process; `None` if it has ended. With the notifier, the service's first process and all that it has started
-/// are under `filters` filters.
-fn look(process: u32, unit: &str, filters: u32) -> Option<Process> {
+/// Looks at a process; `None` if it has ended. With the notifier, the service's first process and all that it has
+/// started are under `filters` filters.
+fn look(process: u32, unit: &str, filters: u32) -> Option<ProcessStatus> {
     let of_process = PathBuf::from("/proc").join(process.to_string());
     let program = fs::read_to_string(of_process.join("comm")).ok()?;
     let reached = match fs::read(of_process.join("maps")) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Reached::Unknown,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => ProcessReach::Unknown,
         Err(_) => return None,
         // One that has ended and not been waited for has no memory.
         Ok(maps) if maps.is_empty() => return None,
-        Ok(_) if filters > 0 && seccomp::filters_of(process)? >= filters => Reached::Notifier,
+        Ok(_) if filters > 0 && seccomp_filter::filters_of(process)? >= filters => {
+            ProcessReach::Notifier
+        }
         Ok(maps) => reach_by_maps(&maps, unit),
     };
-    Some(Process { process, program: luc_units::plain(program.trim_end()), reached })
+    Some(ProcessStatus { process, program: luc_units::plain(program.trim_end()), reached })
 }
 
 /// Whether the library reaches a process, by its mappings.
-fn reach_by_maps(maps: &[u8], unit: &str) -> Reached {
+fn reach_by_maps(maps: &[u8], unit: &str) -> ProcessReach {
     let mut lines = maps.split(|&byte| byte == b'\n');
     let has_library = maps.windows(LIBRARY.len()).any(|part| part == LIBRARY.as_bytes());
     if !has_library {
-        Reached::Nothing
+        ProcessReach::Nothing
     } else if lines.any(|line| is_figures(line, unit)) {
-        Reached::Library
+        ProcessReach::Library
     } else {
-        Reached::LibraryAside
+        ProcessReach::LibraryAside
     }
 }
 
@@ -272,29 +279,32 @@ mod tests {
         let both = format!("{library}{figures}");
         assert_eq!(
             reach_by_maps(b"7f00-7f01 r-xp 0 08:01 7 /bin/a\n", "a.service"),
-            Reached::Nothing
+            ProcessReach::Nothing
         );
-        assert_eq!(reach_by_maps(library.as_bytes(), "a.service"), Reached::LibraryAside);
-        assert_eq!(reach_by_maps(both.as_bytes(), "a.service"), Reached::Library);
-        assert_eq!(reach_by_maps(both.as_bytes(), "b.service"), Reached::LibraryAside);
+        assert_eq!(reach_by_maps(library.as_bytes(), "a.service"), ProcessReach::LibraryAside);
+        assert_eq!(reach_by_maps(both.as_bytes(), "a.service"), ProcessReach::Library);
+        assert_eq!(reach_by_maps(both.as_bytes(), "b.service"), ProcessReach::LibraryAside);
     }
 
     #[test]
     fn what_escapes_is_named() {
-        let process =
-            |program: &str, reached| Process { process: 1, program: program.to_owned(), reached };
-        let all = [process("a", Reached::Library), process("b", Reached::Nothing)];
-        let note = note_missed(Some(Way::Library), &all, "x.service").unwrap();
+        let process = |program: &str, reached| ProcessStatus {
+            process: 1,
+            program: program.to_owned(),
+            reached,
+        };
+        let all = [process("a", ProcessReach::Library), process("b", ProcessReach::Nothing)];
+        let note = note_missed(Some(GateWay::Library), &all, "x.service").unwrap();
         assert!(note.starts_with("not reached: b; `luc enable --reach notify"), "{note}");
-        assert_eq!(note_missed(Some(Way::Library), &all[..1], "x.service"), None);
+        assert_eq!(note_missed(Some(GateWay::Library), &all[..1], "x.service"), None);
         assert_eq!(note_missed(None, &all, "x.service"), None);
-        let note = note_missed(Some(Way::Library), &all[1..], "x.service").unwrap();
+        let note = note_missed(Some(GateWay::Library), &all[1..], "x.service").unwrap();
         assert!(note.contains("systemctl restart x.service"), "{note}");
     }
 
     #[test]
     fn a_drop_in_tells_its_way() {
-        assert_eq!(way_of("[Service]\nExecStart=\nExecStart=/x\n"), Way::Notify);
-        assert_eq!(way_of("[Service]\nExecStartPre=-/x\n"), Way::Library);
+        assert_eq!(way_of("[Service]\nExecStart=\nExecStart=/x\n"), GateWay::Notify);
+        assert_eq!(way_of("[Service]\nExecStartPre=-/x\n"), GateWay::Library);
     }
 }

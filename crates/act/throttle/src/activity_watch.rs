@@ -1,23 +1,23 @@
 //! Shows people the activity on the disks: that of the daemon's tasks, or of all cgroups if no daemon runs.
 //!
-//! [`Watch`] takes sums at intervals, from the daemon's status or from an observer of its own. Two of them give a
-//! [`Seen`]. Watching freezes nothing.
+//! [`ActivityWatch`] takes sums at intervals, from the daemon's status or from an observer of its own. Two of them give
+//! a [`SystemActivity`]. Watching freezes nothing.
 
-mod account;
-mod plain;
-mod seen;
-mod sums;
+mod activity_sums;
+mod cgroup_observer;
+mod displayed_activity;
+mod displayed_activity_state;
 #[cfg(test)]
 mod tests;
 
 use crate::ThrottleError;
-use crate::clock::now_ns;
-use crate::daemon::{Status, status_path};
+use crate::daemon::{ThrottleStatus, status_path};
+use crate::kernel_clocks::now_ns;
 
-use account::Account;
-use plain::Plain;
-pub use seen::{DiskSeen, Seen, State, TaskSeen};
-use sums::Sums;
+use activity_sums::ActivitySums;
+use cgroup_observer::CgroupObserver;
+pub use displayed_activity::{ActivityState, DiskActivity, DisplayedTask, SystemActivity};
+use displayed_activity_state::DisplayedActivityState;
 
 /// Interval between checks for a daemon and for new cgroups, ns.
 const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
@@ -25,31 +25,32 @@ const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 enum Source {
     Daemon,
-    Plain(Box<Plain>),
+    Plain(Box<CgroupObserver>),
 }
 
+/// Takes sums of disk activity at intervals and makes them activity for display.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ActivityWatch {
     source: Source,
     rescan_ns: u64,
-    account: Account,
+    displayed: DisplayedActivityState,
 }
 
-impl Watch {
+impl ActivityWatch {
     /// Watches the daemon, or all cgroups if none runs.
     pub fn open() -> Result<Self, ThrottleError> {
         let mut watch = Self {
             source: if status()?.is_some() {
                 Source::Daemon
             } else {
-                Source::Plain(Box::new(Plain::open()?))
+                Source::Plain(Box::new(CgroupObserver::open()?))
             },
             rescan_ns: 0,
-            account: Account::default(),
+            displayed: DisplayedActivityState::default(),
         };
         watch.step()?;
         // The first result covers the time from here on.
-        watch.account.seen();
+        watch.displayed.seen();
         Ok(watch)
     }
 
@@ -62,8 +63,8 @@ impl Watch {
         }
         let sums = match &mut self.source {
             Source::Daemon => match status()? {
-                Some(status) => Sums::of(&status),
-                None => return self.turn_to(Source::Plain(Box::new(Plain::open()?))),
+                Some(status) => ActivitySums::of(&status),
+                None => return self.turn_to(Source::Plain(Box::new(CgroupObserver::open()?))),
             },
             Source::Plain(_) if is_due && status()?.is_some() => {
                 return self.turn_to(Source::Daemon);
@@ -75,26 +76,26 @@ impl Watch {
                 plain.sums()
             }
         };
-        self.account.step(sums);
+        self.displayed.step(sums);
         Ok(())
     }
 
     fn turn_to(&mut self, source: Source) -> Result<(), ThrottleError> {
         self.source = source;
         self.rescan_ns = 0;
-        self.account = Account::default();
+        self.displayed = DisplayedActivityState::default();
         Ok(())
     }
 
     /// Activity since the last call.
-    pub fn seen(&mut self) -> Seen {
-        self.account.seen()
+    pub fn seen(&mut self) -> SystemActivity {
+        self.displayed.seen()
     }
 }
 
-fn status() -> Result<Option<Status>, ThrottleError> {
+fn status() -> Result<Option<ThrottleStatus>, ThrottleError> {
     if !rustix::process::geteuid().is_root() {
         return Err(ThrottleError::Privileges);
     }
-    Status::read().map_err(ThrottleError::cgroup("read", &status_path()))
+    ThrottleStatus::read().map_err(ThrottleError::cgroup("read", &status_path()))
 }

@@ -1,28 +1,28 @@
 //! Predicts the throttle's actions without freezing: watches tasks, and runs the policy on a model of the disk.
 //!
-//! [`watch`] adds up the activity of each task. `advice` turns it into [`figures`]: the meaning of the activity, and a
-//! forecast. Part `throttle-advise` of the evaluation measures how good the predictions are.
+//! [`advise_watch`] adds up the activity of each task. `derive_advice` turns it into [`advice_figures`]: the meaning of
+//! the activity, and a forecast. Part `throttle-advise` of the evaluation measures how good the predictions are.
 
-mod advice;
-pub mod figures;
-mod pressure;
-mod tally;
-pub mod watch;
+pub mod advice_figures;
+pub mod advise_watch;
+mod cgroup_pressure;
+mod derive_advice;
+mod task_tally;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::Class;
-use luc_host::interrupt::interrupted;
+use luc_control::throttle::policy_input::TaskClass;
+use luc_host::interrupt_flag::interrupted;
 use rustix::fd::OwnedFd;
 
-use crate::clock::now_ns;
-use crate::config::Config;
+use crate::config::ThrottleConfig;
 use crate::engine::wait;
-use crate::run::{RunOptions, Task, run_watched};
-use crate::{Hierarchy, ThrottleError};
-pub use figures::{Advice, DiskAdvice};
-use watch::Watch;
+use crate::kernel_clocks::now_ns;
+use crate::run_commands::{CommandTask, ThrottledRunOptions, run_watched};
+use crate::{CgroupHierarchy, ThrottleError};
+pub use advice_figures::{DiskAdvice, ThrottleAdvice};
+use advise_watch::AdviseWatch;
 
 /// Interval between two searches for new cgroups, ns.
 const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
@@ -36,8 +36,8 @@ pub struct AdviseOptions {
 }
 
 /// Runs commands without a throttle, watches them until they end, and advises. `tick` gets the seconds that have
-/// passed. The caller has installed [`luc_host::interrupt`]. Ctrl-C ends the commands, and the advice is based on what
-/// was observed.
+/// passed. The caller has installed [`luc_host::interrupt_flag`]. Ctrl-C ends the commands, and the advice is based on
+/// what was observed.
 ///
 /// # Errors
 ///
@@ -47,12 +47,14 @@ pub fn of_commands(
     commands: &[OsString],
     options: &AdviseOptions,
     tick: &mut dyn FnMut(f64),
-) -> Result<Advice, ThrottleError> {
-    Hierarchy::find()?;
-    let mut watch = Watch::open(&options.disks, Box::new(tick))?;
-    let tasks: Vec<Task> =
-        commands.iter().map(|command| Task::new(command.clone(), Class::Batch)).collect();
-    let run_options = RunOptions::unthrottled(options.disks.clone());
+) -> Result<ThrottleAdvice, ThrottleError> {
+    CgroupHierarchy::find()?;
+    let mut watch = AdviseWatch::open(&options.disks, Box::new(tick))?;
+    let tasks: Vec<CommandTask> = commands
+        .iter()
+        .map(|command| CommandTask::new(command.clone(), TaskClass::Batch))
+        .collect();
+    let run_options = ThrottledRunOptions::unthrottled(options.disks.clone());
     let outcome = run_watched(luc, &tasks, &run_options, Some(&mut watch))?;
     let mut advice = watch.advice(options.max_frozen_ns);
     advice.is_interrupted = outcome.interrupted;
@@ -66,19 +68,19 @@ pub fn of_commands(
 ///
 /// Unmet requirements of this machine, or no cgroup matches.
 pub fn of_cgroups(
-    config: &Config,
+    config: &ThrottleConfig,
     for_ns: u64,
     options: &AdviseOptions,
     tick: &mut dyn FnMut(f64),
-) -> Result<Advice, ThrottleError> {
-    let hierarchy = Hierarchy::find()?;
+) -> Result<ThrottleAdvice, ThrottleError> {
+    let hierarchy = CgroupHierarchy::find()?;
     let nowhere = PathBuf::from("/luc-throttle");
     let wanted = config.cgroups(hierarchy.root(), &nowhere);
     if wanted.is_empty() {
         let patterns = config.rules.iter().map(|rule| rule.pattern.as_str());
         return Err(ThrottleError::NoCgroup(patterns.collect::<Vec<_>>().join(", ")));
     }
-    let mut watch = Watch::open(&options.disks, Box::new(tick))?;
+    let mut watch = AdviseWatch::open(&options.disks, Box::new(tick))?;
     let end_ns = now_ns() + for_ns;
     let nothing: [OwnedFd; 0] = [];
     let mut rescan_ns = 0;

@@ -21,14 +21,14 @@ const SUBTREE: &str = "cgroup.subtree_control";
 /// A cgroup whose `cgroup.freeze` is open. So freezing takes one system call, and never hits a later cgroup of the same
 /// name.
 #[derive(Debug)]
-pub struct Cgroup {
+pub struct FreezableCgroup {
     path: PathBuf,
     id: u64,
     freeze: File,
     is_threaded: bool,
 }
 
-impl Cgroup {
+impl FreezableCgroup {
     /// Opens a cgroup that exists.
     pub fn open(path: &Path) -> Result<Self, ThrottleError> {
         let about = fs::metadata(path).map_err(ThrottleError::cgroup("find", path))?;

@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use luc_host::mountinfo::{self, Mount};
+use luc_host::mountinfo::{self, MountEntry};
 
 use crate::ThrottleError;
 
+/// The mounted hierarchy of cgroups, version 2.
 #[derive(Clone, Debug)]
-pub struct Hierarchy {
+pub struct CgroupHierarchy {
     root: PathBuf,
 }
 
-impl Hierarchy {
+impl CgroupHierarchy {
     /// Finds it, and checks that this process may freeze its cgroups.
     pub fn find() -> Result<Self, ThrottleError> {
         if !rustix::process::geteuid().is_root() {
@@ -42,7 +43,7 @@ impl Hierarchy {
 }
 
 /// Mount point of the first cgroup2 mount that can be written.
-fn root_of(mounts: &[Mount]) -> Result<PathBuf, ThrottleError> {
+fn root_of(mounts: &[MountEntry]) -> Result<PathBuf, ThrottleError> {
     let mut read_only = None;
     for mount in mounts.iter().filter(|mount| mount.kind == "cgroup2") {
         let is_read_only = |options: &str| options.split(',').any(|option| option == "ro");

@@ -1,17 +1,17 @@
 //! The daemon's configuration. Its errors are one line each.
 
-mod braces;
+mod brace_patterns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::Class;
+use luc_control::throttle::policy_input::TaskClass;
 use luc_units::parse_duration_ns;
 use serde::Deserialize;
 
 use crate::BATCH_FLOOR;
-use crate::threads::is_of_thread;
+use crate::thread_tasks::is_of_thread;
 
 /// Path of the configuration file.
 pub const PATH: &str = "/etc/luc/throttle.toml";
@@ -20,10 +20,11 @@ pub const EXAMPLE: &str = include_str!("throttle.toml");
 
 const DEFAULT_MAX_FROZEN_NS: u64 = 10_000_000_000;
 
+/// Rules, disks and limits that the daemon was configured with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Config {
+pub struct ThrottleConfig {
     /// Rules that match cgroups to tasks. The first match counts.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<CgroupRule>,
     /// Names of the disks; empty: all disks.
     pub disks: Vec<String>,
     /// Longest freeze of a task, ns.
@@ -34,19 +35,21 @@ pub struct Config {
     pub metrics: Option<PathBuf>,
 }
 
+/// A pattern of cgroups and the treatment of those that match.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct CgroupRule {
     /// Paths below the root cgroup, with `*`, `?`, `[...]` and `{a,b}`.
     pub pattern: String,
     /// The pattern without braces: one for each alternative.
     alternatives: Vec<String>,
-    pub kind: Treatment,
+    pub kind: TaskTreatment,
 }
 
+/// Treatment of a task: its class, its threads, its target of latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Treatment {
+pub struct TaskTreatment {
     /// Permission to freeze it.
-    pub class: Class,
+    pub class: TaskClass,
     /// Whether its threads take turns like tasks; only for batch.
     pub threads: bool,
     /// Target for the 99th percentile of its waits for a disk, ns; only for protected tasks.
@@ -101,7 +104,7 @@ enum ClassName {
     Ignore,
 }
 
-impl Config {
+impl ThrottleConfig {
     /// Reads a configuration that only its owner can have written.
     ///
     /// # Errors
@@ -110,7 +113,7 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let failed = |reason: String| ConfigError { path: path.to_owned(), line: None, reason };
         let no_file = "there is no such file; `luc throttle install-unit` writes an example";
-        let text = luc_host::owned::read(path)
+        let text = luc_host::root_owned::read(path)
             .map_err(|error| failed(error.to_string()))?
             .ok_or_else(|| failed(no_file.to_owned()))?;
         Self::parse(&text, path)
@@ -134,8 +137,8 @@ impl Config {
             }
         };
         let rules = file.task.into_iter().map(|table| source.rule(table));
-        let rules = rules.collect::<Result<Vec<Rule>, ConfigError>>()?;
-        if !rules.iter().any(|rule| rule.kind.class == Class::Batch) {
+        let rules = rules.collect::<Result<Vec<CgroupRule>, ConfigError>>()?;
+        if !rules.iter().any(|rule| rule.kind.class == TaskClass::Batch) {
             let reason = "no task of class batch: nothing could ever be frozen; add a [[task]] with match and class";
             return Err(source.error(None, reason.to_owned()));
         }
@@ -170,7 +173,7 @@ impl Source<'_> {
         }
     }
 
-    fn rule(&self, table: toml::Spanned<TaskTable>) -> Result<Rule, ConfigError> {
+    fn rule(&self, table: toml::Spanned<TaskTable>) -> Result<CgroupRule, ConfigError> {
         let at = Some(table.span().start);
         let table = table.into_inner();
         let written = self.text.get(table.pattern.span()).unwrap_or_default();
@@ -182,7 +185,7 @@ impl Source<'_> {
             return Err(self.error(at, format!("match = {written} {reason}")));
         }
         let wrong = |what: &str| self.error(at, format!("match = {pattern:?}: {what}"));
-        let alternatives = braces::expand(&pattern).map_err(wrong)?;
+        let alternatives = brace_patterns::expand(&pattern).map_err(wrong)?;
         for alternative in &alternatives {
             glob::Pattern::new(alternative).map_err(|error| wrong(error.msg))?;
             let is_below = !alternative.is_empty()
@@ -195,35 +198,35 @@ impl Source<'_> {
             }
         }
         let class = match table.class {
-            ClassName::Batch => Class::Batch,
-            ClassName::Protect => Class::Protected,
-            ClassName::Ignore => Class::Ignored,
+            ClassName::Batch => TaskClass::Batch,
+            ClassName::Protect => TaskClass::Protected,
+            ClassName::Ignore => TaskClass::Ignored,
         };
-        if table.threads && class != Class::Batch {
+        if table.threads && class != TaskClass::Batch {
             let reason = "threads = true: only those of class batch take turns";
             return Err(self.error(at, reason.to_owned()));
         }
         let p99_ns = self.time_ns("p99", &table.p99)?;
-        if p99_ns.is_some() && class != Class::Protected {
+        if p99_ns.is_some() && class != TaskClass::Protected {
             let reason = "p99: only those of class protect have one to be held";
             return Err(self.error(at, reason.to_owned()));
         }
-        let kind = Treatment { class, threads: table.threads, p99_ns };
-        Ok(Rule { pattern, alternatives, kind })
+        let kind = TaskTreatment { class, threads: table.threads, p99_ns };
+        Ok(CgroupRule { pattern, alternatives, kind })
     }
 }
 
 /// Name of a class in a configuration.
 #[must_use]
-pub fn class_name(class: Class) -> &'static str {
+pub fn class_name(class: TaskClass) -> &'static str {
     match class {
-        Class::Batch => "batch",
-        Class::Protected => "protect",
-        Class::Ignored => "ignore",
+        TaskClass::Batch => "batch",
+        TaskClass::Protected => "protect",
+        TaskClass::Ignored => "ignore",
     }
 }
 
-impl Rule {
+impl CgroupRule {
     /// Cgroups below `root` that a rule matches, by the first rule. A batch cgroup below another match is left out.
     /// Those below `except` are left out.
     fn cgroups(&self, root: &Path, except: &Path) -> impl Iterator<Item = PathBuf> {
@@ -236,14 +239,14 @@ impl Rule {
     }
 }
 
-impl Config {
+impl ThrottleConfig {
     /// Cgroups below `root` that are tasks, by rule.
     #[must_use]
-    pub fn matched(&self, root: &Path) -> Vec<(&Rule, Vec<PathBuf>)> {
+    pub fn matched(&self, root: &Path) -> Vec<(&CgroupRule, Vec<PathBuf>)> {
         let nowhere = Path::new("/luc-throttle");
         let tasks = self.cgroups(root, nowhere);
         let mut seen = BTreeSet::new();
-        let of_rule = |rule: &Rule| -> Vec<PathBuf> {
+        let of_rule = |rule: &CgroupRule| -> Vec<PathBuf> {
             let found: BTreeSet<PathBuf> = rule.cgroups(root, nowhere).collect();
             // It may belong to an earlier rule, or to a task above it.
             let own = found.into_iter().filter(|path| tasks.contains_key(path));
@@ -256,8 +259,8 @@ impl Config {
     /// Cgroups below `root` that a rule matches, by the first; of one below another only the upper one. Those below
     /// `except` are left out.
     #[must_use]
-    pub fn cgroups(&self, root: &Path, except: &Path) -> BTreeMap<PathBuf, Treatment> {
-        let mut wanted: BTreeMap<PathBuf, Treatment> = BTreeMap::new();
+    pub fn cgroups(&self, root: &Path, except: &Path) -> BTreeMap<PathBuf, TaskTreatment> {
+        let mut wanted: BTreeMap<PathBuf, TaskTreatment> = BTreeMap::new();
         for rule in &self.rules {
             for path in rule.cgroups(root, except) {
                 wanted.entry(path).or_insert(rule.kind);
@@ -268,7 +271,7 @@ impl Config {
         // A protected cgroup below another match stays a task of its own.
         let left_out: Vec<PathBuf> = wanted
             .iter()
-            .filter(|(path, kind)| kind.class == Class::Batch && below_another(path))
+            .filter(|(path, kind)| kind.class == TaskClass::Batch && below_another(path))
             .map(|(path, _)| path.clone())
             .collect();
         for path in left_out {
@@ -298,7 +301,7 @@ mod tests {
     use super::*;
 
     fn said(text: &str) -> String {
-        let error = Config::parse(text, Path::new("throttle.toml")).expect_err("refused");
+        let error = ThrottleConfig::parse(text, Path::new("throttle.toml")).expect_err("refused");
         let said = error.to_string();
         assert_eq!(said.lines().count(), 1, "{said}");
         said
@@ -308,10 +311,10 @@ mod tests {
 
     #[test]
     fn the_example_is_one() {
-        let config = Config::parse(EXAMPLE, Path::new("example")).expect("fine");
+        let config = ThrottleConfig::parse(EXAMPLE, Path::new("example")).expect("fine");
         assert_eq!(config.max_frozen_ns, DEFAULT_MAX_FROZEN_NS);
-        let classes: Vec<Class> = config.rules.iter().map(|rule| rule.kind.class).collect();
-        assert_eq!(classes, [Class::Protected, Class::Batch]);
+        let classes: Vec<TaskClass> = config.rules.iter().map(|rule| rule.kind.class).collect();
+        assert_eq!(classes, [TaskClass::Protected, TaskClass::Batch]);
         assert_eq!(config.rules[0].kind.p99_ns, Some(20_000_000));
         assert_eq!(config.batch_floor, BATCH_FLOOR);
     }
@@ -367,7 +370,7 @@ mod tests {
             [[task]]
             match = "nobody"
             class = "ignore""#;
-        let config = Config::parse(text, Path::new("x")).expect("fine");
+        let config = ThrottleConfig::parse(text, Path::new("x")).expect("fine");
         let names = |paths: Vec<PathBuf>| -> Vec<String> {
             let name =
                 |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -381,8 +384,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text: String) {
-            let _ = Config::parse(&text, Path::new("x"));
-            let _ = Config::parse(&format!("{TASK}{text}"), Path::new("x"));
+            let _ = ThrottleConfig::parse(&text, Path::new("x"));
+            let _ = ThrottleConfig::parse(&format!("{TASK}{text}"), Path::new("x"));
         }
     }
 }

@@ -1,32 +1,34 @@
 //! The daemon: throttles cgroups that match patterns, as long as they exist.
 
-mod lock;
+mod daemon_lock;
 mod metrics;
-mod notify;
-mod publish;
-mod status;
+mod publish_status;
+mod systemd_notify;
+mod throttle_status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{Class, TaskId};
-use luc_host::interrupt::interrupted;
+use luc_control::throttle::policy_input::{TaskClass, TaskId};
+use luc_host::interrupt_flag::interrupted;
 use rustix::fd::OwnedFd;
 
-use crate::cgroup::Cgroup;
-use crate::clock::now_ns;
-use crate::config::{Config, Treatment};
-use crate::engine::{Engine, EngineOptions, TaskKind};
-use crate::resident::stay_resident;
-use crate::threads::Threads;
-use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
-use lock::DaemonLock;
-use notify::Notifier;
-use publish::Publisher;
-use status::ListedTask;
-pub use status::{DiskStatus, Status, TaskStatus, UseStatus, path as status_path};
+use crate::cgroup::FreezableCgroup;
+use crate::config::{TaskTreatment, ThrottleConfig};
+use crate::engine::{EngineOptions, TaskProperties, ThrottleEngine};
+use crate::kernel_clocks::now_ns;
+use crate::lock_in_memory::stay_resident;
+use crate::thread_tasks::ThreadTasks;
+use crate::{CgroupHierarchy, PolicyChoice, ThrottleError, exempt_cgroups};
+use daemon_lock::DaemonLock;
+use publish_status::StatusPublisher;
+use systemd_notify::SystemdNotifier;
+use throttle_status::ListedTask;
+pub use throttle_status::{
+    DiskStatus, TaskDiskUse, TaskStatus, ThrottleStatus, path as status_path,
+};
 
 /// Interval between searches for cgroups, and between writes of the status, ns.
 const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
@@ -35,23 +37,23 @@ const OWN_PREFIX: &str = "luc-throttle-";
 
 #[derive(Debug)]
 struct Daemon {
-    hierarchy: Hierarchy,
-    config: Config,
-    engine: Engine,
-    parent: Cgroup,
-    publisher: Publisher,
+    hierarchy: CgroupHierarchy,
+    config: ThrottleConfig,
+    engine: ThrottleEngine,
+    parent: FreezableCgroup,
+    publisher: StatusPublisher,
     /// Tasks by their cgroup.
     tasks: BTreeMap<PathBuf, DaemonTask>,
     /// Whether a rule makes threads tasks.
     has_threads: bool,
-    /// Matching cgroups that must not be frozen. Each is reported once.
-    refused: BTreeSet<PathBuf>,
+    /// Matching cgroups that are left alone, and the reason that was said last.
+    refused: BTreeMap<PathBuf, String>,
 }
 
 #[derive(Debug)]
 struct DaemonTask {
     work: Work,
-    rule: Treatment,
+    rule: TaskTreatment,
     /// Number of the cgroup: a new cgroup may have taken its name.
     cgroup_id: u64,
 }
@@ -60,33 +62,34 @@ struct DaemonTask {
 #[derive(Debug)]
 enum Work {
     Whole(TaskId),
-    Threads(Threads),
+    Threads(ThreadTasks),
 }
 
-/// Runs until SIGINT, SIGTERM or SIGHUP. The caller has installed [`luc_host::interrupt`]. `luc` is this program; `say`
-/// gets lines for the log.
+/// Runs until SIGINT, SIGTERM or SIGHUP. The caller has installed [`luc_host::interrupt_flag`]. `luc` is this program;
+/// `say` gets lines for the log.
 ///
 /// # Errors
 ///
 /// Unmet requirements of this machine. Nothing is frozen then.
 pub fn run(
     luc: &Path,
-    config: Config,
+    config: ThrottleConfig,
     policy: PolicyChoice,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), ThrottleError> {
-    let hierarchy = Hierarchy::find()?;
+    let hierarchy = CgroupHierarchy::find()?;
     let _lock = DaemonLock::take(&luc_host::run_dir::path().join("throttle"))?;
     remove_leftovers(hierarchy.root());
-    let parent =
-        Cgroup::create(&hierarchy.root().join(format!("{OWN_PREFIX}{}", std::process::id())))?;
+    let parent = FreezableCgroup::create(
+        &hierarchy.root().join(format!("{OWN_PREFIX}{}", std::process::id())),
+    )?;
     let options = EngineOptions {
         policy,
         disks: config.disks.clone(),
         max_frozen_ns: config.max_frozen_ns,
         batch_floor: config.batch_floor,
     };
-    let started = Engine::start(&hierarchy, parent.path(), luc, options);
+    let started = ThrottleEngine::start(&hierarchy, parent.path(), luc, options);
     let engine = match started {
         Ok(Some(engine)) => engine,
         other => {
@@ -96,13 +99,13 @@ pub fn run(
     };
     let mut daemon = Daemon {
         hierarchy,
-        publisher: Publisher::start(config.metrics.clone()),
+        publisher: StatusPublisher::start(config.metrics.clone()),
         config,
         engine,
         parent,
         tasks: BTreeMap::new(),
         has_threads: false,
-        refused: BTreeSet::new(),
+        refused: BTreeMap::new(),
     };
     if let Err(error) = stay_resident() {
         say(&format!("memory cannot be locked: {error}; a thaw may wait for a page from a disk"));
@@ -130,7 +133,7 @@ fn is_of_dead(name: &OsStr) -> bool {
 
 impl Daemon {
     fn serve(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), ThrottleError> {
-        let notifier = Notifier::from_environment();
+        let notifier = SystemdNotifier::from_environment();
         let nothing: [OwnedFd; 0] = [];
         let mut rescan_ns = 0;
         let mut is_ready = false;
@@ -168,7 +171,8 @@ impl Daemon {
             .iter()
             .filter(|(path, task)| {
                 wanted.get(*path).is_none_or(|rule| *rule != task.rule)
-                    || (task.rule.class == Class::Batch && spared_below(&spared, path).is_some())
+                    || (task.rule.class == TaskClass::Batch
+                        && spared_below(&spared, path).is_some())
                     || std::fs::metadata(path).is_ok_and(|now| now.ino() != task.cgroup_id)
             })
             .map(|(path, _)| path.clone())
@@ -176,43 +180,47 @@ impl Daemon {
         for path in gone {
             self.forget(&path)?;
         }
-        // 2. New cgroups.
-        self.refused.retain(|path| wanted.contains_key(path));
+        // 2. New cgroups, and those that were left alone: the reason may have gone.
+        self.refused.retain(|path, _| wanted.contains_key(path));
         self.has_threads = wanted.values().any(|rule| rule.threads);
         for (path, rule) in wanted {
-            if self.tasks.contains_key(&path) || self.refused.contains(&path) {
+            if self.tasks.contains_key(&path) {
                 continue;
             }
-            if rule.class == Class::Batch
-                && let Some(reason) =
-                    exempt::reason(&self.hierarchy, &path).or_else(|| spared_below(&spared, &path))
+            if rule.class == TaskClass::Batch
+                && let Some(reason) = exempt_cgroups::reason(&self.hierarchy, &path)
+                    .or_else(|| spared_below(&spared, &path))
             {
-                say(&format!("{} is never frozen: {reason}", path.display()));
-                self.refused.insert(path);
+                self.leave_alone(path, format!("is never frozen: {reason}"), say);
                 continue;
             }
             // The cgroup may have just gone.
-            let Ok(cgroup) = Cgroup::open(&path) else {
+            let Ok(cgroup) = FreezableCgroup::open(&path) else {
                 continue;
             };
             let cgroup_id = cgroup.id();
             let work = if rule.threads {
-                Ok(Work::Threads(Threads::of(&path)))
+                Ok(Work::Threads(ThreadTasks::of(&path)))
             } else {
-                let kind = TaskKind { p99_ns: rule.p99_ns, ..TaskKind::of(rule.class) };
+                let kind = TaskProperties { p99_ns: rule.p99_ns, ..TaskProperties::of(rule.class) };
                 self.engine.add(cgroup, kind).map(Work::Whole)
             };
             match work {
                 Ok(work) => {
                     self.tasks.insert(path, DaemonTask { work, rule, cgroup_id });
                 }
-                Err(error) => {
-                    say(&format!("{} is left alone: {error}", path.display()));
-                    self.refused.insert(path);
-                }
+                Err(error) => self.leave_alone(path, format!("is left alone: {error}"), say),
             }
         }
         Ok(())
+    }
+
+    /// Says why a cgroup is left alone, once for each reason.
+    fn leave_alone(&mut self, path: PathBuf, reason: String, say: &mut dyn FnMut(&str)) {
+        if self.refused.get(&path) != Some(&reason) {
+            say(&format!("{} {reason}", path.display()));
+            self.refused.insert(path, reason);
+        }
     }
 
     fn forget(&mut self, path: &Path) -> Result<(), ThrottleError> {
@@ -236,22 +244,19 @@ impl Daemon {
             };
             match threads.look(&mut self.engine) {
                 Ok(again_ns) => look_again_ns = look_again_ns.min(again_ns),
-                Err(error) => {
-                    say(&format!("{} is left alone: {error}", path.display()));
-                    unfit.push(path.clone());
-                }
+                Err(error) => unfit.push((path.clone(), format!("is left alone: {error}"))),
             }
         }
-        for path in unfit {
+        for (path, reason) in unfit {
             self.forget(&path)?;
-            self.refused.insert(path);
+            self.leave_alone(path, reason, say);
         }
         Ok(look_again_ns)
     }
 
     /// Publishes the status for `luc throttle status` and Prometheus.
     fn publish(&self, say: &mut dyn FnMut(&str)) {
-        self.publisher.publish(Status::of(&self.engine, &self.tasks()));
+        self.publisher.publish(ThrottleStatus::of(&self.engine, &self.tasks()));
         for line in self.publisher.take_errors() {
             say(&line);
         }
@@ -288,8 +293,8 @@ impl Daemon {
 }
 
 /// Lists the cgroups that no rule allows to freeze.
-fn list_spared(wanted: &BTreeMap<PathBuf, Treatment>) -> Vec<PathBuf> {
-    let spared = wanted.iter().filter(|(_, rule)| rule.class != Class::Batch);
+fn list_spared(wanted: &BTreeMap<PathBuf, TaskTreatment>) -> Vec<PathBuf> {
+    let spared = wanted.iter().filter(|(_, rule)| rule.class != TaskClass::Batch);
     spared.map(|(path, _)| path.clone()).collect()
 }
 
@@ -306,13 +311,13 @@ mod tests {
     #[test]
     fn a_cgroup_above_a_protected_one_is_spared() {
         let classes = [
-            ("/c/batch", Class::Batch),
-            ("/c/batch/db", Class::Protected),
-            ("/c/batch-2", Class::Batch),
-            ("/c/other/quiet", Class::Ignored),
-            ("/c/other", Class::Batch),
+            ("/c/batch", TaskClass::Batch),
+            ("/c/batch/db", TaskClass::Protected),
+            ("/c/batch-2", TaskClass::Batch),
+            ("/c/other/quiet", TaskClass::Ignored),
+            ("/c/other", TaskClass::Batch),
         ];
-        let kind = |class| Treatment { class, threads: false, p99_ns: None };
+        let kind = |class| TaskTreatment { class, threads: false, p99_ns: None };
         let wanted = classes.map(|(path, class)| (PathBuf::from(path), kind(class)));
         let spared = list_spared(&BTreeMap::from(wanted));
         let is_spared = |path: &str| spared_below(&spared, Path::new(path)).is_some();

@@ -3,21 +3,22 @@
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{DiskSample, TaskSample};
+use luc_control::throttle::policy_input::{DiskSample, TaskSample};
 use luc_events::Dev;
-use luc_probe::contention::{
-    Contention, DiskSlot, LockNews, Notify, RefusedLock, TaskSlot, TaskSums,
+use luc_probe::disk_contention::{
+    ContentionProbe, DiskSlot, LockNews, NotifyOn, RefusedLock, TaskSlot, TaskSums,
 };
 
 use crate::ThrottleError;
-use crate::cgroup::Cgroup;
+use crate::cgroup::FreezableCgroup;
 
 const BLOCK_DEVICES: &str = "/sys/block";
 /// Name prefixes of disks that are watched only if they are named.
 const UNWATCHED_PREFIXES: [&str; 3] = ["ram", "zram", "nbd"];
 
+/// A disk that the observer watches.
 #[derive(Clone, Debug)]
-pub struct Disk {
+pub struct ObservedDevice {
     /// Name of the disk, such as "sda".
     pub name: String,
     pub dev: Dev,
@@ -28,23 +29,28 @@ pub struct Disk {
 
 /// The probe, and the disks that it watches.
 #[derive(Debug)]
-pub struct Observer {
-    contention: Contention,
-    disks: Vec<Disk>,
+pub struct DiskObserver {
+    contention: ContentionProbe,
+    disks: Vec<ObservedDevice>,
 }
 
-impl Observer {
+impl DiskObserver {
     /// Watches the named disks, or all disks that have a size.
     ///
     /// # Errors
     ///
     /// [`ThrottleError::Probe`]: BPF programs cannot be loaded. [`ThrottleError::Disk`]: no disk has one of the names.
     pub fn open(names: &[String]) -> Result<Self, ThrottleError> {
-        let mut contention = Contention::open()?;
+        let mut contention = ContentionProbe::open()?;
         let mut disks = Vec::new();
         for found in find_disks(Path::new(BLOCK_DEVICES), names)? {
             let slot = contention.watch_disk(found.dev)?;
-            disks.push(Disk { name: found.name, dev: found.dev, has_arm: found.has_arm, slot });
+            disks.push(ObservedDevice {
+                name: found.name,
+                dev: found.dev,
+                has_arm: found.has_arm,
+                slot,
+            });
         }
         Ok(Self { contention, disks })
     }
@@ -55,22 +61,26 @@ impl Observer {
     }
 
     #[must_use]
-    pub fn disks(&self) -> &[Disk] {
+    pub fn disks(&self) -> &[ObservedDevice] {
         &self.disks
     }
 
-    /// Begins to watch a cgroup. `notify` selects its requests at which [`Observer::notified`] becomes readable.
-    pub fn watch(&mut self, cgroup: &Cgroup, notify: Notify) -> Result<TaskSlot, ThrottleError> {
+    /// Begins to watch a cgroup. `notify` selects its requests at which [`DiskObserver::notified`] becomes readable.
+    pub fn watch(
+        &mut self,
+        cgroup: &FreezableCgroup,
+        notify: NotifyOn,
+    ) -> Result<TaskSlot, ThrottleError> {
         self.watch_id(cgroup.id(), notify)
     }
 
     /// Like [`watch`](Self::watch), by a cgroup's number, for a cgroup that is only observed.
-    pub fn watch_id(&mut self, cgroup: u64, notify: Notify) -> Result<TaskSlot, ThrottleError> {
+    pub fn watch_id(&mut self, cgroup: u64, notify: NotifyOn) -> Result<TaskSlot, ThrottleError> {
         Ok(self.contention.watch_cgroup(cgroup, notify)?)
     }
 
     /// Changes the notifications of a task.
-    pub fn notify(&mut self, slot: TaskSlot, notify: Notify) {
+    pub fn notify(&mut self, slot: TaskSlot, notify: NotifyOn) {
         self.contention.set_notify(slot, notify);
     }
 
@@ -79,7 +89,7 @@ impl Observer {
     }
 
     #[must_use]
-    pub fn disk(&self, disk: &Disk) -> DiskSample {
+    pub fn disk(&self, disk: &ObservedDevice) -> DiskSample {
         let sums = self.contention.disk(disk.slot);
         DiskSample {
             busy_ns: sums.busy_ns,
@@ -92,7 +102,7 @@ impl Observer {
 
     /// Whether a task has made a request to a disk.
     #[must_use]
-    pub fn has_used(&self, slot: TaskSlot, disk: &Disk) -> bool {
+    pub fn has_used(&self, slot: TaskSlot, disk: &ObservedDevice) -> bool {
         self.sums(slot, disk).last_submit_ns != 0
     }
 
@@ -104,12 +114,12 @@ impl Observer {
 
     /// Sums of a task's activity on a disk.
     #[must_use]
-    pub fn sums(&self, slot: TaskSlot, disk: &Disk) -> TaskSums {
+    pub fn sums(&self, slot: TaskSlot, disk: &ObservedDevice) -> TaskSums {
         self.contention.task(slot, disk.slot)
     }
 
     /// Fills `sample` with a task's activity on a disk.
-    pub fn fill(&self, sample: &mut TaskSample, slot: TaskSlot, disk: &Disk) {
+    pub fn fill(&self, sample: &mut TaskSample, slot: TaskSlot, disk: &ObservedDevice) {
         let sums = self.sums(slot, disk);
         sample.bytes = sums.bytes_read + sums.bytes_written;
         sample.requests = sums.requests;
@@ -126,7 +136,7 @@ impl Observer {
         self.contention.lock_news()
     }
 
-    /// Makes the next change of [`Observer::lock_news`] turn [`Observer::notified`] readable.
+    /// Makes the next change of [`DiskObserver::lock_news`] turn [`DiskObserver::notified`] readable.
     pub fn notify_lock(&self) {
         self.contention.notify_lock();
     }

@@ -1,39 +1,39 @@
 //! The engine: observes, asks the policy of each disk, freezes and thaws.
 
-mod controller;
-mod counters;
-mod frozen;
-mod inversions;
-mod kind;
-mod looks;
-mod sharing;
-mod task;
-mod waiting;
+mod disk_controller;
+mod disk_look;
+mod engine_counters;
+mod frozen_count;
+mod shared_files;
+mod task_properties;
+mod thaw_inversions;
+mod throttled_task;
+mod waiting_tasks;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use luc_control::throttle::sample::{Class, Reason, TaskId, TaskSample};
-use luc_probe::contention::Notify;
+use luc_control::throttle::policy_input::{FreezeReason, TaskClass, TaskId, TaskSample};
+use luc_probe::disk_contention::NotifyOn;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::cgroup::Cgroup;
-use crate::clock::now_ns;
-use crate::guardian::Guardian;
-use crate::inversion::Inversions;
-use crate::learn;
-use crate::observer::{Disk, Observer};
-use crate::policy::PolicyChoice;
-use crate::record::Record;
-use crate::{Hierarchy, ThrottleError};
-use controller::{Controller, ControllerId};
-pub use counters::{Counters, OrderCount};
-use frozen::Frozen;
-pub use kind::TaskKind;
-use task::Task;
-pub use task::Totals;
+use crate::cgroup::FreezableCgroup;
+use crate::disk_observer::{DiskObserver, ObservedDevice};
+use crate::frozen_record::FrozenRecord;
+use crate::guardian_process::GuardianProcess;
+use crate::kernel_clocks::now_ns;
+use crate::learn_disk;
+use crate::policy_choice::PolicyChoice;
+use crate::priority_inversion::InversionSearch;
+use crate::{CgroupHierarchy, ThrottleError};
+use disk_controller::{ControllerId, DiskController};
+pub use engine_counters::{EngineCounters, OrderCount};
+use frozen_count::FrozenCount;
+pub use task_properties::TaskProperties;
+pub use throttled_task::FreezeTotals;
+use throttled_task::ThrottledTask;
 
 /// Longest interval between two looks, ns. The guardian takes a throttle that is silent for a second for dead.
 const MAX_LOOK_INTERVAL_NS: u64 = 100_000_000;
@@ -54,24 +54,24 @@ pub struct EngineOptions {
 
 /// The throttle of one machine.
 #[derive(Debug)]
-pub struct Engine {
+pub struct ThrottleEngine {
     options: EngineOptions,
-    hierarchy: Hierarchy,
-    observer: Observer,
-    controllers: Vec<Controller>,
-    tasks: BTreeMap<TaskId, Task>,
-    frozen: Frozen,
+    hierarchy: CgroupHierarchy,
+    observer: DiskObserver,
+    controllers: Vec<DiskController>,
+    tasks: BTreeMap<TaskId, ThrottledTask>,
+    frozen: FrozenCount,
     /// Time of the next upkeep, ns.
     upkeep_ns: u64,
     next: u32,
-    counters: Counters,
-    inversions: Inversions,
-    record: Record,
+    counters: EngineCounters,
+    inversions: InversionSearch,
+    record: FrozenRecord,
     /// `None` only while the engine ends.
-    guardian: Option<Guardian>,
+    guardian: Option<GuardianProcess>,
 }
 
-impl Engine {
+impl ThrottleEngine {
     /// Loads the probe and starts the guardian, in a cgroup made for it below `parent`. `luc` is this program. `None`
     /// for a policy that never freezes a task.
     ///
@@ -79,7 +79,7 @@ impl Engine {
     ///
     /// Unmet requirements of this machine, before anything is changed.
     pub fn start(
-        hierarchy: &Hierarchy,
+        hierarchy: &CgroupHierarchy,
         parent: &Path,
         luc: &Path,
         options: EngineOptions,
@@ -87,7 +87,7 @@ impl Engine {
         if options.policy == PolicyChoice::Off {
             return Ok(None);
         }
-        let observer = Observer::open(&options.disks)?;
+        let observer = DiskObserver::open(&options.disks)?;
         let controllers = observer
             .disks()
             .iter()
@@ -96,15 +96,15 @@ impl Engine {
                     disk.has_arm,
                     options.max_frozen_ns,
                     options.batch_floor,
-                    learn::read_measured(disk.dev),
+                    learn_disk::read_measured(disk.dev),
                 )?;
-                Some(Controller::new(disk.clone(), policy))
+                Some(DiskController::new(disk.clone(), policy))
             })
             .collect();
-        let record = Record::create()?;
+        let record = FrozenRecord::create()?;
         record.beat(now_ns())?;
-        let guardian = Cgroup::create(&parent.join(GUARDIAN))
-            .and_then(|cgroup| Guardian::start(luc, &record, cgroup))
+        let guardian = FreezableCgroup::create(&parent.join(GUARDIAN))
+            .and_then(|cgroup| GuardianProcess::start(luc, &record, cgroup))
             .inspect_err(|_| record.remove())?;
         Ok(Some(Self {
             options,
@@ -112,37 +112,44 @@ impl Engine {
             observer,
             controllers,
             tasks: BTreeMap::new(),
-            frozen: Frozen::default(),
+            frozen: FrozenCount::default(),
             upkeep_ns: 0,
             next: 0,
-            counters: Counters::default(),
-            inversions: Inversions::default(),
+            counters: EngineCounters::default(),
+            inversions: InversionSearch::default(),
             record,
             guardian: Some(guardian),
         }))
     }
 
-    pub fn add(&mut self, cgroup: Cgroup, kind: TaskKind) -> Result<TaskId, ThrottleError> {
+    pub fn add(
+        &mut self,
+        cgroup: FreezableCgroup,
+        kind: TaskProperties,
+    ) -> Result<TaskId, ThrottleError> {
         let class = kind.class;
         // A batch task gives notice of its first request only, so that it is frozen before its next one if it is out of
         // turn.
-        let notify =
-            Notify { on_submit: class != Class::Ignored, on_done: class == Class::Protected };
+        let notify = NotifyOn {
+            on_submit: class != TaskClass::Ignored,
+            on_done: class == TaskClass::Protected,
+        };
         let slot = self.observer.watch(&cgroup, notify)?;
         let entry = self.record.add(cgroup.path()).inspect_err(|_| {
             self.observer.unwatch(slot);
         })?;
         let id = TaskId(self.next);
         self.next += 1;
-        self.tasks.insert(id, Task::new(id, cgroup, kind, slot, entry, self.frozen.clone()));
+        self.tasks
+            .insert(id, ThrottledTask::new(id, cgroup, kind, slot, entry, self.frozen.clone()));
         Ok(id)
     }
 
     /// Thaws a task that has ended, and stops observing it.
-    pub fn end_task(&mut self, id: TaskId) -> Result<Totals, ThrottleError> {
+    pub fn end_task(&mut self, id: TaskId) -> Result<FreezeTotals, ThrottleError> {
         let now = now_ns();
         let Some(mut task) = self.tasks.remove(&id) else {
-            return Ok(Totals::default());
+            return Ok(FreezeTotals::default());
         };
         for controller in &mut self.controllers {
             controller.users.remove(&id);
@@ -155,30 +162,30 @@ impl Engine {
 
     /// Totals of a task's freezes, and whether it is frozen.
     #[must_use]
-    pub fn totals(&self, id: TaskId) -> Option<(Totals, bool)> {
+    pub fn totals(&self, id: TaskId) -> Option<(FreezeTotals, bool)> {
         let task = self.tasks.get(&id)?;
         Some((task.totals(now_ns()), task.is_frozen()))
     }
 
     /// Beginning of a task's present freeze, ns, and the reason of its last freeze or thaw.
     #[must_use]
-    pub fn state(&self, id: TaskId) -> (Option<u64>, Option<Reason>) {
-        self.tasks.get(&id).map_or((None, None), Task::state)
+    pub fn state(&self, id: TaskId) -> (Option<u64>, Option<FreezeReason>) {
+        self.tasks.get(&id).map_or((None, None), ThrottledTask::state)
     }
 
     #[must_use]
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &EngineCounters {
         &self.counters
     }
 
     #[must_use]
-    pub fn observer(&self) -> &Observer {
+    pub fn observer(&self) -> &DiskObserver {
         &self.observer
     }
 
     /// Activity of a task on a disk.
     #[must_use]
-    pub fn sample(&self, id: TaskId, disk: &Disk) -> Option<TaskSample> {
+    pub fn sample(&self, id: TaskId, disk: &ObservedDevice) -> Option<TaskSample> {
         let task = self.tasks.get(&id)?;
         let mut sample = task.sample();
         self.observer.fill(&mut sample, task.slot, disk);
@@ -191,8 +198,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`ThrottleError::Record`], [`ThrottleError::Process`]: everything is thawed then, by [`Engine::thaw_all`] or by
-    /// the guardian.
+    /// [`ThrottleError::Record`], [`ThrottleError::Process`]: everything is thawed then, by
+    /// [`ThrottleEngine::thaw_all`] or by the guardian.
     pub fn look(&mut self) -> Result<u64, ThrottleError> {
         let now = now_ns();
         if now >= self.upkeep_ns {
@@ -236,9 +243,9 @@ impl Engine {
         let deadlines = self
             .record
             .deadlines_ns()
-            .map_err(ThrottleError::record(Path::new(crate::record::DIRECTORY)))?;
+            .map_err(ThrottleError::record(Path::new(crate::frozen_record::DIRECTORY)))?;
         for task in self.tasks.values_mut() {
-            if task.is_frozen() && Record::is_thawed(&deadlines, task.entry) {
+            if task.is_frozen() && FrozenRecord::is_thawed(&deadlines, task.entry) {
                 task.thaw(now, &self.record)?;
                 self.counters.thawed_by_guardian += 1;
             }
@@ -278,7 +285,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for ThrottleEngine {
     fn drop(&mut self) {
         // This only matters after an error. The guardian does what fails here.
         let _ = self.thaw_all();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::Hierarchy;
+use crate::CgroupHierarchy;
 use crate::cgroup::{PROCESSES, read_ids};
 
 /// Programs that are needed to log in, to see what is wrong, or to start anything. Names are cut to 15 characters, like
@@ -31,7 +31,7 @@ const CONSOLE_MAJORS: [u32; 2] = [4, 5];
 
 /// Reason why a cgroup must not be frozen; `None` if it may be. Checks its processes and those of cgroups below it.
 #[must_use]
-pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
+pub(crate) fn reason(hierarchy: &CgroupHierarchy, cgroup: &Path) -> Option<String> {
     if cgroup == hierarchy.root() {
         return Some("it is the root cgroup".to_owned());
     }

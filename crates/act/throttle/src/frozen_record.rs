@@ -34,19 +34,20 @@ const DEADLINES: u64 = 64;
 const PATHS: u64 = 16384;
 const PATH_BYTES: u64 = 4096;
 
+/// The file in which a throttle notes its frozen cgroups.
 #[derive(Debug)]
-pub struct Record {
+pub struct FrozenRecord {
     file: File,
     path: PathBuf,
     /// Entries of cgroups that are gone.
-    free: Vec<Entry>,
+    free: Vec<RecordEntry>,
 }
 
 /// Position of a cgroup in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry(usize);
+pub struct RecordEntry(usize);
 
-impl Record {
+impl FrozenRecord {
     /// Creates and locks an empty record, named after this process.
     pub fn create() -> Result<Self, ThrottleError> {
         let folder = Path::new(DIRECTORY);
@@ -94,11 +95,11 @@ impl Record {
     }
 
     /// Adds a cgroup that may be frozen.
-    pub fn add(&mut self, cgroup: &Path) -> Result<Entry, ThrottleError> {
+    pub fn add(&mut self, cgroup: &Path) -> Result<RecordEntry, ThrottleError> {
         let failed = || ThrottleError::record(&self.path);
         let count = self.count().map_err(failed())?;
         let bytes = cgroup.as_os_str().as_bytes();
-        let entry = self.free.last().copied().unwrap_or(Entry(count));
+        let entry = self.free.last().copied().unwrap_or(RecordEntry(count));
         if entry.0 >= MAX_ENTRIES || bytes.len() as u64 >= PATH_BYTES {
             return Err(ThrottleError::TooMany(MAX_ENTRIES));
         }
@@ -115,13 +116,13 @@ impl Record {
     }
 
     /// Frees the entry of a cgroup that is gone and thawed.
-    pub fn forget(&mut self, entry: Entry) {
+    pub fn forget(&mut self, entry: RecordEntry) {
         self.free.push(entry);
     }
 
-    /// Whether the guardian has thawed a frozen cgroup, by [`Record::deadlines_ns`].
+    /// Whether the guardian has thawed a frozen cgroup, by [`FrozenRecord::deadlines_ns`].
     #[must_use]
-    pub fn is_thawed(deadlines_ns: &[u64], entry: Entry) -> bool {
+    pub fn is_thawed(deadlines_ns: &[u64], entry: RecordEntry) -> bool {
         deadlines_ns.get(entry.0) == Some(&0)
     }
 
@@ -130,13 +131,13 @@ impl Record {
     /// # Errors
     ///
     /// [`ThrottleError::Record`]: it must not be frozen then.
-    pub fn note_freeze(&self, entry: Entry, deadline_ns: u64) -> Result<(), ThrottleError> {
+    pub fn note_freeze(&self, entry: RecordEntry, deadline_ns: u64) -> Result<(), ThrottleError> {
         self.write(DEADLINES + 8 * entry.0 as u64, deadline_ns)
             .map_err(ThrottleError::record(&self.path))
     }
 
     /// Notes that a cgroup has been thawed.
-    pub fn note_thaw(&self, entry: Entry) -> Result<(), ThrottleError> {
+    pub fn note_thaw(&self, entry: RecordEntry) -> Result<(), ThrottleError> {
         self.note_freeze(entry, 0)
     }
 
@@ -217,7 +218,7 @@ impl Record {
 
 /// Thaws for throttles that were killed together with their guardians.
 #[derive(Debug, Default)]
-pub struct Restored {
+pub struct RestoredCgroups {
     /// Number of cgroups that were thawed.
     pub cgroups: usize,
     /// Failures to read or thaw, a line each.
@@ -227,12 +228,12 @@ pub struct Restored {
 /// Thaws what dead throttles have left frozen, and removes their records. Without records this costs one look at a
 /// folder.
 #[must_use]
-pub fn restore_left() -> Restored {
+pub fn restore_left() -> RestoredCgroups {
     restore_at(Path::new(DIRECTORY))
 }
 
-fn restore_at(folder: &Path) -> Restored {
-    let mut restored = Restored::default();
+fn restore_at(folder: &Path) -> RestoredCgroups {
+    let mut restored = RestoredCgroups::default();
     let Ok(records) = fs::read_dir(folder) else {
         return restored;
     };
@@ -248,12 +249,12 @@ fn restore_at(folder: &Path) -> Restored {
 fn restore_one(path: &Path) -> io::Result<usize> {
     let file =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
-    luc_host::owned::check(&file)?;
+    luc_host::root_owned::check(&file)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         // Its throttle or its guardian is alive.
         return Ok(0);
     }
-    let record = Record { file, path: path.to_owned(), free: Vec::new() };
+    let record = FrozenRecord { file, path: path.to_owned(), free: Vec::new() };
     // The throttle was killed before it filled the record.
     let thawed = match record.thaw(|_| true) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
@@ -286,7 +287,7 @@ mod tests {
         fs::create_dir(&records).expect("a folder");
         fs::create_dir(&groups).expect("a folder");
         let (ours, theirs) = (cgroup(&groups, "ours"), cgroup(&groups, "theirs"));
-        let mut record = Record::create_at(&records.join("1")).expect("made");
+        let mut record = FrozenRecord::create_at(&records.join("1")).expect("made");
         let [first, _second] = [&ours, &theirs].map(|path| record.add(path).expect("added"));
         record.note_freeze(first, 17).expect("noted");
 
@@ -304,7 +305,7 @@ mod tests {
     fn only_what_is_due_is_thawed() {
         let folder = tempfile::tempdir().expect("a folder");
         let groups = ["a", "b"].map(|name| cgroup(folder.path(), name));
-        let mut record = Record::create_at(&folder.path().join("record")).expect("made");
+        let mut record = FrozenRecord::create_at(&folder.path().join("record")).expect("made");
         for (group, deadline_ns) in groups.iter().zip([10, 20]) {
             let entry = record.add(group).expect("added");
             record.note_freeze(entry, deadline_ns).expect("noted");
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn places_are_used_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut record = Record::create_at(&folder.path().join("record")).expect("made");
+        let mut record = FrozenRecord::create_at(&folder.path().join("record")).expect("made");
         for round in 0..3 * MAX_ENTRIES {
             let entry = record.add(Path::new(&format!("/{round}"))).expect("room");
             assert_eq!(record.cgroup(entry.0).expect("read"), PathBuf::from(format!("/{round}")));

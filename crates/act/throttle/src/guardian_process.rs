@@ -1,8 +1,8 @@
 //! The guardian: a process that thaws everything if the throttle dies, hangs, or freezes a cgroup for too long.
 //!
 //! It has its own session and cgroup, and the kernel kills it last when memory runs out. So whatever ends the throttle
-//! does not end the guardian, too. The throttle watches it in turn ([`Guardian::restart_if_gone`]). Its standard input
-//! is the record, which keeps the record's lock while it lives.
+//! does not end the guardian, too. The throttle watches it in turn ([`GuardianProcess::restart_if_gone`]). Its standard
+//! input is the record, which keeps the record's lock while it lives.
 
 use std::ffi::CStr;
 use std::fs;
@@ -16,11 +16,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open, setsid};
 
-use crate::cgroup::{Cgroup, is_made};
-use crate::clock::now_ns;
-use crate::record::Record;
-use crate::resident::stay_resident;
-use crate::{Hierarchy, ThrottleError};
+use crate::cgroup::{FreezableCgroup, is_made};
+use crate::frozen_record::FrozenRecord;
+use crate::kernel_clocks::now_ns;
+use crate::lock_in_memory::stay_resident;
+use crate::{CgroupHierarchy, ThrottleError};
 
 const PROCESS_NAME: &CStr = c"thaw-guardian";
 /// Time without a heartbeat after which the throttle is considered hung, ns.
@@ -35,20 +35,24 @@ const LINGER_CHECK_INTERVAL_NS: u64 = 500_000_000;
 
 /// The throttle's view of the guardian.
 #[derive(Debug)]
-pub struct Guardian {
+pub struct GuardianProcess {
     luc: PathBuf,
-    cgroup: Cgroup,
+    cgroup: FreezableCgroup,
     child: Child,
 }
 
-impl Guardian {
+impl GuardianProcess {
     /// Starts it in `cgroup`. `luc` is this program, whose hidden command `throttle guardian` calls [`main`].
-    pub fn start(luc: &Path, record: &Record, cgroup: Cgroup) -> Result<Self, ThrottleError> {
+    pub fn start(
+        luc: &Path,
+        record: &FrozenRecord,
+        cgroup: FreezableCgroup,
+    ) -> Result<Self, ThrottleError> {
         Ok(Self { luc: luc.to_owned(), child: spawn(luc, record, &cgroup)?, cgroup })
     }
 
     /// Starts another guardian if it has ended, since nothing may be frozen without one. Returns whether it did.
-    pub fn restart_if_gone(&mut self, record: &Record) -> Result<bool, ThrottleError> {
+    pub fn restart_if_gone(&mut self, record: &FrozenRecord) -> Result<bool, ThrottleError> {
         let ended =
             self.child.try_wait().map_err(ThrottleError::process("watching the guardian"))?;
         if ended.is_none() {
@@ -59,7 +63,7 @@ impl Guardian {
     }
 
     /// Ends it, once nothing is frozen, and removes its cgroup.
-    pub fn end(mut self, hierarchy: &Hierarchy) -> Result<(), ThrottleError> {
+    pub fn end(mut self, hierarchy: &CgroupHierarchy) -> Result<(), ThrottleError> {
         // It has ended already, or ends now. In both cases nothing is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -67,7 +71,11 @@ impl Guardian {
     }
 }
 
-fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, ThrottleError> {
+fn spawn(
+    luc: &Path,
+    record: &FrozenRecord,
+    cgroup: &FreezableCgroup,
+) -> Result<Child, ThrottleError> {
     let failed = || ThrottleError::process("starting the guardian");
     let file = record.file().try_clone().map_err(failed())?;
     let entrance = cgroup.entrance()?;
@@ -85,7 +93,7 @@ fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, Throttle
 pub fn main() -> io::Result<()> {
     // Another name protects the guardian from `killall luc`.
     rustix::thread::set_name(PROCESS_NAME)?;
-    let record = Record::inherited(fs::File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    let record = FrozenRecord::inherited(fs::File::from(io::stdin().as_fd().try_clone_to_owned()?));
     // This fails in a process that leads a session already, which is fine.
     let _ = setsid();
     ignore_signals_to_all();
@@ -135,7 +143,7 @@ fn is_orphan() -> bool {
 }
 
 /// Cleans up after a throttle that is gone. Thaws all, waits until its tasks have ended, and removes their cgroups.
-fn end(record: &Record) -> io::Result<()> {
+fn end(record: &FrozenRecord) -> io::Result<()> {
     record.thaw(|_| true)?;
     let made: Vec<PathBuf> = record.cgroups()?.into_iter().filter(|path| is_made(path)).collect();
     while made.iter().any(|path| is_populated(path)) {
@@ -145,7 +153,7 @@ fn end(record: &Record) -> io::Result<()> {
     for path in &made {
         let _ = fs::remove_dir(path);
     }
-    if let Ok(hierarchy) = Hierarchy::find()
+    if let Ok(hierarchy) = CgroupHierarchy::find()
         && let Ok(own) = hierarchy.of_process(std::process::id())
         && own != hierarchy.root()
     {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::FreezableCgroup;
 
 /// Size below which a file says nothing about how long a task will take.
 const MIN_FILE_BYTES: u64 = 1 << 20;
@@ -13,7 +13,7 @@ const MAX_PROCESSES: usize = 16;
 
 /// Identity of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileId {
+pub(crate) struct OpenFileId {
     dev: u64,
     inode: u64,
 }
@@ -21,14 +21,14 @@ pub(crate) struct FileId {
 /// The large files that a task has open to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenFiles {
-    pub(crate) files: Vec<FileId>,
+    pub(crate) files: Vec<OpenFileId>,
     /// Bytes from the positions of its processes to the ends of the files; `None` if there are no files.
     pub(crate) remaining_bytes: Option<u64>,
 }
 
 impl OpenFiles {
     /// Reads the open files of all processes of a cgroup.
-    pub(crate) fn of(cgroup: &Cgroup) -> Self {
+    pub(crate) fn of(cgroup: &FreezableCgroup) -> Self {
         let mut all = Self::default();
         for process in (cgroup.processes().into_iter().flatten()).take(MAX_PROCESSES) {
             let folder = Path::new("/proc").join(process.to_string());
@@ -42,7 +42,7 @@ impl OpenFiles {
 }
 
 /// Large files that a process has open to read, and the bytes left of each. `folder` is its folder in `/proc`.
-fn of_process(folder: &Path) -> Vec<(FileId, u64)> {
+fn of_process(folder: &Path) -> Vec<(OpenFileId, u64)> {
     let Ok(open) = fs::read_dir(folder.join("fd")) else {
         return Vec::new();
     };
@@ -55,7 +55,7 @@ fn of_process(folder: &Path) -> Vec<(FileId, u64)> {
             let info = fs::read_to_string(folder.join("fdinfo").join(entry.file_name())).ok()?;
             let (position, is_read) = position_of(&info)?;
             let left_bytes = about.size().saturating_sub(position);
-            is_read.then_some((FileId { dev: about.dev(), inode: about.ino() }, left_bytes))
+            is_read.then_some((OpenFileId { dev: about.dev(), inode: about.ino() }, left_bytes))
         })
         .collect()
 }
@@ -84,7 +84,7 @@ mod tests {
         reader.read_exact(&mut byte).expect("read");
         let about = file.as_file().metadata().expect("metadata");
         let open = of_process(Path::new("/proc/self"));
-        let this = FileId { dev: about.dev(), inode: about.ino() };
+        let this = OpenFileId { dev: about.dev(), inode: about.ino() };
         // The file is also open for writing, which does not count.
         let of_this = open.iter().filter(|(id, _)| *id == this);
         let left: Vec<u64> = of_this.map(|(_, left)| *left).collect();

@@ -1,17 +1,19 @@
 //! Policies by their names.
 
-mod wise;
+mod wise_choice;
 
 use std::fmt;
 use std::str::FromStr;
 
-use luc_control::throttle::auto::{Auto, AutoConfig, Measured, Prior, Sequence};
-use luc_control::throttle::sample::Policy;
-use luc_control::throttle::wise::Wise;
+use luc_control::throttle::auto_throttle::{
+    AutoThrottle, AutoThrottleConfig, DiskMeasurement, DiskPrior, TaskSequence,
+};
+use luc_control::throttle::policy_input::ThrottlePolicy;
+use luc_control::throttle::wise_throttling::WisePolicy;
 use luc_units::{format_duration, parse_duration_ns};
 
 use crate::ThrottleError;
-pub use wise::WiseChoice;
+pub use wise_choice::WiseChoice;
 
 /// Known policies, for help texts and errors.
 pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME], wise:PEAK[,KEY=VALUE]...";
@@ -42,29 +44,31 @@ impl PolicyChoice {
         has_arm: bool,
         max_frozen_ns: u64,
         batch_floor: f64,
-        measured: Option<Measured>,
-    ) -> Option<Box<dyn Policy>> {
-        let config = AutoConfig {
+        measured: Option<DiskMeasurement>,
+    ) -> Option<Box<dyn ThrottlePolicy>> {
+        let config = AutoThrottleConfig {
             max_frozen_ns,
             batch_floor,
-            prior: if has_arm { Prior::Engaged } else { Prior::Together },
-            ..AutoConfig::default()
+            prior: if has_arm { DiskPrior::Engaged } else { DiskPrior::Together },
+            ..AutoThrottleConfig::default()
         };
         let config = match self {
             Self::Off => return None,
-            Self::Wise(choice) => return Some(Box::new(Wise::new(choice.config()))),
+            Self::Wise(choice) => return Some(Box::new(WisePolicy::new(choice.config()))),
             Self::Auto => config,
-            Self::FirstComeFirstServed => {
-                AutoConfig { sequence: Sequence::Arrival, prior: Prior::Engaged, ..config }
-            }
-            Self::Turns(turn_ns) => AutoConfig {
-                sequence: Sequence::RoundRobin,
+            Self::FirstComeFirstServed => AutoThrottleConfig {
+                sequence: TaskSequence::Arrival,
+                prior: DiskPrior::Engaged,
+                ..config
+            },
+            Self::Turns(turn_ns) => AutoThrottleConfig {
+                sequence: TaskSequence::RoundRobin,
                 turn_ns: Some(*turn_ns),
-                prior: Prior::Engaged,
+                prior: DiskPrior::Engaged,
                 ..config
             },
         };
-        let mut auto = Auto::new(config);
+        let mut auto = AutoThrottle::new(config);
         if let Some(measured) = measured {
             auto.begin_with(measured);
         }

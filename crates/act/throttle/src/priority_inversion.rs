@@ -4,35 +4,35 @@
 //! one process gives another by a futex, a pipe or a socket. While anything is frozen, inversions are searched for
 //! every `LOOK_INTERVAL_NS`. News of a wait for a file lock starts a search at once:
 //!
-//! - `file_locks` finds processes that wait for a file lock of a frozen task, by `/proc/locks` (`locks`). It also finds
-//!   those that try to take one again and again (`refusals`).
-//! - `links` finds threads that wait for a frozen task, by `/proc` (`processes`). They share a pipe, a socket
-//!   (`sockets`) or memory with it. `waiters` lists the tasks that share something with frozen ones. `pair` remembers
-//!   whether a thaw helped them.
-//! - `backoff` makes thaws that do not help ever rarer.
+//! - `file_locks` finds processes that wait for a file lock of a frozen task, by `/proc/locks` (`proc_locks`). It also
+//!   finds those that try to take one again and again (`refused_thaws`).
+//! - `task_links` finds threads that wait for a frozen task, by `/proc` (`shared_objects`). They share a pipe, a socket
+//!   (`unix_sockets`) or memory with it. `linked_tasks` lists the tasks that share something with frozen ones.
+//!   `linked_pair` remembers whether a thaw helped them.
+//! - `thaw_backoff` makes thaws that do not help ever rarer.
 
-mod backoff;
 mod file_locks;
-mod links;
-mod locks;
-mod model;
-mod pair;
-mod processes;
-mod refusals;
-mod sockets;
-mod waiters;
+mod linked_pair;
+mod linked_tasks;
+mod proc_locks;
+mod refused_thaws;
+mod search_types;
+mod shared_objects;
+mod task_links;
+mod thaw_backoff;
+mod unix_sockets;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::Hierarchy;
-use crate::observer::Observer;
-use file_locks::FileLocks;
-use links::Links;
-pub use model::Resource;
-pub(crate) use model::{Candidate, Inversion, LOOK_INTERVAL_NS};
-use processes::LinkKind;
+use crate::CgroupHierarchy;
+use crate::disk_observer::DiskObserver;
+use file_locks::FileLockSearch;
+pub use search_types::AwaitedObject;
+pub(crate) use search_types::{Inversion, InversionTask, LOOK_INTERVAL_NS};
+use shared_objects::LinkKind;
+use task_links::TaskLinks;
 
 /// Time for which tasks that waited for each other are treated as one, ns.
 pub(crate) const COUPLED_NS: u64 = 3_600_000_000_000;
@@ -43,18 +43,18 @@ const MAX_NOTICES: usize = 256;
 
 /// Notice that a frozen task was thawed because of a wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct InversionNotice {
     /// The cgroup that was thawed.
     pub holder: PathBuf,
     /// Cgroup of the waiter, if it is known.
     pub waiter: Option<PathBuf>,
     /// Kind of object that was waited for.
-    pub resource: Resource,
+    pub resource: AwaitedObject,
     /// Number of thaws for the same holder, waiter and kind since the last notice.
     pub times: u64,
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for InversionNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is thawed (inversion): ", self.holder.display())?;
         match &self.waiter {
@@ -71,13 +71,13 @@ impl fmt::Display for Notice {
 
 /// State of the search for inversions.
 #[derive(Debug, Default)]
-pub(crate) struct Inversions {
+pub(crate) struct InversionSearch {
     /// Time of the next search, ns.
     look_ns: u64,
-    file_locks: FileLocks,
-    links: Links,
-    notices: VecDeque<Notice>,
-    reports: BTreeMap<(PathBuf, Option<PathBuf>, Resource), LastReport>,
+    file_locks: FileLockSearch,
+    links: TaskLinks,
+    notices: VecDeque<InversionNotice>,
+    reports: BTreeMap<(PathBuf, Option<PathBuf>, AwaitedObject), LastReport>,
 }
 
 /// Last report of an inversion.
@@ -88,23 +88,23 @@ struct LastReport {
     times: u64,
 }
 
-impl Inversions {
+impl InversionSearch {
     /// Time of the next search, ns.
     pub(crate) fn look_ns(&self) -> u64 {
         self.links.relook_ns().map_or(self.look_ns, |relook_ns| relook_ns.min(self.look_ns))
     }
 
     /// Whether it is time to search.
-    pub(crate) fn is_due(&self, observer: &Observer, now_ns: u64) -> bool {
+    pub(crate) fn is_due(&self, observer: &DiskObserver, now_ns: u64) -> bool {
         now_ns >= self.look_ns() || self.file_locks.has_news(observer, now_ns)
     }
 
     /// Finds the waits for frozen tasks. `changes` counts freezes and thaws.
     pub(crate) fn look<'a>(
         &mut self,
-        hierarchy: &Hierarchy,
-        observer: &Observer,
-        candidates: impl Fn() -> Vec<Candidate<'a>>,
+        hierarchy: &CgroupHierarchy,
+        observer: &DiskObserver,
+        candidates: impl Fn() -> Vec<InversionTask<'a>>,
         changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
@@ -125,9 +125,9 @@ impl Inversions {
                 waiter: Some(link.waiter),
                 waiter_cgroup: waiter.map(|candidate| candidate.cgroup.path().to_owned()),
                 resource: match link.kind {
-                    LinkKind::Pipe => Resource::Pipe,
-                    LinkKind::Socket => Resource::Socket,
-                    LinkKind::Memory => Resource::Futex,
+                    LinkKind::Pipe => AwaitedObject::Pipe,
+                    LinkKind::Socket => AwaitedObject::Socket,
+                    LinkKind::Memory => AwaitedObject::Futex,
                 },
                 should_couple: link.should_couple,
             });
@@ -150,7 +150,7 @@ impl Inversions {
         if self.notices.len() == MAX_NOTICES {
             self.notices.pop_front();
         }
-        self.notices.push_back(Notice {
+        self.notices.push_back(InversionNotice {
             holder: holder.to_owned(),
             waiter: waiter.clone(),
             resource: inversion.resource,
@@ -160,14 +160,14 @@ impl Inversions {
     }
 
     /// Takes the notices since the last call, oldest first.
-    pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
+    pub(crate) fn take_notices(&mut self) -> Vec<InversionNotice> {
         self.notices.drain(..).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use luc_control::throttle::sample::TaskId;
+    use luc_control::throttle::policy_input::TaskId;
 
     use super::*;
 
@@ -176,14 +176,14 @@ mod tests {
             holder: TaskId(1),
             waiter: None,
             waiter_cgroup: Some(PathBuf::from("/w")),
-            resource: Resource::FileLock,
+            resource: AwaitedObject::FileLock,
             should_couple: true,
         }
     }
 
     #[test]
     fn the_same_is_told_once_in_ten_seconds_with_how_often() {
-        let mut inversions = Inversions::default();
+        let mut inversions = InversionSearch::default();
         for round in 0..100 {
             let now_ns = 1 + round * 250_000_000;
             inversions.note_thaw(Path::new("/h"), &inversion(), now_ns);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_notice_names_both_cgroups_and_why() {
-        let mut inversions = Inversions::default();
+        let mut inversions = InversionSearch::default();
         inversions.note_thaw(Path::new("/h"), &inversion(), 1);
         assert_eq!(
             inversions.take_notices()[0].to_string(),

@@ -1,21 +1,21 @@
 //! Runs commands as tasks: each in its own cgroup, all started together.
 
-mod child;
+mod running_command;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use luc_control::throttle::sample::Class;
-use luc_host::interrupt::interrupted;
+pub use luc_control::throttle::policy_input::TaskClass;
+use luc_host::interrupt_flag::interrupted;
 use serde::Serialize;
 
-use crate::cgroup::{Cgroup, MADE_PREFIX};
-use crate::clock::now_ns;
-use crate::engine::{Engine, EngineOptions, OrderCount, TaskKind, wait};
-use crate::threads::Threads;
-use crate::{BATCH_FLOOR, Hierarchy, PolicyChoice, ThrottleError};
-use child::Child;
+use crate::cgroup::{FreezableCgroup, MADE_PREFIX};
+use crate::engine::{EngineOptions, OrderCount, TaskProperties, ThrottleEngine, wait};
+use crate::kernel_clocks::now_ns;
+use crate::thread_tasks::ThreadTasks;
+use crate::{BATCH_FLOOR, CgroupHierarchy, PolicyChoice, ThrottleError};
+use running_command::RunningCommand;
 
 /// Interval between checks for Ctrl-C when no policy wants to look, ns.
 const LOOK_INTERVAL_NS: u64 = 100_000_000;
@@ -24,18 +24,19 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A command to be run.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct CommandTask {
     pub command: OsString,
     /// Permission to freeze it.
-    pub class: Class,
+    pub class: TaskClass,
     /// Bytes that it will read and write, if known.
     pub size_bytes: Option<u64>,
     /// Target for the 99th percentile of its waits for a disk, ns; only for a protected task.
     pub p99_ns: Option<u64>,
 }
 
+/// Settings of a run of commands under the throttle.
 #[derive(Clone, Debug)]
-pub struct RunOptions {
+pub struct ThrottledRunOptions {
     pub engine: EngineOptions,
     /// Files of each task's cgroup, such as `io.max`, and the values written to them before the task starts.
     pub settings: Vec<(String, String)>,
@@ -45,13 +46,13 @@ pub struct RunOptions {
     pub discard_output: bool,
 }
 
-impl Task {
-    pub(crate) fn new(command: OsString, class: Class) -> Self {
+impl CommandTask {
+    pub(crate) fn new(command: OsString, class: TaskClass) -> Self {
         Self { command, class, size_bytes: None, p99_ns: None }
     }
 }
 
-impl RunOptions {
+impl ThrottledRunOptions {
     /// Options of a run that only observes: nothing is frozen, and output is discarded.
     pub(crate) fn unthrottled(disks: Vec<String>) -> Self {
         let engine = EngineOptions {
@@ -64,8 +65,9 @@ impl RunOptions {
     }
 }
 
+/// Outcome of a run of commands under the throttle.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct RunOutcome {
+pub struct ThrottledRunOutcome {
     /// The policy as the user gives it.
     pub policy: String,
     /// Seconds from the first start to the last end.
@@ -98,7 +100,7 @@ pub struct TaskOutcome {
 /// Bytes below which a task has hardly used a disk.
 const MIN_USED_BYTES: u64 = 1 << 20;
 
-impl RunOutcome {
+impl ThrottledRunOutcome {
     /// Tasks that hardly used a disk: the run says nothing about them.
     pub fn idle(&self) -> impl Iterator<Item = &TaskOutcome> {
         let is_idle = |task: &&TaskOutcome| task.bytes.is_some_and(|bytes| bytes < MIN_USED_BYTES);
@@ -107,13 +109,17 @@ impl RunOutcome {
 }
 
 /// Observer of a run.
-pub trait Onlooker {
+pub trait RunObserver {
     /// Called before a command is started in this cgroup. The first one has number 0.
     ///
     /// # Errors
     ///
     /// The command cannot be watched: the run ends then.
-    fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError>;
+    fn will_start(
+        &mut self,
+        task: &CommandTask,
+        cgroup: &FreezableCgroup,
+    ) -> Result<(), ThrottleError>;
 
     /// Called after the command with this number was started at `at_ns` of CLOCK_MONOTONIC. Commands are started one
     /// after the other, when all have their cgroups.
@@ -132,12 +138,16 @@ pub trait Onlooker {
 }
 
 /// Runs `tasks` together and waits for all of them. `luc` is this program. The caller has installed
-/// [`luc_host::interrupt`].
+/// [`luc_host::interrupt_flag`].
 ///
 /// # Errors
 ///
 /// Unmet requirements of this machine; nothing is frozen or left behind then.
-pub fn run(luc: &Path, tasks: &[Task], options: &RunOptions) -> Result<RunOutcome, ThrottleError> {
+pub fn run(
+    luc: &Path,
+    tasks: &[CommandTask],
+    options: &ThrottledRunOptions,
+) -> Result<ThrottledRunOutcome, ThrottleError> {
     run_watched(luc, tasks, options, None)
 }
 
@@ -148,13 +158,14 @@ pub fn run(luc: &Path, tasks: &[Task], options: &RunOptions) -> Result<RunOutcom
 /// As [`run`], and those of the onlooker.
 pub fn run_watched(
     luc: &Path,
-    tasks: &[Task],
-    options: &RunOptions,
-    onlooker: Option<&mut dyn Onlooker>,
-) -> Result<RunOutcome, ThrottleError> {
-    let hierarchy = Hierarchy::find()?;
+    tasks: &[CommandTask],
+    options: &ThrottledRunOptions,
+    onlooker: Option<&mut dyn RunObserver>,
+) -> Result<ThrottledRunOutcome, ThrottleError> {
+    let hierarchy = CgroupHierarchy::find()?;
     let own = hierarchy.of_process(std::process::id())?;
-    let parent = Cgroup::create(&own.join(format!("{MADE_PREFIX}{}", std::process::id())))?;
+    let parent =
+        FreezableCgroup::create(&own.join(format!("{MADE_PREFIX}{}", std::process::id())))?;
     let mut run =
         CommandRun { hierarchy, parent, own, engine: None, children: Vec::new(), onlooker };
     let outcome = run.go(luc, tasks, options);
@@ -164,38 +175,44 @@ pub fn run_watched(
 
 /// A run, with everything that it must clean up.
 struct CommandRun<'o> {
-    hierarchy: Hierarchy,
+    hierarchy: CgroupHierarchy,
     /// Cgroup of this process.
     own: PathBuf,
-    parent: Cgroup,
-    engine: Option<Engine>,
-    children: Vec<Child>,
-    onlooker: Option<&'o mut dyn Onlooker>,
+    parent: FreezableCgroup,
+    engine: Option<ThrottleEngine>,
+    children: Vec<RunningCommand>,
+    onlooker: Option<&'o mut dyn RunObserver>,
 }
 
 impl CommandRun<'_> {
     fn go(
         &mut self,
         luc: &Path,
-        tasks: &[Task],
-        options: &RunOptions,
-    ) -> Result<RunOutcome, ThrottleError> {
+        tasks: &[CommandTask],
+        options: &ThrottledRunOptions,
+    ) -> Result<ThrottledRunOutcome, ThrottleError> {
         // 1. The throttle and a cgroup for each task.
-        self.engine =
-            Engine::start(&self.hierarchy, self.parent.path(), luc, options.engine.clone())?;
+        self.engine = ThrottleEngine::start(
+            &self.hierarchy,
+            self.parent.path(),
+            luc,
+            options.engine.clone(),
+        )?;
         self.parent.delegate_io()?;
         let mut ready = Vec::new();
         for (number, task) in tasks.iter().enumerate() {
-            let cgroup = Cgroup::create(&self.parent.path().join(format!("task-{number}")))?;
+            let cgroup =
+                FreezableCgroup::create(&self.parent.path().join(format!("task-{number}")))?;
             if let Some(onlooker) = &mut self.onlooker {
                 onlooker.will_start(task, &cgroup)?;
             }
-            ready.push((task, child::ReadyCgroup::new(cgroup, &options.settings)?));
+            ready.push((task, running_command::ReadyCgroup::new(cgroup, &options.settings)?));
         }
         // 2. All commands, one right after the other.
         let start_ns = now_ns();
         for (number, (task, place)) in ready.into_iter().enumerate() {
-            let (child, cgroup) = Child::start(&task.command, place, options.discard_output)?;
+            let (child, cgroup) =
+                RunningCommand::start(&task.command, place, options.discard_output)?;
             if let Some(onlooker) = &mut self.onlooker {
                 onlooker.started(number, child.start_ns);
             }
@@ -203,11 +220,11 @@ impl CommandRun<'_> {
             let (Some(engine), Some(child)) = (&mut self.engine, self.children.last_mut()) else {
                 continue;
             };
-            if options.tell_threads_apart && task.class == Class::Batch {
-                child.threads = Some(Threads::of(cgroup.path()));
+            if options.tell_threads_apart && task.class == TaskClass::Batch {
+                child.threads = Some(ThreadTasks::of(cgroup.path()));
             } else {
-                let Task { class, size_bytes, p99_ns, .. } = *task;
-                child.id = Some(engine.add(cgroup, TaskKind { class, size_bytes, p99_ns })?);
+                let CommandTask { class, size_bytes, p99_ns, .. } = *task;
+                child.id = Some(engine.add(cgroup, TaskProperties { class, size_bytes, p99_ns })?);
             }
         }
         // 3. Their end.
@@ -218,7 +235,7 @@ impl CommandRun<'_> {
     /// Waits until all commands have ended. Returns whether the run was ended early.
     fn wait_for_all(&mut self) -> Result<bool, ThrottleError> {
         let mut give_up_ns = None;
-        while self.children.iter().any(Child::is_running) {
+        while self.children.iter().any(RunningCommand::is_running) {
             let is_over = interrupted() || self.onlooker.as_ref().is_some_and(|by| by.is_content());
             if is_over && give_up_ns.is_none() {
                 // A task can only end while it runs.
@@ -245,7 +262,7 @@ impl CommandRun<'_> {
                 Some(onlooker) => until_ns.min(onlooker.look()),
                 None => until_ns,
             };
-            let pidfds: Vec<_> = self.children.iter().filter_map(Child::pidfd).collect();
+            let pidfds: Vec<_> = self.children.iter().filter_map(RunningCommand::pidfd).collect();
             match &mut self.engine {
                 Some(engine) => engine.wait(until_ns, &pidfds)?,
                 None => {
@@ -279,7 +296,12 @@ impl CommandRun<'_> {
         }
     }
 
-    fn outcome(&self, policy: &PolicyChoice, start_ns: u64, interrupted: bool) -> RunOutcome {
+    fn outcome(
+        &self,
+        policy: &PolicyChoice,
+        start_ns: u64,
+        interrupted: bool,
+    ) -> ThrottledRunOutcome {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let since = |ns: u64| seconds(ns.saturating_sub(start_ns));
         let tasks: Vec<TaskOutcome> = self
@@ -298,7 +320,7 @@ impl CommandRun<'_> {
                 bytes: child.bytes,
             })
             .collect();
-        RunOutcome {
+        ThrottledRunOutcome {
             policy: policy.to_string(),
             makespan_s: tasks.iter().map(|task| task.finish_s).fold(0.0, f64::max),
             tasks,
@@ -313,7 +335,7 @@ impl CommandRun<'_> {
     /// Thaws, kills the commands that still run after an error, and removes the cgroups. Background processes of
     /// finished commands move to the cgroup of this process.
     fn clear(&mut self) -> Result<(), ThrottleError> {
-        let ended = self.engine.take().map_or(Ok(()), Engine::end);
+        let ended = self.engine.take().map_or(Ok(()), ThrottleEngine::end);
         self.signal(libc::SIGKILL);
         for child in &mut self.children {
             child.wait();
@@ -322,7 +344,7 @@ impl CommandRun<'_> {
         let mut removed = Ok(());
         let entries = std::fs::read_dir(self.parent.path()).into_iter().flatten().flatten();
         for folder in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
-            let one = Cgroup::open(&folder).and_then(|cgroup| cgroup.remove(&self.own));
+            let one = FreezableCgroup::open(&folder).and_then(|cgroup| cgroup.remove(&self.own));
             removed = removed.and(one);
         }
         ended.and(removed).and(self.parent.remove(&self.own))

@@ -11,11 +11,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{Class, TaskId};
+use luc_control::throttle::policy_input::{TaskClass, TaskId};
 
-use crate::cgroup::{Cgroup, THREADS, read_ids};
-use crate::engine::{Engine, TaskKind, Totals};
-use crate::{ThrottleError, clock};
+use crate::cgroup::{FreezableCgroup, THREADS, read_ids};
+use crate::engine::{FreezeTotals, TaskProperties, ThrottleEngine};
+use crate::{ThrottleError, kernel_clocks};
 
 /// Interval between two searches for new threads, ns.
 pub(crate) const LOOK_INTERVAL_NS: u64 = 20_000_000;
@@ -24,21 +24,21 @@ const CGROUP_PREFIX: &str = "luc-thread-";
 
 /// A task whose threads take turns.
 #[derive(Debug)]
-pub(crate) struct Threads {
+pub(crate) struct ThreadTasks {
     task: PathBuf,
     threads: BTreeMap<u32, TaskId>,
     /// Totals of the threads that have ended.
-    totals: Totals,
+    totals: FreezeTotals,
     look_ns: u64,
 }
 
-impl Threads {
+impl ThreadTasks {
     /// Makes tasks of the threads of the cgroup at `task`. Takes over cgroups that a killed throttle has left there.
     pub(crate) fn of(task: &Path) -> Self {
         Self {
             task: task.to_owned(),
             threads: BTreeMap::new(),
-            totals: Totals::default(),
+            totals: FreezeTotals::default(),
             look_ns: 0,
         }
     }
@@ -51,9 +51,9 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// [`ThrottleError::Cgroup`]: the task's cgroup cannot have threaded ones. Those of [`Engine::add`].
-    pub(crate) fn look(&mut self, engine: &mut Engine) -> Result<u64, ThrottleError> {
-        let now_ns = clock::now_ns();
+    /// [`ThrottleError::Cgroup`]: the task's cgroup cannot have threaded ones. Those of [`ThrottleEngine::add`].
+    pub(crate) fn look(&mut self, engine: &mut ThrottleEngine) -> Result<u64, ThrottleError> {
+        let now_ns = kernel_clocks::now_ns();
         if now_ns < self.look_ns {
             return Ok(self.look_ns);
         }
@@ -91,7 +91,7 @@ impl Threads {
         entries.map(|entry| entry.path()).filter(|path| thread_of(path).is_some()).collect()
     }
 
-    fn adopt(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {
+    fn adopt(&mut self, engine: &mut ThrottleEngine, thread: u32) -> Result<(), ThrottleError> {
         let folder = self.folder(thread);
         let failed = |what| ThrottleError::cgroup(what, &folder);
         match fs::create_dir(&folder) {
@@ -111,12 +111,15 @@ impl Threads {
             };
         }
         if let Entry::Vacant(place) = self.threads.entry(thread) {
-            place.insert(engine.add(Cgroup::open(&folder)?, TaskKind::of(Class::Batch))?);
+            place.insert(
+                engine
+                    .add(FreezableCgroup::open(&folder)?, TaskProperties::of(TaskClass::Batch))?,
+            );
         }
         Ok(())
     }
 
-    fn forget(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {
+    fn forget(&mut self, engine: &mut ThrottleEngine, thread: u32) -> Result<(), ThrottleError> {
         if let Some(id) = self.threads.remove(&thread) {
             self.totals.add(engine.end_task(id)?);
         }
@@ -126,7 +129,10 @@ impl Threads {
     }
 
     /// Moves all threads back into the task's cgroup. Returns the totals of their freezes.
-    pub(crate) fn end(&mut self, engine: &mut Engine) -> Result<Totals, ThrottleError> {
+    pub(crate) fn end(
+        &mut self,
+        engine: &mut ThrottleEngine,
+    ) -> Result<FreezeTotals, ThrottleError> {
         for id in std::mem::take(&mut self.threads).into_values() {
             self.totals.add(engine.end_task(id)?);
         }

@@ -15,8 +15,8 @@ pub enum Shell {
     Fish,
 }
 
-/// The script by which a shell completes a program's commands and options. It is made in memory, because clap's generator
-/// panics when a pipe's reader has gone.
+/// The script by which a shell completes a program's commands and options. It is made in memory, because clap's
+/// generator panics when a pipe's reader has gone.
 #[must_use]
 pub fn script(mut command: Command, shell: Shell) -> Vec<u8> {
     let shell = match shell {
@@ -38,7 +38,8 @@ pub fn print_script(command: Command, shell: Shell) -> io::Result<()> {
     io::stdout().write_all(&script(command, shell))
 }
 
-/// Prints a program's manual page; with `dir`, writes one page for each subcommand into it, and makes it if it is missing.
+/// Prints a program's manual page; with `dir`, writes one page for each subcommand into it, and makes it if it is
+/// missing.
 ///
 /// # Errors
 /// The folder or standard output cannot be written to; the text names the folder and the next step.

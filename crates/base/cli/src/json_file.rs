@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::interrupt::Guard;
-use luc_host::whole;
+use luc_host::interrupt_flag::SignalGuard;
+use luc_host::write_whole;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::geteuid;
 use serde::Serialize;
@@ -80,20 +80,21 @@ impl JsonFile {
     /// # Errors
     /// [`JsonError`]; a file that can be replaced is then as it was.
     pub fn write(self, value: &impl Serialize) -> Result<(), JsonError> {
-        let _held = Guard::install().map_err(JsonError::Signals)?;
+        let _held = SignalGuard::install().map_err(JsonError::Signals)?;
         let text = serde_json::to_vec_pretty(value)?;
         self.put(&text).map_err(|source| JsonError::Space { path: self.path, source })
     }
 
     fn put(&self, text: &[u8]) -> io::Result<()> {
         let Some(mut found) = self.found.as_ref() else {
-            return whole::write(&self.path, text, MODE);
+            return write_whole::write(&self.path, text, MODE);
         };
         let known = found.metadata()?;
         if known.is_file() && !is_of_descriptor(&self.path) {
             // A link's target is replaced, not the link.
             let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-            if is_ours_alone(&known) && whole::write(&path, text, known.mode() & MODE).is_ok() {
+            if is_ours_alone(&known) && write_whole::write(&path, text, known.mode() & MODE).is_ok()
+            {
                 // The process may give away fewer rights to new files.
                 return fs::set_permissions(&path, known.permissions());
             }
@@ -104,8 +105,8 @@ impl JsonFile {
     }
 }
 
-/// Whether a file can be replaced by one of this process: by another user's it would change hands, and other names of it
-/// would still name what was there.
+/// Whether a file can be replaced by one of this process: by another user's it would change hands, and other names of
+/// it would still name what was there.
 fn is_ours_alone(known: &Metadata) -> bool {
     known.uid() == geteuid().as_raw() && known.nlink() == 1
 }

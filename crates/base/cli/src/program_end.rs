@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use luc_units::{is_steering, output, plain};
+use luc_units::{is_steering, plain, text_output};
 
-use crate::mistake::mistake;
+use crate::command_line_mistake::mistake;
 
 /// Exit status of a program that the input or the machine does not allow.
 const FAILURE: u8 = 2;
@@ -21,7 +21,7 @@ struct Unwritten(#[from] io::Error);
 
 /// A command line that names nothing to do: a mistake, or help that was asked for.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ParseRefusal {
     program: String,
     reason: Reason,
 }
@@ -37,8 +37,8 @@ enum Reason {
 /// Reads this process' command line.
 ///
 /// # Errors
-/// A [`Refusal`] that `main` reports instead of doing anything.
-pub fn parse<P: Parser>() -> Result<P, Refusal> {
+/// A [`ParseRefusal`] that `main` reports instead of doing anything.
+pub fn parse<P: Parser>() -> Result<P, ParseRefusal> {
     P::try_parse().map_err(|error| {
         let command = P::command();
         let program = command.get_name().to_owned();
@@ -48,11 +48,11 @@ pub fn parse<P: Parser>() -> Result<P, Refusal> {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Reason::Help(error),
             _ => Reason::Mistake(mistake(&error, &command, env::args_os())),
         };
-        Refusal { program, reason }
+        ParseRefusal { program, reason }
     })
 }
 
-impl Refusal {
+impl ParseRefusal {
     /// Prints the help, or the mistake in one line, and returns the exit status.
     #[must_use]
     pub fn report(&self) -> ExitCode {
@@ -75,7 +75,7 @@ impl Refusal {
 /// Returns the status of a program that has done its work, unless standard output refuses what is left for it.
 #[must_use]
 pub fn finish(program: &str, status: ExitCode) -> ExitCode {
-    match output::finish() {
+    match text_output::finish() {
         Ok(()) => status,
         Err(error) => fail(program, &Unwritten(error)),
     }
@@ -85,8 +85,8 @@ pub fn finish(program: &str, status: ExitCode) -> ExitCode {
 #[must_use]
 pub fn fail(program: &str, error: &(dyn Error + 'static)) -> ExitCode {
     // The error says more than what becomes of the output before it.
-    let _ = output::finish();
-    if output::is_reader_gone(error) {
+    let _ = text_output::finish();
+    if text_output::is_reader_gone(error) {
         return ExitCode::SUCCESS;
     }
     // The log of a guest has lines.

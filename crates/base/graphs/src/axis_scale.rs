@@ -1,7 +1,8 @@
 //! Positions of values along an axis.
 
+/// Range and kind of an axis.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     low: f64,
     high: f64,
     is_logarithmic: bool,
@@ -10,7 +11,7 @@ pub(super) struct Scale {
 /// Numbers this many times as large as others are on a logarithmic axis.
 const MIN_LOGARITHMIC_RATIO: f64 = 8.0;
 
-impl Scale {
+impl AxisScale {
     /// Returns a scale around all of these finite values, from a whole tick to a whole tick.
     pub(super) fn around(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
@@ -90,17 +91,17 @@ mod tests {
 
     #[test]
     fn round_ticks() {
-        let scale = Scale::around([0.83, 1.0, 1.42].into_iter());
+        let scale = AxisScale::around([0.83, 1.0, 1.42].into_iter());
         let ticks = scale.ticks();
         assert!((ticks[0] - 0.8).abs() < 1e-9 && (ticks[ticks.len() - 1] - 1.6).abs() < 1e-9);
-        let whole = Scale::around([0.0, 730.0].into_iter()).ticks();
+        let whole = AxisScale::around([0.0, 730.0].into_iter()).ticks();
         assert_eq!(whole, [0.0, 200.0, 400.0, 600.0, 800.0]);
     }
 
     #[test]
     fn names_of_ticks_differ() {
         let names = |ends: [f64; 2]| -> Vec<String> {
-            let named = Scale::around(ends.into_iter()).named_ticks();
+            let named = AxisScale::around(ends.into_iter()).named_ticks();
             named.into_iter().map(|(_, name)| name).collect()
         };
         assert_eq!(names([1.0, 1.009])[..3], ["1.000", "1.002", "1.004"]);
@@ -110,22 +111,22 @@ mod tests {
 
     #[test]
     fn far_apart_is_logarithmic() {
-        let scale = Scale::over([1.0, 4.0, 64.0].into_iter());
+        let scale = AxisScale::over([1.0, 4.0, 64.0].into_iter());
         assert!((scale.place(4.0) - 1.0 / 3.0).abs() < 1e-9);
-        let near = Scale::over([1.0, 2.0, 5.0].into_iter());
+        let near = AxisScale::over([1.0, 2.0, 5.0].into_iter());
         assert!((near.place(2.0) - 0.25).abs() < 1e-9);
     }
 
     proptest! {
         #[test]
         fn everything_has_a_place(values in prop::collection::vec(-1e9_f64..1e9, 0..9)) {
-            for scale in [Scale::around(values.iter().copied()), Scale::over(values.iter().copied())] {
+            for scale in [AxisScale::around(values.iter().copied()), AxisScale::over(values.iter().copied())] {
                 for &value in &values {
                     prop_assert!((0.0..=1.0).contains(&scale.place(value)));
                 }
-                let ticks = Scale::around(values.iter().copied()).ticks();
+                let ticks = AxisScale::around(values.iter().copied()).ticks();
                 prop_assert!((2..=12).contains(&ticks.len()), "{:?}", ticks);
-                let named = Scale::around(values.iter().copied()).named_ticks();
+                let named = AxisScale::around(values.iter().copied()).named_ticks();
                 prop_assert!(named.windows(2).all(|two| two[0].1 != two[1].1), "{:?}", named);
             }
         }

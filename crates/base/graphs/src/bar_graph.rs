@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Write as _};
 
-use super::Bars;
-use crate::escape::Text;
+use super::BarGraph;
+use crate::html_escape::EscapedText;
 
 /// Longer lists are folded up.
 const MAX_OPEN: usize = 30;
 /// Length from which on names take half of the width.
 const MAX_NARROW_CHARS: usize = 60;
 
-pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
+pub(super) fn write(out: &mut String, bars: &BarGraph) -> fmt::Result {
     let longest = |with_aside: bool| {
         let shown = bars.bars.iter().filter(|bar| with_aside || !bar.is_aside);
         let ends = shown.filter_map(|bar| Some(bar.figure?.bounds().1.max(bar.figure?.value)));
@@ -20,7 +20,7 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
         most if most > 0.0 => most,
         _ => longest(true),
     };
-    write!(out, "<h3>{}</h3>", Text(&bars.title))?;
+    write!(out, "<h3>{}</h3>", EscapedText(&bars.title))?;
     let is_long = bars.bars.len() > MAX_OPEN;
     let is_wordy = bars.bars.iter().any(|bar| bar.name.len() > MAX_NARROW_CHARS);
     if is_long {
@@ -32,13 +32,13 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
          <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"wide\" aria-hidden=\"true\"></th>\
          </tr></thead><tbody>",
         if is_wordy { " wordy" } else { "" },
-        Text(&bars.row),
-        Text(&bars.unit)
+        EscapedText(&bars.row),
+        EscapedText(&bars.unit)
     )?;
     for bar in &bars.bars {
-        write!(out, "<tr><th scope=\"row\">{}", Text(&bar.name))?;
+        write!(out, "<tr><th scope=\"row\">{}", EscapedText(&bar.name))?;
         if !bar.remark.is_empty() {
-            write!(out, " <span class=\"tag\">{}</span>", Text(&bar.remark))?;
+            write!(out, " <span class=\"tag\">{}</span>", EscapedText(&bar.remark))?;
         }
         let Some(figure) = bar.figure.filter(|_| most > 0.0) else {
             writeln!(out, "</th><td class=\"number\">-</td><td class=\"wide\"></td></tr>")?;

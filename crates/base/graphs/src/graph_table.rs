@@ -2,20 +2,20 @@
 
 use std::fmt::{self, Write as _};
 
-use super::Table;
-use crate::escape::Text;
+use super::GraphTable;
+use crate::html_escape::EscapedText;
 
-pub(super) fn write(out: &mut String, table: &Table) -> fmt::Result {
-    write!(out, "<h3>{}</h3><div class=\"scroll\"><table><thead><tr>", Text(&table.title))?;
+pub(super) fn write(out: &mut String, table: &GraphTable) -> fmt::Result {
+    write!(out, "<h3>{}</h3><div class=\"scroll\"><table><thead><tr>", EscapedText(&table.title))?;
     for (name, is_number) in &table.columns {
         let class = if *is_number { " class=\"number\"" } else { "" };
-        write!(out, "<th scope=\"col\"{class}>{}</th>", Text(name))?;
+        write!(out, "<th scope=\"col\"{class}>{}</th>", EscapedText(name))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for row in &table.rows {
         write!(out, "<tr>")?;
         for (at, (entry, (_, is_number))) in row.iter().zip(&table.columns).enumerate() {
-            let text = Text(&entry.text);
+            let text = EscapedText(&entry.text);
             if at == 0 {
                 write!(out, "<th scope=\"row\">{text}</th>")?;
                 continue;

@@ -7,9 +7,9 @@ const MAX_CHARS: usize = 400;
 
 /// Text in an element or an attribute.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a>(pub &'a str);
+pub struct EscapedText<'a>(pub &'a str);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (count, c) in self.0.chars().enumerate() {
             if count == MAX_CHARS {
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn nothing_in_a_name_is_markup() {
-        let shown = Text("</script><b a='\"'>&\x1b[31m\u{202e}").to_string();
+        let shown = EscapedText("</script><b a='\"'>&\x1b[31m\u{202e}").to_string();
         assert_eq!(shown, "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\u{fffd}[31m\u{fffd}");
         let long = "x".repeat(5_000);
-        assert_eq!(Text(&long).to_string().chars().count(), MAX_CHARS + 1);
+        assert_eq!(EscapedText(&long).to_string().chars().count(), MAX_CHARS + 1);
     }
 }

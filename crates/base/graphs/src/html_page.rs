@@ -3,9 +3,10 @@
 use std::fmt::{self, Write as _};
 
 use super::{
-    Graph, MOST_SERIES, Page, Section, bars, lines, matrix, network, spans, stacks, table,
+    Graph, GraphPage, MOST_SERIES, PageSection, bar_graph, graph_table, line_graph, matrix_graph,
+    network_graph, span_graph, stacked_bars,
 };
-use crate::escape::Text;
+use crate::html_escape::EscapedText;
 
 /// The style that all pages have in common.
 pub const STYLE: &str = include_str!("style.css");
@@ -25,14 +26,14 @@ const COLOURS: [(&str, &str); MOST_SERIES] = [
 
 /// Writes the whole page as HTML.
 #[must_use]
-pub fn page(page: &Page) -> String {
+pub fn page(page: &GraphPage) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_page(&mut out, page);
     out
 }
 
-fn write_page(out: &mut String, page: &Page) -> fmt::Result {
+fn write_page(out: &mut String, page: &GraphPage) -> fmt::Result {
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -40,28 +41,28 @@ fn write_page(out: &mut String, page: &Page) -> fmt::Result {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>LUC: {}</title>\n<style>\n{STYLE}{OWN_STYLE}",
-        Text(&page.title)
+        EscapedText(&page.title)
     )?;
     colours(out)?;
     writeln!(
         out,
         "</style>\n</head>\n<body>\n<header class=\"top\"><div class=\"inner\">\
          <p class=\"brand\">LUC <span>{}</span></p><h1>{}</h1><p class=\"facts\">",
-        Text(&page.kind),
-        Text(&page.title)
+        EscapedText(&page.kind),
+        EscapedText(&page.title)
     )?;
     for fact in &page.facts {
-        write!(out, "<span>{}</span>", Text(fact))?;
+        write!(out, "<span>{}</span>", EscapedText(fact))?;
     }
     writeln!(out, "</p>")?;
     for warning in &page.warnings {
-        writeln!(out, "<p class=\"warning\">{}</p>", Text(warning))?;
+        writeln!(out, "<p class=\"warning\">{}</p>", EscapedText(warning))?;
     }
     writeln!(out, "</div></header>\n<main>")?;
     if page.sections.len() > 2 {
         write!(out, "<nav aria-label=\"Sections\">")?;
         for (number, section) in page.sections.iter().enumerate() {
-            write!(out, "<a href=\"#s{number}\">{}</a>", Text(&section.title))?;
+            write!(out, "<a href=\"#s{number}\">{}</a>", EscapedText(&section.title))?;
         }
         writeln!(out, "</nav>")?;
     }
@@ -70,15 +71,15 @@ fn write_page(out: &mut String, page: &Page) -> fmt::Result {
     }
     writeln!(out, "</main>\n<footer>")?;
     for line in &page.footer {
-        writeln!(out, "<p>{}</p>", Text(line))?;
+        writeln!(out, "<p>{}</p>", EscapedText(line))?;
     }
     writeln!(out, "</footer>\n</body>\n</html>")
 }
 
-fn write_section(out: &mut String, number: usize, section: &Section) -> fmt::Result {
-    writeln!(out, "<section id=\"s{number}\"><h2>{}</h2>", Text(&section.title))?;
+fn write_section(out: &mut String, number: usize, section: &PageSection) -> fmt::Result {
+    writeln!(out, "<section id=\"s{number}\"><h2>{}</h2>", EscapedText(&section.title))?;
     for line in &section.text {
-        writeln!(out, "<p class=\"quiet\">{}</p>", Text(line))?;
+        writeln!(out, "<p class=\"quiet\">{}</p>", EscapedText(line))?;
     }
     // Lines and matrices stand side by side, the rest has the whole width.
     let mut is_open = false;
@@ -89,13 +90,13 @@ fn write_section(out: &mut String, number: usize, section: &Section) -> fmt::Res
             is_open = is_small;
         }
         match graph {
-            Graph::Lines(graph) => lines::write(out, graph)?,
-            Graph::Bars(graph) => bars::write(out, graph)?,
-            Graph::Matrix(graph) => matrix::write(out, graph)?,
-            Graph::Spans(graph) => spans::write(out, graph)?,
-            Graph::Stacks(graph) => stacks::write(out, graph)?,
-            Graph::Network(graph) => network::write(out, graph)?,
-            Graph::Table(graph) => table::write(out, graph)?,
+            Graph::Lines(graph) => line_graph::write(out, graph)?,
+            Graph::Bars(graph) => bar_graph::write(out, graph)?,
+            Graph::Matrix(graph) => matrix_graph::write(out, graph)?,
+            Graph::Spans(graph) => span_graph::write(out, graph)?,
+            Graph::Stacks(graph) => stacked_bars::write(out, graph)?,
+            Graph::Network(graph) => network_graph::write(out, graph)?,
+            Graph::Table(graph) => graph_table::write(out, graph)?,
         }
     }
     if is_open {

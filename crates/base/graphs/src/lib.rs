@@ -2,40 +2,42 @@
 //!
 //! Types here know nothing of where figures come from. All that is drawn is there as text or a table as well.
 
-mod bars;
-pub mod escape;
-mod lines;
-mod matrix;
-mod network;
-mod page;
-mod scale;
-mod spans;
-mod stacks;
-mod table;
+mod axis_scale;
+mod bar_graph;
+mod graph_table;
+pub mod html_escape;
+mod html_page;
+mod line_graph;
+mod matrix_graph;
+mod network_graph;
+mod span_graph;
+mod stacked_bars;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::{self, Write as _};
 
-use luc_units::figures::digits;
+use luc_units::number_formats::digits;
 
-pub use page::{STYLE, page};
+pub use html_page::{STYLE, page};
 
+/// A page: facts, warnings and sections with graphs.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct GraphPage {
     pub title: String,
     pub kind: String,
     /// Short facts below the title.
     pub facts: Vec<String>,
     /// Reasons to doubt the figures, and dangers.
     pub warnings: Vec<String>,
-    pub sections: Vec<Section>,
+    pub sections: Vec<PageSection>,
     /// Notes on reading the page.
     pub footer: Vec<String>,
 }
 
+/// A section of a page.
 #[derive(Clone, Debug, Default)]
-pub struct Section {
+pub struct PageSection {
     pub title: String,
     /// Paragraphs before the graphs.
     pub text: Vec<String>,
@@ -45,93 +47,100 @@ pub struct Section {
 #[derive(Clone, Debug)]
 pub enum Graph {
     /// Figures along an axis.
-    Lines(Lines),
+    Lines(LineGraph),
     /// Figures side by side.
-    Bars(Bars),
+    Bars(BarGraph),
     /// Figures of two axes.
-    Matrix(Matrix),
-    Spans(Spans),
+    Matrix(MatrixGraph),
+    Spans(SpanGraph),
     /// Wholes divided into parts.
-    Stacks(Stacks),
+    Stacks(StackedBars),
     /// Boxes and the connections between them.
-    Network(Network),
-    Table(Table),
+    Network(NetworkGraph),
+    Table(GraphTable),
 }
 
 /// A figure with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct EstimatedValue {
     pub value: f64,
     /// Lower and upper bound, if known.
     pub interval: Option<(f64, f64)>,
 }
 
+/// Lines over common positions on an axis.
 #[derive(Clone, Debug, Default)]
-pub struct Lines {
+pub struct LineGraph {
     pub title: String,
     /// Label of the horizontal axis.
     pub across: String,
     /// Label of the vertical axis.
     pub up: String,
     /// Places along the horizontal axis.
-    pub places: Vec<AxisPlace>,
+    pub places: Vec<AxisTick>,
     /// A value that the others are compared with.
     pub reference: Option<f64>,
     /// At most [`MOST_SERIES`] lines, each with its own colour and mark.
-    pub series: Vec<Series>,
+    pub series: Vec<LineSeries>,
 }
 
 /// Maximum number of lines that readers can distinguish.
 pub const MOST_SERIES: usize = 8;
 
+/// A labelled position on the horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AxisPlace {
+pub struct AxisTick {
     pub name: String,
     /// The number that it is, if it is one. Numbers far apart are drawn on a logarithmic axis.
     pub number: Option<f64>,
 }
 
+/// A line's values, one for each position of the axis.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct LineSeries {
     pub name: String,
     /// Figure at each place; `None` if there is none.
-    pub figures: Vec<Option<Estimate>>,
+    pub figures: Vec<Option<EstimatedValue>>,
 }
 
+/// Bars with intervals, one below another.
 #[derive(Clone, Debug, Default)]
-pub struct Bars {
+pub struct BarGraph {
     pub title: String,
     /// Heading of the column of names.
     pub row: String,
     pub unit: String,
-    pub bars: Vec<Bar>,
+    pub bars: Vec<GraphBar>,
 }
 
+/// A bar with its value and remark.
 #[derive(Clone, Debug)]
-pub struct Bar {
+pub struct GraphBar {
     pub name: String,
     /// Figure of the bar; `None` if there is none.
-    pub figure: Option<Estimate>,
+    pub figure: Option<EstimatedValue>,
     /// Remark on the bar, as `not converged`.
     pub remark: String,
     /// Whether the scale ignores it: it is cut off if it is longer than all bars on the scale.
     pub is_aside: bool,
 }
 
+/// Values by row and column, coloured by how good they are.
 #[derive(Clone, Debug, Default)]
-pub struct Matrix {
+pub struct MatrixGraph {
     pub title: String,
     /// Heading of the column of names.
     pub row: String,
     /// Names of the columns, with the units of their figures.
     pub columns: Vec<String>,
     /// Names of the rows and their cells, one per column.
-    pub rows: Vec<(String, Vec<Option<Cell>>)>,
+    pub rows: Vec<(String, Vec<Option<MatrixCell>>)>,
 }
 
+/// A cell of a matrix.
 #[derive(Clone, Debug)]
-pub struct Cell {
-    pub figure: Estimate,
+pub struct MatrixCell {
+    pub figure: EstimatedValue,
     /// Share of the best in the column, from 0 to 1.
     pub share: f64,
     /// Note below the figure, as `1.24 of ext4`.
@@ -142,7 +151,7 @@ pub struct Cell {
 
 /// Spans of time in lanes, below one axis.
 #[derive(Clone, Debug, Default)]
-pub struct Spans {
+pub struct SpanGraph {
     pub title: String,
     /// Heading of the column of lanes.
     pub lane: String,
@@ -151,11 +160,12 @@ pub struct Spans {
     pub length_ns: u64,
     /// Names of the classes of spans, one colour each: at most [`MOST_SERIES`].
     pub classes: Vec<String>,
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<SpanLane>,
 }
 
+/// A lane with spans of time.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct SpanLane {
     pub name: String,
     pub note: String,
     /// Indentation: the number of lanes that it belongs to.
@@ -163,17 +173,18 @@ pub struct Lane {
     /// Figures as text, one per column.
     pub cells: Vec<String>,
     /// Spans in the order of drawing. Parts beyond the axis are cut off.
-    pub spans: Vec<Span>,
+    pub spans: Vec<LaneSpan>,
 }
 
+/// A span of time in a lane.
 #[derive(Clone, Debug, Default)]
-pub struct Span {
+pub struct LaneSpan {
     /// Begin in ns after the begin of the axis.
     pub begin_ns: i64,
     pub end_ns: i64,
     /// Uncertainty of the begin, in ns, drawn as an error bar.
     pub error_ns: Option<u64>,
-    /// Class of the span, an index into [`Spans::classes`].
+    /// Class of the span, an index into [`SpanGraph::classes`].
     pub class: usize,
     /// Whether it is drawn inside of the one before.
     pub is_inner: bool,
@@ -182,7 +193,7 @@ pub struct Span {
 
 /// Bars that are divided by parts.
 #[derive(Clone, Debug, Default)]
-pub struct Stacks {
+pub struct StackedBars {
     pub title: String,
     /// Heading of the column of names.
     pub row: String,
@@ -192,11 +203,12 @@ pub struct Stacks {
     pub classes: Vec<String>,
     /// Whether the length of a bar is the sum of its parts; otherwise all bars have one length.
     pub is_of_one_scale: bool,
-    pub rows: Vec<Stack>,
+    pub rows: Vec<StackedBar>,
 }
 
+/// A bar that is divided by parts.
 #[derive(Clone, Debug, Default)]
-pub struct Stack {
+pub struct StackedBar {
     pub name: String,
     /// Size of the whole, in words.
     pub note: String,
@@ -204,16 +216,18 @@ pub struct Stack {
     pub parts: Vec<f64>,
 }
 
+/// Boxes with arrows between them.
 #[derive(Clone, Debug, Default)]
-pub struct Network {
+pub struct NetworkGraph {
     pub title: String,
     /// The boxes; of those in a column the first one is at the top.
-    pub nodes: Vec<Node>,
-    pub links: Vec<Link>,
+    pub nodes: Vec<NetworkNode>,
+    pub links: Vec<NetworkLink>,
 }
 
+/// A box of a network.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct NetworkNode {
     /// Up to three lines in it.
     pub lines: Vec<String>,
     pub title: String,
@@ -221,8 +235,9 @@ pub struct Node {
     pub class: usize,
 }
 
+/// An arrow between two boxes.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct NetworkLink {
     /// Index of the box where the arrow starts.
     pub from: usize,
     pub to: usize,
@@ -232,19 +247,21 @@ pub struct Link {
     pub title: String,
 }
 
+/// A table whose entries may be coloured.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct GraphTable {
     pub title: String,
     /// Column names, and whether the columns hold numbers.
     pub columns: Vec<(String, bool)>,
     /// Rows, with an entry for each column. The first names the row.
-    pub rows: Vec<Vec<Entry>>,
+    pub rows: Vec<Vec<TableEntry>>,
     /// Number of further rows that are not shown.
     pub more: usize,
 }
 
+/// An entry of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
+pub struct TableEntry {
     pub text: String,
     /// Value between -1 and 1 that colours the entry.
     pub heat: Option<f64>,
@@ -261,13 +278,13 @@ fn legend(out: &mut String, classes: &[String]) -> fmt::Result {
             out,
             "<span><i class=\"key fill c{}\"></i>{}</span>",
             number % MOST_SERIES,
-            escape::Text(class)
+            html_escape::EscapedText(class)
         )?;
     }
     writeln!(out, "</p>")
 }
 
-impl Estimate {
+impl EstimatedValue {
     /// Returns `1234 (1200 to 1260)`.
     fn words(&self) -> String {
         match self.interval {
@@ -284,13 +301,13 @@ impl Estimate {
     }
 }
 
-impl From<String> for Entry {
+impl From<String> for TableEntry {
     fn from(text: String) -> Self {
         Self { text, heat: None }
     }
 }
 
-impl From<&str> for Entry {
+impl From<&str> for TableEntry {
     fn from(text: &str) -> Self {
         text.to_owned().into()
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use super::scale::Scale;
-use super::{AxisPlace, Estimate, Lines, MOST_SERIES};
-use crate::escape::Text;
+use super::axis_scale::AxisScale;
+use super::{AxisTick, EstimatedValue, LineGraph, MOST_SERIES};
+use crate::html_escape::EscapedText;
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 300.0;
@@ -15,7 +15,7 @@ const BOTTOM: f64 = 44.0;
 /// Names along the axis have this much room for each letter, and between them.
 const LETTER_WIDTH: f64 = 6.6;
 
-pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
+pub(super) fn write(out: &mut String, lines: &LineGraph) -> fmt::Result {
     // 1. Lines and scales.
     let series = &lines.series[..lines.series.len().min(MOST_SERIES)];
     let figures = || series.iter().flat_map(|line| line.figures.iter().flatten());
@@ -23,7 +23,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         let (low, high) = figure.bounds();
         [low, high, figure.value]
     });
-    let up = Scale::around(ends.chain(lines.reference).filter(|value| value.is_finite()));
+    let up = AxisScale::around(ends.chain(lines.reference).filter(|value| value.is_finite()));
     let y = |value: f64| HEIGHT - BOTTOM - up.place(value) * (HEIGHT - TOP - BOTTOM);
     let xs = places(&lines.places);
     writeln!(
@@ -31,10 +31,10 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         "<figure class=\"chart\"><figcaption>{}</figcaption>\
          <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}: {} over {}, {} lines; the table below has \
          the figures\">",
-        Text(&lines.title),
-        Text(&lines.title),
-        Text(&lines.up),
-        Text(&lines.across),
+        EscapedText(&lines.title),
+        EscapedText(&lines.title),
+        EscapedText(&lines.up),
+        EscapedText(&lines.across),
         series.len()
     )?;
     // 2. Grid, axes and their labels.
@@ -56,9 +56,9 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{floor}\" y2=\"{floor}\"/>\
          <text class=\"label\" x=\"0\" y=\"12\">{}</text>\
          <text class=\"label\" x=\"{right}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-        Text(&lines.up),
+        EscapedText(&lines.up),
         HEIGHT - 6.0,
-        Text(&lines.across)
+        EscapedText(&lines.across)
     )?;
     if let Some(reference) = lines.reference {
         let y = y(reference);
@@ -70,7 +70,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
     names(out, &lines.places, &xs)?;
     // 3. Each line, with its intervals.
     for (number, line) in series.iter().enumerate() {
-        let there: Vec<(f64, &Estimate)> = xs
+        let there: Vec<(f64, &EstimatedValue)> = xs
             .iter()
             .zip(&line.figures)
             .filter_map(|(&x, figure)| Some((x, figure.as_ref()?)))
@@ -95,21 +95,21 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
              <polyline class=\"line c{number}\" points=\"0,6 26,6\"/>"
         )?;
         mark(out, number, 13.0, 6.0)?;
-        write!(out, "</svg>{}</span>", Text(&line.name))?;
+        write!(out, "</svg>{}</span>", EscapedText(&line.name))?;
     }
     writeln!(out, "</p>")?;
     table(out, lines)?;
     writeln!(out, "</figure>")
 }
 
-fn places(places: &[AxisPlace]) -> Vec<f64> {
+fn places(places: &[AxisTick]) -> Vec<f64> {
     let numbers: Option<Vec<f64>> =
         places.iter().map(|place| place.number.filter(|number| number.is_finite())).collect();
     // The outermost marks and names stay inside.
     let (from, to) = (LEFT + 16.0, WIDTH - RIGHT - 16.0);
     match numbers {
         Some(numbers) => {
-            let scale = Scale::over(numbers.iter().copied());
+            let scale = AxisScale::over(numbers.iter().copied());
             let x = |number: f64| from + scale.place(number) * (to - from);
             numbers.into_iter().map(x).collect()
         }
@@ -121,7 +121,7 @@ fn places(places: &[AxisPlace]) -> Vec<f64> {
 }
 
 /// Writes names below the axis, except for those that would cover the one before.
-fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
+fn names(out: &mut String, places: &[AxisTick], xs: &[f64]) -> fmt::Result {
     let mut named: Vec<(f64, f64)> = Vec::new();
     for (place, &x) in places.iter().zip(xs) {
         let half = place.name.chars().count().min(30) as f64 * LETTER_WIDTH / 2.0;
@@ -143,7 +143,7 @@ fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
             out,
             "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             HEIGHT - BOTTOM + 17.0,
-            Text(&place.name)
+            EscapedText(&place.name)
         )?;
     }
     Ok(())
@@ -153,7 +153,7 @@ fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
 fn band(
     out: &mut String,
     number: usize,
-    there: &[(f64, &Estimate)],
+    there: &[(f64, &EstimatedValue)],
     y: &impl Fn(f64) -> f64,
 ) -> fmt::Result {
     if let [(x, figure)] = there {
@@ -198,18 +198,18 @@ fn mark(out: &mut String, number: usize, x: f64, y: f64) -> fmt::Result {
     out.write_str(&shape)
 }
 
-fn table(out: &mut String, lines: &Lines) -> fmt::Result {
+fn table(out: &mut String, lines: &LineGraph) -> fmt::Result {
     write!(
         out,
         "<details><summary>Figures</summary><div class=\"scroll\"><table><thead><tr><th scope=\"col\">{}</th>",
-        Text(&lines.across)
+        EscapedText(&lines.across)
     )?;
     for line in &lines.series {
-        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(&line.name))?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", EscapedText(&line.name))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (at, place) in lines.places.iter().enumerate() {
-        write!(out, "<tr><th scope=\"row\">{}</th>", Text(&place.name))?;
+        write!(out, "<tr><th scope=\"row\">{}</th>", EscapedText(&place.name))?;
         for line in &lines.series {
             let figure = line.figures.get(at).copied().flatten();
             let shown = figure.map_or("-".to_owned(), |figure| figure.words());

@@ -2,25 +2,25 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_units::figures::digits;
+use luc_units::number_formats::digits;
 
-use super::Matrix;
-use crate::escape::Text;
+use super::MatrixGraph;
+use crate::html_escape::EscapedText;
 
-pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {
+pub(super) fn write(out: &mut String, matrix: &MatrixGraph) -> fmt::Result {
     write!(
         out,
         "<div class=\"plate\"><h3>{}</h3><div class=\"scroll\"><table class=\"matrix cells\"><thead><tr>\
          <th scope=\"col\">{}</th>",
-        Text(&matrix.title),
-        Text(&matrix.row)
+        EscapedText(&matrix.title),
+        EscapedText(&matrix.row)
     )?;
     for column in &matrix.columns {
-        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(column))?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", EscapedText(column))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (name, cells) in &matrix.rows {
-        write!(out, "<tr><th scope=\"row\">{}</th>", Text(name))?;
+        write!(out, "<tr><th scope=\"row\">{}</th>", EscapedText(name))?;
         for cell in cells {
             let Some(cell) = cell else {
                 write!(out, "<td>-</td>")?;
@@ -40,7 +40,7 @@ pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {
                 write!(out, "<small>{} to {}</small>", digits(low), digits(high))?;
             }
             if !cell.note.is_empty() {
-                write!(out, "<small>{}</small>", Text(&cell.note))?;
+                write!(out, "<small>{}</small>", EscapedText(&cell.note))?;
             }
             write!(out, "</td>")?;
         }

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{MOST_SERIES, Network};
-use crate::escape::Text;
+use super::{MOST_SERIES, NetworkGraph};
+use crate::html_escape::EscapedText;
 
 const BOX_WIDTH: f64 = 200.0;
 const BOX_HEIGHT: f64 = 58.0;
@@ -14,7 +14,7 @@ const MARGIN: f64 = 12.0;
 const MAX_LETTERS: usize = 30;
 const MAX_LINE_WIDTH: f64 = 7.0;
 
-pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
+pub(super) fn write(out: &mut String, network: &NetworkGraph) -> fmt::Result {
     // 1. Places and size.
     let columns = columns(network);
     let places = places(&columns);
@@ -28,9 +28,9 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
         "<figure class=\"chart\"><figcaption>{}</figcaption><svg class=\"network\" viewBox=\"0 0 {width:.0} \
          {height:.0}\" style=\"max-width:{width:.0}px;min-width:{:.0}px\" role=\"img\" aria-label=\"{}: {} boxes, {} \
          arrows; the table below has the figures\">",
-        Text(&network.title),
+        EscapedText(&network.title),
         (width * 0.7).min(700.0),
-        Text(&network.title),
+        EscapedText(&network.title),
         network.nodes.len(),
         network.links.len()
     )?;
@@ -51,7 +51,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             out,
             "<path class=\"arrow\" d=\"{curve}\" stroke-width=\"{stroke:.1}\"><title>{}</title></path>\
              <path class=\"tip-of\" d=\"{}\"/>",
-            Text(&link.title),
+            EscapedText(&link.title),
             curve.tip()
         )?;
         let (x, y) = curve.middle();
@@ -59,7 +59,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             labels,
             "<text class=\"halo\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             y - 7.0,
-            Text(&clipped(&link.label))
+            EscapedText(&clipped(&link.label))
         )?;
     }
     // 3. Boxes, with their lines of text.
@@ -69,7 +69,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             "<g><title>{}</title><rect class=\"node\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{BOX_WIDTH}\" \
              height=\"{BOX_HEIGHT}\" rx=\"7\"/><rect class=\"mark-of dot c{}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"6\" \
              height=\"{BOX_HEIGHT}\" rx=\"3\"/>",
-            Text(&node.title),
+            EscapedText(&node.title),
             node.class % MOST_SERIES
         )?;
         for (number, line) in node.lines.iter().take(3).enumerate() {
@@ -79,7 +79,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
                 if number == 0 { "label strong" } else { "" },
                 x + 14.0,
                 y + 18.0 + number as f64 * 16.0,
-                Text(&clipped(line))
+                EscapedText(&clipped(line))
             )?;
         }
         writeln!(out, "</g>")?;
@@ -96,7 +96,7 @@ fn clipped(text: &str) -> String {
 }
 
 /// Assigns a column to each node, right of all nodes with an arrow to it. Arrows that close a circle do not count.
-fn columns(network: &Network) -> Vec<usize> {
+fn columns(network: &NetworkGraph) -> Vec<usize> {
     let nodes = network.nodes.len();
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); nodes];
     for link in network.links.iter().filter(|link| link.from != link.to) {
@@ -217,20 +217,20 @@ impl fmt::Display for Curve {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Link, Node};
+    use super::super::{NetworkLink, NetworkNode};
     use super::*;
 
     fn columns_of(nodes: usize, links: &[(usize, usize)]) -> Vec<usize> {
-        let link = |&(from, to): &(usize, usize)| Link {
+        let link = |&(from, to): &(usize, usize)| NetworkLink {
             from,
             to,
             weight: 1.0,
             label: String::new(),
             title: String::new(),
         };
-        columns(&Network {
+        columns(&NetworkGraph {
             title: String::new(),
-            nodes: vec![Node::default(); nodes],
+            nodes: vec![NetworkNode::default(); nodes],
             links: links.iter().map(link).collect(),
         })
     }

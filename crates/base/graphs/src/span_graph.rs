@@ -2,22 +2,22 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
-use super::scale::Scale;
-use super::{MOST_SERIES, Spans, legend};
-use crate::escape::Text;
+use super::axis_scale::AxisScale;
+use super::{MOST_SERIES, SpanGraph, legend};
+use crate::html_escape::EscapedText;
 
 /// Longer lists are folded up.
 const MAX_OPEN: usize = 60;
 /// Lanes further in are not shifted further.
 const MAX_DEPTH: usize = 12;
 
-pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
+pub(super) fn write(out: &mut String, spans: &SpanGraph) -> fmt::Result {
     // 1. Heading, columns and the axis of time.
     let whole = spans.length_ns.max(1) as f64;
     let percent = |ns: i64| (ns as f64 / whole * 100.0).clamp(0.0, 100.0);
-    write!(out, "<h3>{}</h3>", Text(&spans.title))?;
+    write!(out, "<h3>{}</h3>", EscapedText(&spans.title))?;
     legend(out, &spans.classes)?;
     let is_long = spans.lanes.len() > MAX_OPEN;
     if is_long {
@@ -26,20 +26,20 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
     write!(
         out,
         "<div class=\"scroll\"><table class=\"spans\"><thead><tr><th scope=\"col\">{}</th>",
-        Text(&spans.lane)
+        EscapedText(&spans.lane)
     )?;
     for column in &spans.columns {
-        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(column))?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", EscapedText(column))?;
     }
     write!(
         out,
         "<th scope=\"col\" class=\"wide\" aria-hidden=\"true\"><div class=\"lane ticks\">"
     )?;
-    for tick in Scale::over([0.0, whole].into_iter()).ticks() {
+    for tick in AxisScale::over([0.0, whole].into_iter()).ticks() {
         let percent = tick / whole * 100.0;
         // A label near the end has no room to its right.
         let side = if percent > 92.0 { " class=\"last\"" } else { "" };
-        write!(out, "<span{side} style=\"left:{percent:.2}%\">{}</span>", Time(tick))?;
+        write!(out, "<span{side} style=\"left:{percent:.2}%\">{}</span>", FormattedTime(tick))?;
     }
     writeln!(out, "</div></th></tr></thead><tbody>")?;
     // 2. Each lane: name, cells, spans, and the errors of their begins.
@@ -49,14 +49,14 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
             out,
             "<tr><th scope=\"row\" style=\"padding-left:{}em\">{}",
             indent,
-            Text(&lane.name)
+            EscapedText(&lane.name)
         )?;
         if !lane.note.is_empty() {
-            write!(out, "<small>{}</small>", Text(&lane.note))?;
+            write!(out, "<small>{}</small>", EscapedText(&lane.note))?;
         }
         write!(out, "</th>")?;
         for cell in &lane.cells {
-            write!(out, "<td class=\"number\">{}</td>", Text(cell))?;
+            write!(out, "<td class=\"number\">{}</td>", EscapedText(cell))?;
         }
         write!(out, "<td class=\"wide\" aria-hidden=\"true\"><div class=\"lane\">")?;
         for span in &lane.spans {
@@ -67,7 +67,7 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
                 span.class % MOST_SERIES,
                 if span.is_inner { " within" } else { "" },
                 (to - from).max(0.0),
-                Text(&span.title)
+                EscapedText(&span.title)
             )?;
         }
         for span in &lane.spans {
@@ -81,7 +81,7 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
                 out,
                 "<b style=\"left:{from:.3}%;width:{:.3}%\" title=\"{}\"></b>",
                 to - from,
-                Text(&span.title)
+                EscapedText(&span.title)
             )?;
         }
         writeln!(out, "</div></td></tr>")?;

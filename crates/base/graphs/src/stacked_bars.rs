@@ -2,21 +2,21 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{MOST_SERIES, Stack, Stacks};
-use crate::escape::Text;
+use super::{MOST_SERIES, StackedBar, StackedBars};
+use crate::html_escape::EscapedText;
 
 /// Number of bars above which the shares are folded up.
 const MAX_OPEN: usize = 8;
 
-pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
+pub(super) fn write(out: &mut String, stacks: &StackedBars) -> fmt::Result {
     let longest = stacks.rows.iter().map(sum).fold(0.0, f64::max);
     write!(
         out,
         "<h3>{}</h3><div class=\"scroll\"><table class=\"stacks\"><thead><tr><th scope=\"col\">{}</th>\
          <th scope=\"col\" class=\"number\">{}</th>",
-        Text(&stacks.title),
-        Text(&stacks.row),
-        Text(&stacks.unit)
+        EscapedText(&stacks.title),
+        EscapedText(&stacks.row),
+        EscapedText(&stacks.unit)
     )?;
     writeln!(
         out,
@@ -28,8 +28,8 @@ pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
             out,
             "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"wide\" aria-hidden=\"true\">\
              <div class=\"stack\">",
-            Text(&row.name),
-            Text(&row.note)
+            EscapedText(&row.name),
+            EscapedText(&row.note)
         )?;
         for (number, class) in stacks.classes.iter().enumerate() {
             let part = part(row, number);
@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
                     "<i class=\"fill c{}\" style=\"width:{:.3}%\" title=\"{}: {:.1} %\"></i>",
                     number % MOST_SERIES,
                     part / whole * 100.0,
-                    Text(class),
+                    EscapedText(class),
                     part / sum(row) * 100.0
                 )?;
             }
@@ -51,7 +51,7 @@ pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
 }
 
 /// Writes the parts' shares, a row for each part. This is the legend, too.
-fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
+fn shares(out: &mut String, stacks: &StackedBars) -> fmt::Result {
     let is_long = stacks.rows.len() > MAX_OPEN;
     if is_long {
         super::legend(out, &stacks.classes)?;
@@ -62,7 +62,7 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
         "<div class=\"scroll\"><table class=\"parts-of\"><thead><tr><th scope=\"col\">share of the time</th>"
     )?;
     for row in &stacks.rows {
-        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(&row.name))?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", EscapedText(&row.name))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (number, class) in stacks.classes.iter().enumerate() {
@@ -74,7 +74,7 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
             out,
             "<tr><th scope=\"row\"><i class=\"key fill c{}\"></i>{}</th>",
             number % MOST_SERIES,
-            Text(class)
+            EscapedText(class)
         )?;
         for row in &stacks.rows {
             match part(row, number) {
@@ -91,11 +91,11 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
 }
 
 /// Returns a part of a bar; 0 if it is missing.
-fn part(row: &Stack, number: usize) -> f64 {
+fn part(row: &StackedBar, number: usize) -> f64 {
     let part = row.parts.get(number).copied().unwrap_or(0.0);
     if part.is_finite() { part.max(0.0) } else { 0.0 }
 }
 
-fn sum(row: &Stack) -> f64 {
+fn sum(row: &StackedBar) -> f64 {
     (0..row.parts.len()).map(|number| part(row, number)).sum()
 }

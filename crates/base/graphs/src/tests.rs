@@ -4,46 +4,49 @@ use luc_testkit::page::check;
 
 use super::*;
 
-fn estimate(value: f64) -> Option<Estimate> {
-    Some(Estimate { value, interval: Some((value * 0.9, value * 1.1)) })
+fn estimate(value: f64) -> Option<EstimatedValue> {
+    Some(EstimatedValue { value, interval: Some((value * 0.9, value * 1.1)) })
 }
 
-fn lines() -> Lines {
-    Lines {
+fn lines() -> LineGraph {
+    LineGraph {
         title: "Speedup".to_owned(),
         across: "threads".to_owned(),
         up: "times as fast".to_owned(),
         places: [1.0, 4.0, 64.0]
-            .map(|number| AxisPlace { name: number.to_string(), number: Some(number) })
+            .map(|number| AxisTick { name: number.to_string(), number: Some(number) })
             .to_vec(),
         reference: Some(1.0),
         series: vec![
-            Series { name: "<ext4>".to_owned(), figures: vec![estimate(1.0), None, estimate(2.0)] },
-            Series { name: "xfs".to_owned(), figures: vec![None, estimate(1.5), None] },
+            LineSeries {
+                name: "<ext4>".to_owned(),
+                figures: vec![estimate(1.0), None, estimate(2.0)],
+            },
+            LineSeries { name: "xfs".to_owned(), figures: vec![None, estimate(1.5), None] },
         ],
     }
 }
 
-fn whole() -> Page {
-    let bars = Bars {
+fn whole() -> GraphPage {
+    let bars = BarGraph {
         title: "Rates".to_owned(),
         row: "point".to_owned(),
         unit: "files/s".to_owned(),
         bars: vec![
-            Bar {
+            GraphBar {
                 name: "a".to_owned(),
                 figure: estimate(50.0),
                 remark: "not converged".to_owned(),
                 is_aside: false,
             },
-            Bar { name: "b".to_owned(), figure: None, remark: String::new(), is_aside: false },
-            Bar {
+            GraphBar { name: "b".to_owned(), figure: None, remark: String::new(), is_aside: false },
+            GraphBar {
                 name: "c".to_owned(),
-                figure: Some(Estimate { value: 100.0, interval: None }),
+                figure: Some(EstimatedValue { value: 100.0, interval: None }),
                 remark: String::new(),
                 is_aside: false,
             },
-            Bar {
+            GraphBar {
                 name: "d".to_owned(),
                 figure: estimate(5000.0),
                 remark: String::new(),
@@ -51,14 +54,14 @@ fn whole() -> Page {
             },
         ],
     };
-    let matrix = Matrix {
+    let matrix = MatrixGraph {
         title: "Matrix".to_owned(),
         row: "target".to_owned(),
         columns: vec!["mail".to_owned(), "web".to_owned()],
         rows: vec![(
             "ext4".to_owned(),
             vec![
-                estimate(1234.0).map(|figure| Cell {
+                estimate(1234.0).map(|figure| MatrixCell {
                     figure,
                     share: 1.0,
                     note: "1.20 of ext3".to_owned(),
@@ -68,26 +71,26 @@ fn whole() -> Page {
             ],
         )],
     };
-    let table = Table {
+    let table = GraphTable {
         title: "Counters".to_owned(),
         columns: vec![("counter".to_owned(), false), ("rho".to_owned(), true)],
         rows: vec![vec![
             "disk.flushes".into(),
-            Entry { text: "-0.93".to_owned(), heat: Some(-0.93) },
+            TableEntry { text: "-0.93".to_owned(), heat: Some(-0.93) },
         ]],
         more: 3,
     };
-    Page {
+    GraphPage {
         title: "plan & <script>".to_owned(),
         kind: "sweep".to_owned(),
         facts: vec!["6 points".to_owned()],
         warnings: vec!["UNSAFE".to_owned()],
-        sections: vec![Section {
+        sections: vec![PageSection {
             title: "All".to_owned(),
             text: vec!["What it is.".to_owned()],
             graphs: vec![
                 Graph::Lines(lines()),
-                Graph::Lines(Lines::default()),
+                Graph::Lines(LineGraph::default()),
                 Graph::Bars(bars),
                 Graph::Matrix(matrix),
                 Graph::Table(table),
@@ -100,47 +103,47 @@ fn whole() -> Page {
     }
 }
 
-fn spans() -> Spans {
-    let span = |begin_ns, end_ns, class| Span {
+fn spans() -> SpanGraph {
+    let span = |begin_ns, end_ns, class| LaneSpan {
         begin_ns,
         end_ns,
         class,
         title: "what's <it>".to_owned(),
-        ..Span::default()
+        ..LaneSpan::default()
     };
-    Spans {
+    SpanGraph {
         title: "Calls".to_owned(),
         lane: "call".to_owned(),
         columns: vec!["time".to_owned()],
         length_ns: 1_000,
         classes: vec!["<client>".to_owned(), "server".to_owned()],
         lanes: vec![
-            Lane {
+            SpanLane {
                 name: "a".to_owned(),
                 note: "10.0.0.1:80".to_owned(),
                 cells: vec!["1 us".to_owned()],
                 spans: vec![
                     span(0, 1_000, 0),
-                    Span { error_ns: Some(50), is_inner: true, ..span(100, 600, 1) },
+                    LaneSpan { error_ns: Some(50), is_inner: true, ..span(100, 600, 1) },
                 ],
-                ..Lane::default()
+                ..SpanLane::default()
             },
-            Lane {
+            SpanLane {
                 depth: 1,
                 spans: vec![span(i64::MIN, i64::MAX, 9), span(900, 800, 0)],
-                ..Lane::default()
+                ..SpanLane::default()
             },
         ],
     }
 }
 
-fn stacks(rows: usize) -> Stacks {
-    let row = |number: usize| Stack {
+fn stacks(rows: usize) -> StackedBars {
+    let row = |number: usize| StackedBar {
         name: format!("<host {number}>"),
         note: "3 ms".to_owned(),
         parts: vec![(number + 1) as f64, 3.0, f64::NAN, -1.0],
     };
-    Stacks {
+    StackedBars {
         title: "Hosts".to_owned(),
         row: "host".to_owned(),
         unit: "time".to_owned(),
@@ -150,19 +153,19 @@ fn stacks(rows: usize) -> Stacks {
     }
 }
 
-fn network() -> Network {
-    let node = |name: &str| Node {
+fn network() -> NetworkGraph {
+    let node = |name: &str| NetworkNode {
         lines: vec![name.to_owned(), "on <host>".to_owned()],
-        ..Node::default()
+        ..NetworkNode::default()
     };
-    let link = |from, to, weight| Link {
+    let link = |from, to, weight| NetworkLink {
         from,
         to,
         weight,
         label: "5/s".to_owned(),
         title: "5 & more".to_owned(),
     };
-    Network {
+    NetworkGraph {
         title: "Map".to_owned(),
         nodes: vec![node("web"), node(&"long ".repeat(30))],
         links: vec![link(0, 1, 4.0), link(1, 0, 1.0), link(1, 1, f64::NAN), link(0, 7, 1.0)],
@@ -201,7 +204,7 @@ fn a_page_has_all_of_it_and_loads_nothing() {
 #[test]
 fn spans_are_where_their_times_are() {
     let mut out = String::new();
-    super::spans::write(&mut out, &spans()).expect("written");
+    super::span_graph::write(&mut out, &spans()).expect("written");
     for part in [
         "<i class=\"fill c1 within\" style=\"left:10.000%;width:50.000%\" title=\"what&#39;s &lt;it&gt;\">",
         // The error bar is around the begin.
@@ -220,7 +223,7 @@ fn spans_are_where_their_times_are() {
 #[test]
 fn parts_have_their_shares() {
     let mut out = String::new();
-    super::stacks::write(&mut out, &stacks(2)).expect("written");
+    super::stacked_bars::write(&mut out, &stacks(2)).expect("written");
     // Of 4 and of 5, on the scale of 5.
     for part in [
         "<i class=\"fill c0\" style=\"width:20.000%\" title=\"user: 25.0 %\">",
@@ -246,7 +249,7 @@ fn parts_have_their_shares() {
 #[test]
 fn a_map_has_arrows_with_tips() {
     let mut out = String::new();
-    super::network::write(&mut out, &network()).expect("written");
+    super::network_graph::write(&mut out, &network()).expect("written");
     assert_eq!(out.matches("class=\"node\"").count(), 2);
     // None to a box that is not there.
     assert_eq!(out.matches("class=\"arrow\"").count(), 3);
@@ -254,13 +257,13 @@ fn a_map_has_arrows_with_tips() {
     assert_eq!(out.matches("l9,-4.5").count(), 2);
     assert!(out.contains("stroke-width=\"7.0\"><title>5 &amp; more</title>"));
     assert!(out.contains("…</text>") && !out.contains("NaN"), "{out}");
-    super::network::write(&mut out, &Network::default()).expect("written");
+    super::network_graph::write(&mut out, &NetworkGraph::default()).expect("written");
 }
 
 #[test]
 fn lines_are_where_their_figures_are() {
     let mut out = String::new();
-    super::lines::write(&mut out, &lines()).expect("written");
+    super::line_graph::write(&mut out, &lines()).expect("written");
     let line =
         out.lines().find(|line| line.starts_with("<polyline class=\"line c0\"")).expect("a line");
     let points = line.split('"').nth(3).expect("points");
@@ -274,12 +277,14 @@ fn lines_are_where_their_figures_are() {
 #[test]
 fn odd_figures_do_no_harm() {
     let mut graph = lines();
-    graph.series[0].figures[0] =
-        Some(Estimate { value: f64::NAN, interval: Some((f64::NEG_INFINITY, f64::INFINITY)) });
+    graph.series[0].figures[0] = Some(EstimatedValue {
+        value: f64::NAN,
+        interval: Some((f64::NEG_INFINITY, f64::INFINITY)),
+    });
     graph.places[0].number = None;
     graph.series.extend(vec![graph.series[0].clone(); 20]);
     let mut out = String::new();
-    super::lines::write(&mut out, &graph).expect("written");
+    super::line_graph::write(&mut out, &graph).expect("written");
     assert!(!out.contains("class=\"line c8\""));
     let svg = &out[..out.find("</svg>").expect("an end")];
     assert!(!svg.contains("inf"), "{svg}");

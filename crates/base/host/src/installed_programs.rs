@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Reasons why another program does not run instead of this one.
 #[derive(Debug)]
-pub enum NotRun {
+pub enum ExecFailure {
     /// This program's own path is not known.
     Lost(io::Error),
     /// It is neither beside this program, which has this path, nor on the PATH.
@@ -20,16 +20,19 @@ pub enum NotRun {
 
 /// Runs a program with these words in place of this one: the program beside this one, else the first on the PATH.
 /// Returns only where that cannot be done.
-pub fn become_program(name: &str, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> NotRun {
+pub fn become_program(
+    name: &str,
+    words: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> ExecFailure {
     let own = match std::env::current_exe() {
         Ok(own) => own,
-        Err(error) => return NotRun::Lost(error),
+        Err(error) => return ExecFailure::Lost(error),
     };
     match find_here(&own, name) {
-        None => NotRun::Missing(own),
+        None => ExecFailure::Missing(own),
         Some(program) => {
             let error = Command::new(&program).args(words).exec();
-            NotRun::Refused(program, error)
+            ExecFailure::Refused(program, error)
         }
     }
 }
@@ -38,9 +41,9 @@ pub fn become_program(name: &str, words: impl IntoIterator<Item = impl AsRef<OsS
 const SYSTEM_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
-/// The folders in which this process looks for the system's tools. Root's PATH, as of a cron table, may have folders that
-/// others write to. So root looks in fixed folders, and then in those of its PATH that only root can write to. Other users
-/// look in the fixed ones last.
+/// The folders in which this process looks for the system's tools. Root's PATH, as of a cron table, may have folders
+/// that others write to. So root looks in fixed folders, and then in those of its PATH that only root can write to.
+/// Other users look in the fixed ones last.
 #[must_use]
 pub fn search_path() -> OsString {
     let own = std::env::var_os("PATH");
@@ -168,6 +171,6 @@ mod tests {
     fn one_that_is_nowhere_is_missing() {
         let words: [&str; 0] = [];
         let outcome = become_program("luc-no-such-program", words);
-        assert!(matches!(outcome, NotRun::Missing(_)), "{outcome:?}");
+        assert!(matches!(outcome, ExecFailure::Missing(_)), "{outcome:?}");
     }
 }

@@ -8,17 +8,17 @@ const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// While this lives, the signals set a flag and do not end the process.
-pub struct Guard {
+pub struct SignalGuard {
     previous: Vec<(libc::c_int, libc::sigaction)>,
 }
 
-impl std::fmt::Debug for Guard {
+impl std::fmt::Debug for SignalGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Guard").finish_non_exhaustive()
     }
 }
 
-impl Guard {
+impl SignalGuard {
     /// Takes over SIGINT, SIGTERM and SIGHUP until it is dropped. A signal that is ignored already (as under `nohup`)
     /// stays ignored. Forget it where the process is about to end with success.
     ///
@@ -50,7 +50,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for SignalGuard {
     fn drop(&mut self) {
         for (signal, previous) in &self.previous {
             // SAFETY: gives back the disposition that `install` got for the same signal.
@@ -59,15 +59,15 @@ impl Drop for Guard {
     }
 }
 
-/// Takes the signals over like [`Guard::install`], for the rest of the process's life.
+/// Takes the signals over like [`SignalGuard::install`], for the rest of the process's life.
 ///
 /// # Errors
 /// The system's, from `sigaction`.
 pub fn install() -> io::Result<()> {
-    Guard::install().map(std::mem::forget)
+    SignalGuard::install().map(std::mem::forget)
 }
 
-/// Whether one of the signals has come while a [`Guard`] lived.
+/// Whether one of the signals has come while a [`SignalGuard`] lived.
 #[must_use]
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 /// The mounts as this thread sees them: a thread may have a mount namespace of its own.
 pub const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
 
+/// A line of `mountinfo`: one mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
+pub struct MountEntry {
     /// The mount's number, which statx reports for a path.
     pub id: u64,
     /// Major and minor number of the device; major 0 if it is no block device.
@@ -29,7 +30,7 @@ pub struct Mount {
 ///
 /// # Errors
 /// The system's, from reading [`MOUNTINFO`].
-pub fn mounts() -> io::Result<Vec<Mount>> {
+pub fn mounts() -> io::Result<Vec<MountEntry>> {
     Ok(parse(&std::fs::read(MOUNTINFO)?))
 }
 
@@ -37,17 +38,17 @@ pub fn mounts() -> io::Result<Vec<Mount>> {
 ///
 /// # Errors
 /// The system's: it has ended, or belongs to somebody else.
-pub fn mounts_of(process: u32) -> io::Result<Vec<Mount>> {
+pub fn mounts_of(process: u32) -> io::Result<Vec<MountEntry>> {
     Ok(parse(&std::fs::read(format!("/proc/{process}/mountinfo"))?))
 }
 
 /// Parses a mountinfo file; lines of another form are passed over.
 #[must_use]
-pub fn parse(text: &[u8]) -> Vec<Mount> {
+pub fn parse(text: &[u8]) -> Vec<MountEntry> {
     text.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
 }
 
-fn parse_line(line: &[u8]) -> Option<Mount> {
+fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = line.split(|&byte| byte == b' ');
     let id = number(fields.next()?)?;
     let _parent = fields.next()?;
@@ -61,7 +62,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let kind = text(fields.next()?);
     let source = unescape(fields.next()?);
     let super_options = fields.next().map(text).unwrap_or_default();
-    Some(Mount {
+    Some(MountEntry {
         id,
         device,
         root: root.into(),
@@ -108,7 +109,7 @@ fn unescape(field: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-impl Mount {
+impl MountEntry {
     /// The last part of the mounted source, for file systems that are on no block device.
     #[must_use]
     pub fn source_name(&self) -> &OsStr {

@@ -7,20 +7,20 @@ const USER_HZ: f64 = 100.0;
 
 /// The processors' time so far, in clock ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Processors {
+pub struct ProcessorTicks {
     all: u64,
     stolen: u64,
 }
 
-impl Processors {
+impl ProcessorTicks {
     /// Reads the current times; zeros where /proc/stat cannot be read.
     #[must_use]
     pub fn now() -> Self {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    /// Parses the first line of /proc/stat: `cpu user nice system idle iowait irq softirq steal ...`. The numbers behind these are
-    /// contained in them.
+    /// Parses the first line of /proc/stat: `cpu user nice system idle iowait irq softirq steal ...`. The numbers
+    /// behind these are contained in them.
     fn parse(stat: &str) -> Self {
         let line = stat.lines().next().unwrap_or_default();
         let ticks: Vec<u64> =
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn the_share_of_stolen_time() {
-        let before = Processors::parse("cpu  100 0 100 200 0 0 0 10 7 7\ncpu0 1 2 3\n");
-        let after = Processors::parse("cpu  150 0 100 240 0 0 0 20 9 9\n");
+        let before = ProcessorTicks::parse("cpu  100 0 100 200 0 0 0 10 7 7\ncpu0 1 2 3\n");
+        let after = ProcessorTicks::parse("cpu  150 0 100 240 0 0 0 20 9 9\n");
         assert!((after.stolen_share_since(before) - 0.1).abs() < 1e-12);
         assert_eq!(after.stolen_share_since(after), 0.0);
     }
@@ -87,6 +87,6 @@ mod tests {
 
     #[test]
     fn no_proc_is_no_theft() {
-        assert_eq!(Processors::parse("").stolen_share_since(Processors::parse("")), 0.0);
+        assert_eq!(ProcessorTicks::parse("").stolen_share_since(ProcessorTicks::parse("")), 0.0);
     }
 }

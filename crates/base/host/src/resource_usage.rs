@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Resources that processes have used since they began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ResourceUsage {
     pub user: Duration,
     pub system: Duration,
     /// Maximum of resident memory of one of them, in bytes.
@@ -18,7 +18,7 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-impl Usage {
+impl ResourceUsage {
     /// Usage of all threads of this process, also of those that have ended.
     #[must_use]
     pub fn of_this_process() -> Self {
@@ -67,21 +67,21 @@ mod tests {
 
     #[test]
     fn children_count_when_they_have_ended() {
-        let before = Usage::of_children();
+        let before = ResourceUsage::of_children();
         let busy = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done";
         let status = Command::new("sh").args(["-c", busy]).status();
         assert!(status.expect("a shell").success());
-        let after = Usage::of_children();
+        let after = ResourceUsage::of_children();
         assert!(after.processor_s() > before.processor_s(), "{after:?}");
         assert!(after.peak_bytes > 1 << 18 && after.minor_faults > 0, "{after:?}");
     }
 
     #[test]
     fn a_process_counts_what_it_does_itself() {
-        let before = Usage::of_this_process();
+        let before = ResourceUsage::of_this_process();
         std::thread::yield_now();
         let touched = vec![1_u8; 8 << 20];
-        let after = Usage::of_this_process();
+        let after = ResourceUsage::of_this_process();
         assert!(touched.iter().all(|byte| *byte == 1));
         assert!(after.minor_faults > before.minor_faults, "{before:?} {after:?}");
         assert!(after.peak_bytes >= 8 << 20, "{after:?}");

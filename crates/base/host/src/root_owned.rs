@@ -8,8 +8,8 @@ use std::path::Path;
 /// Bits of a mode by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The users whose files this process may act on: root, and the user that is root by sudo. `None` for ordinary users: other
-/// people's files let them change nothing that they could not change anyway.
+/// The users whose files this process may act on: root, and the user that is root by sudo. `None` for ordinary users:
+/// other people's files let them change nothing that they could not change anyway.
 fn trusted() -> Option<[Option<u32>; 2]> {
     let sudo = std::env::var("SUDO_UID").ok();
     let sudo = sudo.and_then(|user| user.parse().ok());
@@ -31,7 +31,8 @@ fn doubt_of(owner: u32, mode: u32, trusted: &[Option<u32>]) -> Option<String> {
     None
 }
 
-/// The reason why the file at `path`, or the target of a link there, cannot be trusted; `None` if it can, or is not there.
+/// The reason why the file at `path`, or the target of a link there, cannot be trusted; `None` if it can, or is not
+/// there.
 #[must_use]
 pub fn doubt_at(path: &Path) -> Option<String> {
     let node = fs::symlink_metadata(path).ok()?;

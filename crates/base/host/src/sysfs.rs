@@ -1,4 +1,5 @@
-//! Files of sysfs, with one value each. Their root is a parameter everywhere, so that tests can have a machine of their own.
+//! Files of sysfs, with one value each. Their root is a parameter everywhere, so that tests can have a machine of their
+//! own.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};

@@ -1,9 +1,9 @@
 //! Tests that 95 % intervals cover 95 %.
 
-use super::simulated::{Case, Estimand, TRIALS, cases};
+use super::simulated_coverage::{CoverageCase, Estimand, TRIALS, cases};
 
-fn check(which: impl Fn(&Case) -> bool) {
-    let chosen: Vec<Case> = cases().into_iter().filter(which).collect();
+fn check(which: impl Fn(&CoverageCase) -> bool) {
+    let chosen: Vec<CoverageCase> = cases().into_iter().filter(which).collect();
     assert!(!chosen.is_empty());
     for case in chosen {
         let found = case.simulate(case.truth());

@@ -1,6 +1,6 @@
 //! An interval of a median whose coverage is near its confidence at every count, also a small one.
 
-use super::order::{MedianInterval, median};
+use super::order_statistics::{MedianInterval, median};
 
 /// Computes the median and its interval of `confidence` (0.95 for 95 %) by interpolation between order statistics.
 /// The method is by Hettmansperger, Sheather (*Confidence intervals based on interpolated order statistics*,

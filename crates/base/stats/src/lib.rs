@@ -10,39 +10,42 @@
 //! assert!(interval.low <= 100.0 && 100.0 <= interval.high);
 //! ```
 
-mod association;
-mod bootstrap;
-mod components;
+mod bootstrap_ratio;
 #[cfg(test)]
-mod coverage;
-mod interleave;
-mod interpolated;
-mod logs;
-mod order;
-mod paired;
-mod proportion;
+mod coverage_tests;
+mod interpolated_median;
+mod log_ratio_mean;
+mod order_statistics;
+mod paired_ratios;
+mod principal_components;
 mod quantile;
-pub mod random;
+mod rank_correlation;
 mod ranks;
+mod run_order;
+pub mod seeded_random;
 pub mod selection;
-pub mod simulated;
-mod stopping;
-mod student;
-mod throughput;
+mod share_interval;
+pub mod simulated_coverage;
+mod stopping_rule;
+mod student_t;
 mod warmup;
+mod weighted_speedup;
 
-pub use association::{Association, associations};
-pub use bootstrap::{Interval, StatsError, ratio_interval};
-pub use components::{Components, components};
-pub use interleave::{Side, interleave};
-pub use interpolated::{interpolated_interval, leaves_some_out};
-pub use logs::{MeanInterval, geometric_interval};
-pub use order::{MedianInterval, median, median_interval};
-pub use paired::paired_ratios;
-pub use proportion::share_interval;
+pub use bootstrap_ratio::{
+    BootstrapInterval, MIN_RUNS_OF_INTERVAL, RatioEnds, Resampled, StatsError, ratio_ends,
+    ratio_interval, resampled_ratios,
+};
+pub use interpolated_median::{interpolated_interval, leaves_some_out};
+pub use log_ratio_mean::{MeanInterval, geometric_interval};
+pub use order_statistics::{MedianInterval, median, median_interval};
+pub use paired_ratios::paired_ratios;
+pub use principal_components::{PrincipalComponents, components};
 pub use quantile::quantile;
+pub use rank_correlation::{RankCorrelation, associations};
 pub use ranks::spearman;
-pub use stopping::{Goal, MIN_REPEATS, Verdict, relative_half_width};
-pub use student::student;
-pub use throughput::{TaskTimes, Together, WeightedSpeedup, together, worst_against};
+pub use run_order::{RunSide, interleave};
+pub use share_interval::share_interval;
+pub use stopping_rule::{MIN_REPEATS, StoppingRule, StoppingVerdict, relative_half_width};
+pub use student_t::student;
 pub use warmup::warm_up;
+pub use weighted_speedup::{SharedRunFigures, TaskTimes, WeightedSpeedup, together, worst_against};

@@ -1,6 +1,6 @@
 //! The interval of a mean ratio from a few pairs: Student's t on their logarithms.
 
-use super::student::student;
+use super::student_t::student;
 
 /// A geometric mean between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! Ratios of repeats that were made in the same round.
 
-use super::bootstrap::StatsError;
+use super::bootstrap_ratio::StatsError;
 
 /// Returns `with[i] / without[i]` for each round i that both have. Pairs are close in time, so that drift of the
 /// machine leaves their ratio alone; the median of the ratios and its order-statistic interval

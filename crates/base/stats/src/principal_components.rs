@@ -6,7 +6,7 @@ use super::ranks::{dot, normalize};
 
 /// Components of standardized columns, the one with the largest share of the variance first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Components {
+pub struct PrincipalComponents {
     /// Share of the variance of each component. The sum of all is 1.
     pub shares: Vec<f64>,
     /// Correlations of each component with each column. The largest is positive.
@@ -19,7 +19,7 @@ pub struct Components {
 /// Computes the components of columns of equal length. `None` for fewer than two columns or three rows. `None`, too,
 /// if a column is constant or has a value that is not finite. Components without variance are left out.
 #[must_use]
-pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
+pub fn components(columns: &[Vec<f64>]) -> Option<PrincipalComponents> {
     let rows = columns.first()?.len();
     let is_fine = |column: &Vec<f64>| column.len() == rows && column.iter().all(|v| v.is_finite());
     if columns.len() < 2 || rows < 3 || !columns.iter().all(is_fine) {
@@ -39,7 +39,7 @@ pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
         eigen(matrix).into_iter().filter(|(value, _)| *value > 1e-9 * count).collect();
     found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut components =
-        Components { shares: Vec::new(), loadings: Vec::new(), scores: Vec::new() };
+        PrincipalComponents { shares: Vec::new(), loadings: Vec::new(), scores: Vec::new() };
     for (value, mut vector) in found {
         let largest = vector
             .iter()

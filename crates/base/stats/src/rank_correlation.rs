@@ -4,7 +4,7 @@ use rand::RngExt;
 use serde::Serialize;
 
 use super::ranks::{dot, mid_ranks, normalize};
-use crate::random;
+use crate::seeded_random;
 
 /// Shuffles of the figure. The smallest probability that can come out is 1 / (SHUFFLES + 1).
 const SHUFFLES: usize = 1999;
@@ -14,7 +14,7 @@ const MIN_ROWS: usize = 6;
 
 /// Correlation of one column with the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Association {
+pub struct RankCorrelation {
     /// Spearman's correlation of ranks, within strata.
     pub correlation: f64,
     /// The probability that any of the columns correlates as strongly with a figure that depends on none of them.
@@ -46,7 +46,7 @@ pub fn associations(
     strata: &[usize],
     columns: &[Vec<Option<f64>>],
     seed: u64,
-) -> Vec<Option<Association>> {
+) -> Vec<Option<RankCorrelation>> {
     shuffled(figure, strata, columns, seed, SHUFFLES)
 }
 
@@ -56,18 +56,18 @@ fn shuffled(
     columns: &[Vec<Option<f64>>],
     seed: u64,
     shuffles: usize,
-) -> Vec<Option<Association>> {
+) -> Vec<Option<RankCorrelation>> {
     let families = families(strata, columns);
-    let mut found: Vec<Option<Association>> = vec![None; columns.len()];
+    let mut found: Vec<Option<RankCorrelation>> = vec![None; columns.len()];
     let mut strengths = vec![0.0; columns.len()];
     for family in &families {
         for (column, correlation) in family.correlations(figure, strata) {
             strengths[column] = correlation.abs() * family.weight;
             found[column] =
-                Some(Association { correlation, adjusted_p: 1.0, rows: family.rows.len() });
+                Some(RankCorrelation { correlation, adjusted_p: 1.0, rows: family.rows.len() });
         }
     }
-    let mut random = random::stream(seed, 0);
+    let mut random = seeded_random::stream(seed, 0);
     let mut figure = figure.to_vec();
     let mut as_strong = vec![0_usize; columns.len()];
     for _ in 0..shuffles {
@@ -169,8 +169,8 @@ mod tests {
     use crate::spearman;
 
     fn noise(seed: u64, count: usize) -> Vec<f64> {
-        let mut random = random::stream(seed, 7);
-        (0..count).map(|_| random::normal(&mut random)).collect()
+        let mut random = seeded_random::stream(seed, 7);
+        (0..count).map(|_| seeded_random::normal(&mut random)).collect()
     }
 
     fn whole(column: &[f64]) -> Vec<Option<f64>> {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn any_of_many_by_chance_is_as_rare_as_it_says() {
-        // 20 columns of which half are near copies of the others, and some are there in half of the rows only.
+        // 20 columns: half are near copies of the others, and some are there in half of the rows only.
         let trials = 200;
         let wrong = (0..trials)
             .filter(|trial| {

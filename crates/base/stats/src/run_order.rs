@@ -3,12 +3,12 @@
 use rand::RngExt;
 use serde::Serialize;
 
-use crate::random;
+use crate::seeded_random;
 
 /// A run with the change under test, or without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum RunSide {
     /// A run with the change.
     With,
     /// A run without the change.
@@ -19,11 +19,15 @@ pub enum Side {
 /// its own drawn from `seed`. Pairs keep the sides together in time, the draw keeps neither always
 /// first.
 #[must_use]
-pub fn interleave(n: usize, seed: u64) -> Vec<Side> {
-    let mut random = random::stream(seed, 0);
+pub fn interleave(n: usize, seed: u64) -> Vec<RunSide> {
+    let mut random = seeded_random::stream(seed, 0);
     (0..n)
         .flat_map(|_| {
-            if random.random() { [Side::With, Side::Without] } else { [Side::Without, Side::With] }
+            if random.random() {
+                [RunSide::With, RunSide::Without]
+            } else {
+                [RunSide::Without, RunSide::With]
+            }
         })
         .collect()
 }
@@ -46,7 +50,7 @@ mod tests {
     #[test]
     fn neither_side_is_always_first() {
         let first =
-            interleave(1000, 1).iter().step_by(2).filter(|&&side| side == Side::With).count();
+            interleave(1000, 1).iter().step_by(2).filter(|&&side| side == RunSide::With).count();
         assert!((400..600).contains(&first), "{first}");
     }
 }

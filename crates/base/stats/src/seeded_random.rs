@@ -4,8 +4,11 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Gamma, StandardNormal};
 
+/// A stream of random numbers, the same on every machine.
+pub type Stream = ChaCha8Rng;
+
 /// Returns the stream number `stream` of `seed`: streams of one seed are independent.
-pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
+pub fn stream(seed: u64, stream: u64) -> Stream {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
     random
@@ -29,6 +32,11 @@ pub fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
         order.swap(last, random.random_range(0..=last));
     }
     order
+}
+
+/// Draws a number below `count`, which is not 0.
+pub fn index(random: &mut impl Rng, count: usize) -> usize {
+    random.random_range(0..count)
 }
 
 /// Draws from the standard normal distribution.

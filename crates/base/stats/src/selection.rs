@@ -10,24 +10,24 @@
 //! Candidates that are not shown to be worse are named beside the best. Another day's measurement might choose one of
 //! them.
 
-mod compare;
+mod candidate_comparison;
+mod selection_text;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interpolated::interpolated_interval;
-use crate::order::median;
+use crate::interpolated_median::interpolated_interval;
+use crate::order_statistics::median;
 
-pub use compare::{Comparison, Method, Standing};
+pub use candidate_comparison::{CandidateComparison, ComparisonMethod, ComparisonVerdict};
 
 /// Fewest rounds that two candidates must share to be compared.
 pub const MIN_ROUNDS: usize = 3;
 
 /// A file system with options, and its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct MeasuredCandidate {
     /// Name for mkfs and mount.
     pub file_system: String,
     /// Label of its options, as `inode 1K`; `default` without options.
@@ -42,24 +42,26 @@ pub struct Candidate {
     pub per_joule: Vec<Option<f64>>,
 }
 
+/// Confidence of a selection, and the number of looks that it is shared by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct SelectionTerms {
     /// Probability that all comparisons hold, as 0.95.
     pub confidence: f64,
     /// Number of looks at the figures to decide whether to go on. Each look is one more chance to be wrong.
     pub looks: usize,
 }
 
+/// Result of a selection: the candidates and their rankings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Selection {
-    pub terms: Terms,
+pub struct CandidateSelection {
+    pub terms: SelectionTerms,
     /// Pairs of candidates, over which the comparisons are adjusted.
     pub pairs: usize,
     pub candidates: Vec<CandidateName>,
     /// Ranking by operations per second.
-    pub rate: Ranking,
+    pub rate: CandidateRanking,
     /// Ranking by operations per joule; `None` if fewer than two candidates were measured enough.
-    pub per_joule: Option<Ranking>,
+    pub per_joule: Option<CandidateRanking>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,12 +74,12 @@ pub struct CandidateName {
     pub danger: Option<String>,
 }
 
-/// The candidates by one figure. Candidates are given by their places in [`Selection::candidates`].
+/// The candidates by one figure. Candidates are given by their places in [`CandidateSelection::candidates`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ranking {
+pub struct CandidateRanking {
     /// The safe candidate with the highest median. Its median is flattered by the choice; the comparisons are not.
     pub best: usize,
-    pub verdict: Verdict,
+    pub verdict: SelectionVerdict,
     /// Safe candidates that are not shown to be worse than it: the truly best is it or one of these.
     pub as_good: Vec<usize>,
     /// The default with the highest median among these and the best: with it, nothing speaks for a change.
@@ -85,15 +87,15 @@ pub struct Ranking {
     /// Candidates with too few rounds to be compared.
     pub unjudged: Vec<usize>,
     /// Figures of each candidate; `None` without rounds.
-    pub figures: Vec<Option<Figure>>,
+    pub figures: Vec<Option<CandidateFigure>>,
     /// The best against each other candidate that was judged, safe or not, in their order.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<CandidateComparison>,
 }
 
 /// Conclusion on the best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SelectionVerdict {
     /// Better than every other safe candidate.
     Best,
     /// Better than some, and not shown to be better than others.
@@ -102,18 +104,20 @@ pub enum Verdict {
     NoSignificantDifference,
 }
 
+/// A candidate's median over rounds, with bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figure {
+pub struct CandidateFigure {
     pub rounds: usize,
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    pub bounds: Bounds,
+    pub bounds: BoundsKind,
 }
 
+/// Kind of a figure's bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bounds {
+pub enum BoundsKind {
     /// The interval of this median alone, from order statistics.
     Interval,
     /// Lowest and highest of too few rounds for an interval.
@@ -132,20 +136,20 @@ pub enum SelectionError {
     TooFew,
 }
 
-impl Default for Terms {
+impl Default for SelectionTerms {
     fn default() -> Self {
         Self { confidence: 0.95, looks: 1 }
     }
 }
 
-impl Terms {
+impl SelectionTerms {
     /// Returns the confidence that each of `pairs` comparisons needs for all of them to hold.
     fn of_each(&self, pairs: usize) -> f64 {
         1.0 - (1.0 - self.confidence) / (pairs.max(1) * self.looks.max(1)) as f64
     }
 }
 
-impl Candidate {
+impl MeasuredCandidate {
     /// Returns its name for a sentence.
     #[must_use]
     pub fn name(&self) -> String {
@@ -165,7 +169,7 @@ fn label(file_system: &str, options: &str) -> String {
     format!("{file_system} {options}")
 }
 
-impl Figure {
+impl CandidateFigure {
     fn of(values: &[f64], confidence: f64) -> Option<Self> {
         let median = median(values)?;
         let rounds = values.len();
@@ -175,23 +179,23 @@ impl Figure {
                 median,
                 low: interval.low,
                 high: interval.high,
-                bounds: Bounds::Interval,
+                bounds: BoundsKind::Interval,
             },
             None => Self {
                 rounds,
                 median,
                 low: values.iter().copied().fold(f64::INFINITY, f64::min),
                 high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                bounds: Bounds::Range,
+                bounds: BoundsKind::Range,
             },
         })
     }
 }
 
-impl Ranking {
+impl CandidateRanking {
     /// Returns the comparison of the best with candidate `at`, if there is one.
     #[must_use]
-    pub fn against(&self, at: usize) -> Option<&Comparison> {
+    pub fn against(&self, at: usize) -> Option<&CandidateComparison> {
         self.comparisons.iter().find(|comparison| comparison.against == at)
     }
 
@@ -206,7 +210,10 @@ impl Ranking {
 ///
 /// # Errors
 /// [`SelectionError`]: a figure is not positive, or there are too few rounds.
-pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, SelectionError> {
+pub fn select(
+    candidates: &[MeasuredCandidate],
+    terms: SelectionTerms,
+) -> Result<CandidateSelection, SelectionError> {
     let is_wrong = |value: &f64| !(value.is_finite() && *value > 0.0);
     for candidate in candidates {
         let mut figures = candidate.rates.iter().chain(candidate.per_joule.iter().flatten());
@@ -221,7 +228,7 @@ pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, Selec
     let per_joule: Vec<Vec<Option<f64>>> =
         candidates.iter().map(|candidate| candidate.per_joule.clone()).collect();
     let ranking = |samples: &[Vec<Option<f64>>]| rank(candidates, samples, terms);
-    Ok(Selection {
+    Ok(CandidateSelection {
         terms,
         pairs: pairs(candidates.len()),
         candidates: candidates
@@ -244,12 +251,16 @@ fn pairs(count: usize) -> usize {
 }
 
 /// Ranks the candidates by one figure; `samples` are those of each candidate by round.
-fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) -> Option<Ranking> {
-    let figures: Vec<Option<Figure>> = samples
+fn rank(
+    candidates: &[MeasuredCandidate],
+    samples: &[Vec<Option<f64>>],
+    terms: SelectionTerms,
+) -> Option<CandidateRanking> {
+    let figures: Vec<Option<CandidateFigure>> = samples
         .iter()
         .map(|rounds| {
             let values: Vec<f64> = rounds.iter().copied().flatten().collect();
-            Figure::of(&values, terms.confidence)
+            CandidateFigure::of(&values, terms.confidence)
         })
         .collect();
     let median_of = |at: usize| figures[at].map_or(f64::NEG_INFINITY, |figure| figure.median);
@@ -264,27 +275,29 @@ fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) ->
     let is_judged = |at: &usize| figures[*at].is_some_and(|figure| figure.rounds >= MIN_ROUNDS);
     let best = highest(&mut (0..candidates.len()).filter(is_safe).filter(is_judged))?;
     let confidence = terms.of_each(pairs(candidates.len()));
-    let comparisons: Vec<Comparison> = (0..candidates.len())
+    let comparisons: Vec<CandidateComparison> = (0..candidates.len())
         .filter(|&at| at != best)
-        .filter_map(|at| compare::compare(&samples[best], at, &samples[at], confidence))
+        .filter_map(|at| {
+            candidate_comparison::compare(&samples[best], at, &samples[at], confidence)
+        })
         .collect();
     let is_compared = |at: usize| comparisons.iter().any(|found| found.against == at);
     let unjudged = (0..candidates.len()).filter(|&at| at != best && !is_compared(at)).collect();
-    let safe = |found: &&Comparison| is_safe(&found.against);
+    let safe = |found: &&CandidateComparison| is_safe(&found.against);
     let as_good: Vec<usize> = comparisons
         .iter()
         .filter(safe)
-        .filter(|found| found.best_is != Standing::Better)
+        .filter(|found| found.best_is != ComparisonVerdict::Better)
         .map(|found| found.against)
         .collect();
     let beaten = comparisons.iter().filter(safe).count() - as_good.len();
     let is_default = |at: &usize| candidates[*at].is_default;
     let keep = highest(&mut as_good.iter().copied().chain([best]).filter(is_default));
-    Some(Ranking {
+    Some(CandidateRanking {
         verdict: match (as_good.is_empty(), beaten) {
-            (true, 1..) => Verdict::Best,
-            (false, 1..) => Verdict::OneOfSeveral,
-            (_, 0) => Verdict::NoSignificantDifference,
+            (true, 1..) => SelectionVerdict::Best,
+            (false, 1..) => SelectionVerdict::OneOfSeveral,
+            (_, 0) => SelectionVerdict::NoSignificantDifference,
         },
         best,
         as_good,

@@ -6,8 +6,8 @@ use std::fmt;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Goal, Verdict, median, paired_ratios};
-use crate::random;
+use super::{StoppingRule, StoppingVerdict, median, paired_ratios};
+use crate::seeded_random;
 
 /// Experiments of each case.
 pub const TRIALS: u64 = 4000;
@@ -18,7 +18,7 @@ const FACTOR: f64 = 1.3;
 
 /// Distribution of a run's intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Distribution {
+pub enum FigureDistribution {
     /// e to the power of an autocorrelated normal.
     LogNormal,
     /// Gamma draws, each mixed with the one before it.
@@ -34,17 +34,18 @@ pub enum Estimand {
 
 /// One kind of experiment.
 #[derive(Debug, Clone, Copy)]
-pub struct Case {
+pub struct CoverageCase {
     pub figure: Estimand,
-    pub kind: Distribution,
+    pub kind: FigureDistribution,
     /// Standard deviation of the logarithms of runs, beside the part that their intervals add.
     pub spread: f64,
     /// Rule by which repeats end.
-    pub goal: Goal,
+    pub goal: StoppingRule,
 }
 
+/// Share of experiments whose interval held the truth.
 #[derive(Debug, Clone, Copy)]
-pub struct Coverage {
+pub struct MeasuredCoverage {
     /// The share whose interval holds the truth.
     pub share: f64,
     /// The mean number of repeats.
@@ -52,13 +53,13 @@ pub struct Coverage {
 }
 
 /// Returns all cases: fixed numbers of repeats, repeats until the interval is narrow, and ratios.
-pub fn cases() -> Vec<Case> {
-    let fixed = |count| Goal { relative_half_width: 0.0, min: count, max: count };
-    let until = |relative_half_width, min| Goal { relative_half_width, min, max: 100 };
+pub fn cases() -> Vec<CoverageCase> {
+    let fixed = |count| StoppingRule { relative_half_width: 0.0, min: count, max: count };
+    let until = |relative_half_width, min| StoppingRule { relative_half_width, min, max: 100 };
     let mut cases = Vec::new();
-    for kind in [Distribution::LogNormal, Distribution::Gamma] {
-        let mut add = |figure, spread, goals: &[Goal]| {
-            cases.extend(goals.iter().map(|&goal| Case { figure, kind, spread, goal }));
+    for kind in [FigureDistribution::LogNormal, FigureDistribution::Gamma] {
+        let mut add = |figure, spread, goals: &[StoppingRule]| {
+            cases.extend(goals.iter().map(|&goal| CoverageCase { figure, kind, spread, goal }));
         };
         add(Estimand::Median, 0.1, &[6, 7, 8, 10, 15, 30, 50].map(fixed));
         let narrow = [
@@ -79,23 +80,23 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-impl Case {
+impl CoverageCase {
     pub fn truth(&self) -> f64 {
         // Both settings have the same distribution but for the factor, so that the ratio's median is the factor.
         if self.figure == Estimand::Ratio {
             return FACTOR;
         }
-        let mut random = random::stream(99, 7);
+        let mut random = seeded_random::stream(99, 7);
         let runs: Vec<f64> = (0..RUNS_OF_TRUTH).map(|_| self.run(&mut random)).collect();
         median(&runs).unwrap_or(f64::NAN)
     }
 
-    pub fn simulate(&self, truth: f64) -> Coverage {
+    pub fn simulate(&self, truth: f64) -> MeasuredCoverage {
         let (mut covered, mut made) = (0, 0);
         for trial in 0..TRIALS {
-            let mut random = random::stream(trial, 3);
+            let mut random = seeded_random::stream(trial, 3);
             let mut values = Vec::new();
-            while let Verdict::More(count) = self.goal.verdict(&values) {
+            while let StoppingVerdict::More(count) = self.goal.verdict(&values) {
                 values.resize_with(count, || self.draw(&mut random));
             }
             let interval = self.goal.interval(&values);
@@ -103,7 +104,10 @@ impl Case {
             covered += u32::from(holds);
             made += values.len();
         }
-        Coverage { share: f64::from(covered) / TRIALS as f64, repeats: made as f64 / TRIALS as f64 }
+        MeasuredCoverage {
+            share: f64::from(covered) / TRIALS as f64,
+            repeats: made as f64 / TRIALS as f64,
+        }
     }
 
     /// Draws the value of one repeat.
@@ -122,28 +126,28 @@ impl Case {
     /// of files and for other load.
     pub fn run(&self, random: &mut impl Rng) -> f64 {
         let intervals = 20;
-        let mut state = random::normal(random);
-        let mut last = random::gamma(random, 1.0, 1.5);
+        let mut state = seeded_random::normal(random);
+        let mut last = seeded_random::gamma(random, 1.0, 1.5);
         let mut sum = 0.0;
         for _ in 0..intervals {
             sum += match self.kind {
-                Distribution::LogNormal => {
-                    state = 0.7 * state + (1.0_f64 - 0.49).sqrt() * random::normal(random);
+                FigureDistribution::LogNormal => {
+                    state = 0.7 * state + (1.0_f64 - 0.49).sqrt() * seeded_random::normal(random);
                     (0.5 * state).exp()
                 }
-                Distribution::Gamma => {
-                    last = 0.7 * last + 0.3 * random::gamma(random, 1.0, 1.5);
+                FigureDistribution::Gamma => {
+                    last = 0.7 * last + 0.3 * seeded_random::gamma(random, 1.0, 1.5);
                     last
                 }
             };
         }
-        sum / f64::from(intervals) * (self.spread * random::normal(random)).exp()
+        sum / f64::from(intervals) * (self.spread * seeded_random::normal(random)).exp()
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for CoverageCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Goal { relative_half_width, min, max } = self.goal;
+        let StoppingRule { relative_half_width, min, max } = self.goal;
         let (figure, kind) = (self.figure, self.kind);
         write!(f, "{figure:?}, {kind:?}, spread {}, ", self.spread)?;
         if min == max {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::interpolated::interpolated_interval;
-use super::order::MedianInterval;
+use super::interpolated_median::interpolated_interval;
+use super::order_statistics::MedianInterval;
 
 /// Fewest repeats that give a 95 % interval of a median.
 pub const MIN_REPEATS: usize = 6;
@@ -13,7 +13,7 @@ const SEQUENTIAL_CONFIDENCE: f64 = 0.965;
 
 /// Stopping rule: ends once the interval is narrow, between a minimum and a maximum number of repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Goal {
+pub struct StoppingRule {
     /// Half the interval over the median that is narrow enough; 0 never is.
     pub relative_half_width: f64,
     /// Repeats before the first look.
@@ -25,7 +25,7 @@ pub struct Goal {
 /// Conclusion from the repeats so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum StoppingVerdict {
     /// Make repeats up to this number, then look again.
     More(usize),
     /// The interval is narrow enough.
@@ -38,13 +38,13 @@ pub enum Verdict {
     Failed,
 }
 
-impl Goal {
+impl StoppingRule {
     /// Computes the 95 % interval of repeats that ended by this goal.
     ///
     /// A rule that stops at a narrow interval prefers samples that happen to be narrow. Their intervals cover less
-    /// than their confidence. Two measures correct for that. There are few looks (see [`Goal::verdict`]). With more
-    /// than one look the nominal confidence is 96.5 %, which then covers about 95 %; the tests measure it. A single
-    /// look (`min` = `max`) needs neither.
+    /// than their confidence. Two measures correct for that. There are few looks (see [`StoppingRule::verdict`]). With
+    /// more than one look the nominal confidence is 96.5 %, which then covers about 95 %; the tests measure it. A
+    /// single look (`min` = `max`) needs neither.
     #[must_use]
     pub fn interval(&self, values: &[f64]) -> Option<MedianInterval> {
         let confidence = if self.min < self.max { SEQUENTIAL_CONFIDENCE } else { 0.95 };
@@ -56,17 +56,17 @@ impl Goal {
     /// Looks at `min` values, then at twice the number each time, up to `max`. In between it asks for repeats up to the
     /// next look.
     #[must_use]
-    pub fn verdict(&self, values: &[f64]) -> Verdict {
+    pub fn verdict(&self, values: &[f64]) -> StoppingVerdict {
         let mut look = self.min.max(1);
         loop {
             if values.len() < look {
-                return Verdict::More(look);
+                return StoppingVerdict::More(look);
             }
             if self.is_narrow(&values[..look]) {
-                return Verdict::Converged;
+                return StoppingVerdict::Converged;
             }
             if look >= self.max {
-                return Verdict::NotConverged;
+                return StoppingVerdict::NotConverged;
             }
             look = (look * 2).min(self.max);
         }
@@ -90,18 +90,18 @@ pub fn relative_half_width(interval: &MedianInterval) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const GOAL: Goal = Goal { relative_half_width: 0.05, min: 6, max: 20 };
+    const GOAL: StoppingRule = StoppingRule { relative_half_width: 0.05, min: 6, max: 20 };
 
     #[test]
     fn looks_at_growing_counts() {
         let wild: Vec<f64> = (0..20).map(|at| f64::from(1 + at % 2 * 9)).collect();
         for (made, verdict) in [
-            (0, Verdict::More(6)),
-            (5, Verdict::More(6)),
-            (6, Verdict::More(12)),
-            (11, Verdict::More(12)),
-            (12, Verdict::More(20)),
-            (20, Verdict::NotConverged),
+            (0, StoppingVerdict::More(6)),
+            (5, StoppingVerdict::More(6)),
+            (6, StoppingVerdict::More(12)),
+            (11, StoppingVerdict::More(12)),
+            (12, StoppingVerdict::More(20)),
+            (20, StoppingVerdict::NotConverged),
         ] {
             assert_eq!(GOAL.verdict(&wild[..made]), verdict, "{made}");
         }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn equal_values_need_the_fewest() {
-        assert_eq!(GOAL.verdict(&[7.0; 6]), Verdict::Converged);
-        assert_eq!(GOAL.verdict(&[0.0; 20]), Verdict::NotConverged);
+        assert_eq!(GOAL.verdict(&[7.0; 6]), StoppingVerdict::Converged);
+        assert_eq!(GOAL.verdict(&[0.0; 20]), StoppingVerdict::NotConverged);
     }
 }

@@ -33,15 +33,15 @@ pub fn warm_up(series: &[f64]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random;
+    use crate::seeded_random;
 
     /// Generates a rate of 1000 with noise that depends on the last, and a slow start that dies away.
     fn series(seed: u64, start: f64) -> Vec<f64> {
-        let mut random = random::stream(seed, 0);
+        let mut random = seeded_random::stream(seed, 0);
         let mut noise = 0.0;
         (0..200)
             .map(|at| {
-                noise = 0.5 * noise + 30.0 * random::normal(&mut random);
+                noise = 0.5 * noise + 30.0 * seeded_random::normal(&mut random);
                 1000.0 + noise - start * (-f64::from(at) / 10.0).exp()
             })
             .collect()

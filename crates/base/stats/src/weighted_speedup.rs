@@ -60,7 +60,7 @@ impl fmt::Display for WeightedSpeedup {
 
 /// Results of tasks that ran together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Together {
+pub struct SharedRunFigures {
     /// Weighted speedup, and the worst task's slowdown.
     #[serde(flatten)]
     pub speedup: WeightedSpeedup,
@@ -83,7 +83,7 @@ pub struct Together {
 ///
 /// # Errors
 /// [`StatsError::TooFew`] of no task, [`StatsError::NotPositive`] of a time that is no positive number.
-pub fn together(tasks: &[TaskTimes]) -> Result<Together, StatsError> {
+pub fn together(tasks: &[TaskTimes]) -> Result<SharedRunFigures, StatsError> {
     if tasks.is_empty() {
         return Err(StatsError::TooFew { runs: 0 });
     }
@@ -94,7 +94,7 @@ pub fn together(tasks: &[TaskTimes]) -> Result<Together, StatsError> {
     let slowdowns: Vec<f64> = tasks.iter().map(TaskTimes::slowdown).collect();
     let speedup: f64 = slowdowns.iter().map(|slowdown| 1.0 / slowdown).sum();
     let squares: f64 = slowdowns.iter().map(|slowdown| slowdown.powi(-2)).sum();
-    Ok(Together {
+    Ok(SharedRunFigures {
         speedup: WeightedSpeedup {
             weighted_speedup: speedup,
             worst_slowdown: slowdowns.iter().copied().fold(0.0, f64::max),
@@ -138,12 +138,12 @@ mod tests {
         finishes.iter().map(task).collect()
     }
 
-    fn one_after_the_other(count: u32) -> Together {
+    fn one_after_the_other(count: u32) -> SharedRunFigures {
         let finishes: Vec<f64> = (1..=count).map(f64::from).collect();
         together(&all_at_once(&finishes)).expect("times")
     }
 
-    fn fair(count: u32) -> Together {
+    fn fair(count: u32) -> SharedRunFigures {
         let finishes = vec![f64::from(count); count as usize];
         together(&all_at_once(&finishes)).expect("times")
     }

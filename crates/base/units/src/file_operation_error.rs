@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 /// An operation on a file or a program that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what} {path}: {source}", path = .path.display())]
-pub struct Failed {
+pub struct FileOperationError {
     /// Operation, such as "read".
     pub what: &'static str,
     pub path: PathBuf,
     pub source: io::Error,
 }
 
-/// Errors with a variant for a failed operation on a path: all that can be made from [`Failed`].
-pub trait OnPath: From<Failed> {
+/// Errors with a variant for a failed operation on a path: all that can be made from [`FileOperationError`].
+pub trait OnPath: From<FileOperationError> {
     /// Makes the error of an operation on a path, for `map_err`.
     fn io<E: Into<io::Error>>(
         what: &'static str,
         path: impl AsRef<Path>,
     ) -> impl FnOnce(E) -> Self {
         let path = path.as_ref().to_owned();
-        move |source| Self::from(Failed { what, path, source: source.into() })
+        move |source| Self::from(FileOperationError { what, path, source: source.into() })
     }
 }
 
-impl<T: From<Failed>> OnPath for T {}
+impl<T: From<FileOperationError>> OnPath for T {}
 
 #[cfg(test)]
 mod tests {
@@ -34,7 +34,7 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     enum Error {
         #[error(transparent)]
-        Io(#[from] Failed),
+        Io(#[from] FileOperationError),
     }
 
     #[test]

@@ -1,26 +1,26 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
 //!
-//! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
-//! what would steer a terminal. [`metrics`] prints text for collectors of metrics. [`OnPath`] makes errors of files.
-//! [`output`](mod@output) prints where nobody may read.
+//! One grammar reads them in every option and file. [`number_formats`] prints them for people, [`plain()`] takes
+//! from names what would steer a terminal. [`metric_families`] prints text for collectors of metrics. [`OnPath`] makes
+//! errors of files. [`text_output`](mod@text_output) prints where nobody may read.
 //!
 //! ```
-//! use luc_units::figures::Time;
+//! use luc_units::number_formats::FormattedTime;
 //! use luc_units::{parse_duration_ns, parse_size_bytes};
 //!
 //! assert_eq!(parse_duration_ns("1.5ms"), Ok(1_500_000));
 //! assert_eq!(parse_size_bytes("64k"), Ok(65_536));
-//! assert_eq!(Time::from(1_500_000).to_string(), "1.50 ms");
+//! assert_eq!(FormattedTime::from(1_500_000).to_string(), "1.50 ms");
 //! ```
 
-pub mod figures;
-pub mod metrics;
-mod on_path;
-pub mod output;
-mod plain;
+mod file_operation_error;
+pub mod metric_families;
+pub mod number_formats;
+mod safe_names;
+pub mod text_output;
 
-pub use on_path::{Failed, OnPath};
-pub use plain::{is_steering, plain};
+pub use file_operation_error::{FileOperationError, OnPath};
+pub use safe_names::{is_steering, plain};
 
 /// A size or a duration that could not be read. The text names the input and shows a right one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,9 @@ use std::fmt::{Display, Write as _};
 
 /// Labels of a sample.
 #[derive(Clone, Debug, Default)]
-pub struct Labels(String);
+pub struct MetricLabels(String);
 
-impl Labels {
+impl MetricLabels {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -37,7 +37,7 @@ impl Labels {
 
 /// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum MetricFormat {
     OpenMetrics,
     /// Prometheus' text format, version 0.0.4.
     Prometheus,
@@ -45,38 +45,38 @@ pub enum Style {
 
 /// The type of a family.
 #[derive(Clone, Copy, Debug)]
-pub enum FamilyKind {
+pub enum MetricType {
     Counter,
     Gauge,
     Histogram,
     Info,
 }
 
-impl FamilyKind {
+impl MetricType {
     /// Returns the name of the type, if the format has one. Prometheus' format has no info, and its readers would
     /// refuse that of OpenMetrics.
-    fn name(self, style: Style) -> Option<&'static str> {
+    fn name(self, style: MetricFormat) -> Option<&'static str> {
         match (self, style) {
             (Self::Counter, _) => Some("counter"),
             (Self::Histogram, _) => Some("histogram"),
-            (Self::Gauge, _) | (Self::Info, Style::Prometheus) => Some("gauge"),
-            (Self::Info, Style::OpenMetrics) => None,
+            (Self::Gauge, _) | (Self::Info, MetricFormat::Prometheus) => Some("gauge"),
+            (Self::Info, MetricFormat::OpenMetrics) => None,
         }
     }
 }
 
 /// Samples of one name, with what they mean.
 #[derive(Debug)]
-pub struct Family {
+pub struct MetricFamily {
     name: &'static str,
-    kind: FamilyKind,
+    kind: MetricType,
     help: &'static str,
     samples: String,
 }
 
-impl Family {
+impl MetricFamily {
     /// Adds a sample, unless its value is not finite.
-    pub fn sample(&mut self, suffix: &str, labels: &Labels, value: f64) {
+    pub fn sample(&mut self, suffix: &str, labels: &MetricLabels, value: f64) {
         if !value.is_finite() {
             return;
         }
@@ -100,42 +100,54 @@ impl Family {
 
 /// All families, in the order of their first samples. The samples of a family follow each other.
 #[derive(Debug, Default)]
-pub struct Families(Vec<Family>);
+pub struct MetricFamilies(Vec<MetricFamily>);
 
-impl Families {
+impl MetricFamilies {
     /// Returns the family of a name, which is made at its first use.
     pub fn family(
         &mut self,
         name: &'static str,
-        kind: FamilyKind,
+        kind: MetricType,
         help: &'static str,
-    ) -> &mut Family {
+    ) -> &mut MetricFamily {
         let index = self.0.iter().position(|family| family.name == name).unwrap_or_else(|| {
-            self.0.push(Family { name, kind, help, samples: String::new() });
+            self.0.push(MetricFamily { name, kind, help, samples: String::new() });
             self.0.len() - 1
         });
         &mut self.0[index]
     }
 
     /// Adds a sample of a counter.
-    pub fn counter(&mut self, name: &'static str, help: &'static str, labels: &Labels, total: f64) {
-        self.family(name, FamilyKind::Counter, help).sample("_total", labels, total);
+    pub fn counter(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        labels: &MetricLabels,
+        total: f64,
+    ) {
+        self.family(name, MetricType::Counter, help).sample("_total", labels, total);
     }
 
     /// Adds a sample of a gauge.
-    pub fn gauge(&mut self, name: &'static str, help: &'static str, labels: &Labels, value: f64) {
-        self.family(name, FamilyKind::Gauge, help).sample("", labels, value);
+    pub fn gauge(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        labels: &MetricLabels,
+        value: f64,
+    ) {
+        self.family(name, MetricType::Gauge, help).sample("", labels, value);
     }
 
     /// Formats all families, each with its help and its type before its samples.
     #[must_use]
-    pub fn text(&self, style: Style) -> String {
+    pub fn text(&self, style: MetricFormat) -> String {
         let mut text = String::new();
-        let is_open = style == Style::OpenMetrics;
+        let is_open = style == MetricFormat::OpenMetrics;
         for family in &self.0 {
             // In Prometheus' format a family of counters has the name of its samples.
             let total = match family.kind {
-                FamilyKind::Counter if !is_open => "_total",
+                MetricType::Counter if !is_open => "_total",
                 _ => "",
             };
             let name = format!("{}{total}", family.name);

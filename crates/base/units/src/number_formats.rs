@@ -4,22 +4,22 @@ use std::fmt;
 
 /// A time in nanoseconds, shown with a fitting unit: `950 ns`, `12.6 ms`, `1.25 s`.
 #[derive(Clone, Copy, Debug)]
-pub struct Time(pub f64);
+pub struct FormattedTime(pub f64);
 
-impl Time {
+impl FormattedTime {
     #[must_use]
     pub fn from_us(us: f64) -> Self {
         Self(us * 1e3)
     }
 }
 
-impl From<u64> for Time {
+impl From<u64> for FormattedTime {
     fn from(ns: u64) -> Self {
         Self(ns as f64)
     }
 }
 
-impl fmt::Display for Time {
+impl fmt::Display for FormattedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self.0 {
             ns if ns < 1e3 => (ns, "ns"),
@@ -33,9 +33,9 @@ impl fmt::Display for Time {
 
 /// A size: `4 KiB`, `1.5 GiB`.
 #[derive(Clone, Copy, Debug)]
-pub struct Size(pub f64);
+pub struct FormattedSize(pub f64);
 
-impl fmt::Display for Size {
+impl fmt::Display for FormattedSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut value = self.0;
         let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter().peekable();
@@ -53,9 +53,9 @@ impl fmt::Display for Size {
 
 /// A fraction as a percentage: `46.1 %`.
 #[derive(Clone, Copy, Debug)]
-pub struct Share(pub f64);
+pub struct FormattedShare(pub f64);
 
-impl Share {
+impl FormattedShare {
     /// The share of a part in a whole; 0 if the whole is 0.
     #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
@@ -63,7 +63,7 @@ impl Share {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for FormattedShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:.1} %", self.0 * 100.0))
     }
@@ -139,7 +139,7 @@ mod tests {
     fn times_have_three_digits_and_a_unit() {
         let shown: Vec<String> = [0.0, 950.0, 12_640.0, 999_960.0, 12.6e6, 1.254e9, 300e9]
             .into_iter()
-            .map(|ns| Time(ns).to_string())
+            .map(|ns| FormattedTime(ns).to_string())
             .collect();
         assert_eq!(shown, ["0 ns", "950 ns", "12.6 us", "1000 us", "12.6 ms", "1.25 s", "300 s"]);
     }
@@ -147,20 +147,20 @@ mod tests {
     #[test]
     fn a_sum_of_nothing_has_no_sign() {
         let nothing: [f64; 0] = [];
-        assert_eq!(Time(nothing.iter().sum()).to_string(), "0 ns");
+        assert_eq!(FormattedTime(nothing.iter().sum()).to_string(), "0 ns");
     }
 
     #[test]
     fn sizes_are_binary() {
-        assert_eq!(Size(4096.0).to_string(), "4 KiB");
-        assert_eq!(Size(1.5 * 1024.0 * 1024.0).to_string(), "1.50 MiB");
-        assert_eq!(Size(5e15).to_string(), "4547 TiB");
+        assert_eq!(FormattedSize(4096.0).to_string(), "4 KiB");
+        assert_eq!(FormattedSize(1.5 * 1024.0 * 1024.0).to_string(), "1.50 MiB");
+        assert_eq!(FormattedSize(5e15).to_string(), "4547 TiB");
     }
 
     #[test]
     fn a_share_of_nothing_is_nothing() {
-        assert_eq!(Share::of(1, 0).to_string(), "0.0 %");
-        assert_eq!(Share::of(461, 1000).to_string(), "46.1 %");
+        assert_eq!(FormattedShare::of(1, 0).to_string(), "0.0 %");
+        assert_eq!(FormattedShare::of(461, 1000).to_string(), "46.1 %");
     }
 
     #[test]

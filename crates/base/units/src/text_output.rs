@@ -1,8 +1,8 @@
 //! Text for people, by macros that go on where the standard library's of the same names would panic.
 //!
-//! One place decides about text that cannot be written, so that a command ends its work and clears up. A reader that has seen
-//! enough (`luc ... | head`) is no error. Text that standard output refuses for another reason is an error at the end
-//! ([`finish`]). Text that standard error refuses is lost.
+//! One place decides about text that cannot be written, so that a command ends its work and clears up. A reader that
+//! has seen enough (`luc ... | head`) is no error. Text that standard output refuses for another reason is an error at
+//! the end ([`finish`]). Text that standard error refuses is lost.
 
 use std::error::Error;
 use std::fmt::Arguments;
@@ -51,40 +51,42 @@ pub fn finish() -> io::Result<()> {
     }
 }
 
-/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`text_output`](mod@crate::text_output).
 #[macro_export]
 macro_rules! print {
-    ($($text:tt)*) => { $crate::output::print(::std::format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::text_output::print(::std::format_args!($($text)*)) };
 }
 
-/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`text_output`](mod@crate::text_output).
 #[macro_export]
 macro_rules! println {
-    ($($text:tt)*) => { $crate::output::print(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::text_output::print(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
 }
 
-/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`text_output`](mod@crate::text_output).
 #[macro_export]
 macro_rules! eprint {
-    ($($text:tt)*) => { $crate::output::note(::std::format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::text_output::note(::std::format_args!($($text)*)) };
 }
 
-/// Works like the standard library's, but does not panic: see [`output`](mod@crate::output).
+/// Works like the standard library's, but does not panic: see [`text_output`](mod@crate::text_output).
 #[macro_export]
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::output::note(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::text_output::note(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failed, OnPath as _};
+    use crate::{FileOperationError, OnPath as _};
 
     #[test]
     fn a_reader_that_has_gone_is_known_below_other_errors() {
-        let gone: Failed = Failed::io("write", "-")(io::Error::from(ErrorKind::BrokenPipe));
+        let gone: FileOperationError =
+            FileOperationError::io("write", "-")(io::Error::from(ErrorKind::BrokenPipe));
         assert!(is_reader_gone(&gone));
-        let full: Failed = Failed::io("write", "-")(io::Error::from(ErrorKind::StorageFull));
+        let full: FileOperationError =
+            FileOperationError::io("write", "-")(io::Error::from(ErrorKind::StorageFull));
         assert!(!is_reader_gone(&full));
     }
 }

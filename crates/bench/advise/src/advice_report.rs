@@ -2,19 +2,23 @@
 
 use std::fmt;
 
-use luc_power::energy::About;
+use luc_power::energy::EnergyProvenance;
 use serde::Serialize;
 
+use super::advice_request::AdvicePlan;
 use super::candidates::{NotTried, commands};
-use super::request::Prepared;
-use luc_stats::selection::{Comparison, Method, Ranking, Selection, Standing, Verdict};
-use luc_sweep::{DeviceAbout, Plan, Policy, Report, Target};
+use luc_stats::selection::{
+    CandidateComparison, CandidateRanking, CandidateSelection, ComparisonMethod, ComparisonVerdict,
+    SelectionVerdict,
+};
+use luc_sweep::{DeviceDescription, SweepPlan, SweepPolicy, SweepReport, SweepTarget};
 
+/// Result of `luc advise`: the workload, where it ran, and the recommended candidate.
 #[derive(Debug, Serialize)]
-pub struct Answer {
+pub struct AdviceReport {
     pub workload: String,
     pub place: String,
-    pub device: Option<DeviceAbout>,
+    pub device: Option<DeviceDescription>,
     pub repeats: usize,
     /// Whether the budget ended it before it was decided; the same command goes on.
     pub unfinished: bool,
@@ -22,19 +26,20 @@ pub struct Answer {
     pub interrupted: bool,
     pub unit: String,
     /// Result of the comparison; `None` of fewer than 3 rounds.
-    pub selection: Option<Selection>,
-    pub by_rate: Option<Advice>,
-    pub by_joule: Option<Advice>,
+    pub selection: Option<CandidateSelection>,
+    pub by_rate: Option<CandidateAdvice>,
+    pub by_joule: Option<CandidateAdvice>,
     /// Source of the energy figures, or the reason why there are none.
-    pub energy: About,
+    pub energy: EnergyProvenance,
     /// Conditions that all of this depends on.
     pub holds_for: &'static str,
     /// Candidates that were not tried or could not be measured, with the reason.
     pub not_tried: Vec<NotTried>,
 }
 
+/// Recommendation of one candidate, with the commands to set it up and the reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Advice {
+pub struct CandidateAdvice {
     /// The place of the advised candidate in the selection.
     pub candidate: usize,
     pub name: String,
@@ -44,14 +49,14 @@ pub struct Advice {
     pub reasons: Vec<String>,
 }
 
-impl Answer {
+impl AdviceReport {
     /// Draws the conclusions from a request and its report.
     #[must_use]
-    pub fn of(prepared: &Prepared, report: &Report) -> Self {
+    pub fn of(prepared: &AdvicePlan, report: &SweepReport) -> Self {
         let group = report.groups.first();
         let selection = group.and_then(|group| group.selection.clone());
-        let points: Vec<(&Target, Policy)> = points(&report.plan);
-        let advice = |ranking: &Ranking| {
+        let points: Vec<(&SweepTarget, SweepPolicy)> = points(&report.plan);
+        let advice = |ranking: &CandidateRanking| {
             let selection = selection.as_ref()?;
             Some(advice(selection, ranking, &points))
         };
@@ -79,9 +84,9 @@ impl Answer {
             by_joule: per_joule.and_then(advice),
             by_rate,
             energy: if in_virtual_time {
-                About {
+                EnergyProvenance {
                     unavailable: Some("virtual time takes none".to_owned()),
-                    ..About::default()
+                    ..EnergyProvenance::default()
                 }
             } else {
                 report.energy.clone()
@@ -149,12 +154,16 @@ fn shorten_reason(said: &str) -> String {
 }
 
 /// Returns the points of a plan with one workload, in the order of the sweep.
-fn points(plan: &Plan) -> Vec<(&Target, Policy)> {
+fn points(plan: &SweepPlan) -> Vec<(&SweepTarget, SweepPolicy)> {
     let of = |target| plan.policy.iter().map(move |&policy| (target, policy));
     plan.target.iter().flat_map(of).collect()
 }
 
-fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]) -> Advice {
+fn advice(
+    selection: &CandidateSelection,
+    ranking: &CandidateRanking,
+    points: &[(&SweepTarget, SweepPolicy)],
+) -> CandidateAdvice {
     let name = |at: usize| selection.candidates[at].name();
     // The default stays unless something is shown to be better.
     let advised = ranking.keep.unwrap_or(ranking.best);
@@ -165,7 +174,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
             name(ranking.best),
             ranking.against(advised).map(format_ratio).unwrap_or_default()
         ));
-    } else if ranking.verdict == Verdict::Best {
+    } else if ranking.verdict == SelectionVerdict::Best {
         reasons.push("it is better than every other that was measured".to_owned());
     }
     for (at, candidate) in selection.candidates.iter().enumerate() {
@@ -173,7 +182,9 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         if let Some(found) = ranking.against(at).filter(|_| is_rival_default) {
             let who = if advised == ranking.best { "" } else { "the best is " };
             reasons.push(match found.best_is {
-                Standing::Better => format!("{who}{} times {}", format_ratio(found), name(at)),
+                ComparisonVerdict::Better => {
+                    format!("{who}{} times {}", format_ratio(found), name(at))
+                }
                 _ => format!("no significant difference to {}: {}", name(at), format_ratio(found)),
             });
         }
@@ -193,7 +204,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         reasons.push(format!("too few rounds to judge: {}", names.join(", ")));
     }
     for (at, candidate) in selection.candidates.iter().enumerate() {
-        let faster = ranking.against(at).filter(|found| found.best_is == Standing::Worse);
+        let faster = ranking.against(at).filter(|found| found.best_is == ComparisonVerdict::Worse);
         if let (Some(danger), Some(found)) = (&candidate.danger, faster) {
             reasons.push(format!(
                 "{} is {:.2} times as fast as the best, and UNSAFE: {danger}",
@@ -202,7 +213,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
             ));
         }
     }
-    Advice {
+    CandidateAdvice {
         candidate: advised,
         name: name(advised),
         commands: points
@@ -214,16 +225,16 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
 }
 
 /// Returns `1.31 (1.22 to 1.43, 6 rounds)`.
-fn format_ratio(found: &Comparison) -> String {
-    let Comparison { ratio, low, high, rounds, method, .. } = found;
+fn format_ratio(found: &CandidateComparison) -> String {
+    let CandidateComparison { ratio, low, high, rounds, method, .. } = found;
     let by = match method {
-        Method::OrderStatistics => "",
-        Method::LogT => ", by t",
+        ComparisonMethod::OrderStatistics => "",
+        ComparisonMethod::LogT => ", by t",
     };
     format!("{ratio:.3} ({low:.3} to {high:.3}, {rounds} rounds{by})")
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for AdviceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "workload: {}", self.workload)?;
         writeln!(f, "place: {}", self.place)?;
@@ -235,7 +246,7 @@ impl fmt::Display for Answer {
                 self.repeats
             )?,
         }
-        let About { source, scope, unavailable, .. } = &self.energy;
+        let EnergyProvenance { source, scope, unavailable, .. } = &self.energy;
         match (source, scope) {
             (Some(source), Some(scope)) => writeln!(f, "joules are gross, by {source}: {scope}")?,
             _ => {

@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 
 use luc_power::energy;
 
-use super::candidates::{self, NotTried, Wanted};
-use super::devices::Device;
-use super::disks;
+use super::candidates::{self, CandidateFilter, NotTried};
+use super::emulated_disk;
+use super::erasable_device::ErasableDevice;
 use super::error::AdviseError;
-use super::workload::Asked;
-use luc_sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
+use super::resolve_workload::WorkloadRequest;
+use luc_sweep::{
+    DeviceDescription, PlanDisk, StopRule, SweepPlan, SweepPolicy, SweepTarget, VirtualTime,
+};
 
+/// Request of a user for advice: a workload, and the candidates to compare.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct AdviceRequest {
     /// Built-in workload, personality or file.
     pub workload: String,
     /// `name=value`: options of a built-in workload, variables of a personality.
@@ -21,13 +24,13 @@ pub struct Request {
     pub seconds: Option<f64>,
     /// Clients; without: the workload's own.
     pub threads: Option<usize>,
-    pub place: Place,
+    pub place: CandidateStorage,
     /// File systems; all, if there are none.
     pub only: Vec<String>,
     /// Labels of options; all, if there are none.
     pub options: Vec<String>,
     /// Policies: with the gate, without it, or both.
-    pub policies: Vec<Policy>,
+    pub policies: Vec<SweepPolicy>,
     /// Whether options that lose data are tried as well.
     pub unsafe_too: bool,
     /// Rounds before the first look.
@@ -38,12 +41,12 @@ pub struct Request {
     pub goal: f64,
     pub seed: u64,
     /// Options of the energy meter.
-    pub energy: energy::Options,
+    pub energy: energy::EnergyOptions,
 }
 
 /// Place where candidates are measured.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum CandidateStorage {
     /// On emulated disks, which are made anew for each repeat.
     Disk {
         /// Name or file for `luc disk create --model`.
@@ -54,26 +57,26 @@ pub enum Place {
     /// On emulated disks in guests, in virtual time.
     Virtual { model: String, size: Option<String>, kernel: String, processors: Option<u32> },
     /// On a block device of the user, which is formatted for each repeat.
-    Device(Device),
+    Device(ErasableDevice),
     /// On file systems that exist.
     Directories(Vec<PathBuf>),
 }
 
 /// A plan, with explanations.
 #[derive(Debug)]
-pub struct Prepared {
-    pub plan: Plan,
+pub struct AdvicePlan {
+    pub plan: SweepPlan,
     /// A word for the workload, for names of folders.
     pub name: String,
     pub workload: String,
     /// Place, in words: the device that a disk stands for.
     pub place: String,
-    pub device: Option<DeviceAbout>,
+    pub device: Option<DeviceDescription>,
     /// Candidates that were left out, with the reason.
     pub not_tried: Vec<NotTried>,
 }
 
-impl Prepared {
+impl AdvicePlan {
     /// Returns the workload in Filebench's language; `None` of a built-in one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -93,22 +96,22 @@ const MIPS: u64 = 1000;
 ///
 /// # Errors
 /// [`AdviseError`]: an option is wrong, or this machine lacks what is needed.
-pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
+pub fn prepare(request: &AdviceRequest) -> Result<AdvicePlan, AdviseError> {
     // 1. The workload.
-    let asked = Asked {
+    let asked = WorkloadRequest {
         given: &request.workload,
         set: &request.set,
         seconds: request.seconds,
         threads: request.threads,
         default_seconds: match request.place {
-            Place::Virtual { .. } => VIRTUAL_SECONDS,
+            CandidateStorage::Virtual { .. } => VIRTUAL_SECONDS,
             _ => SECONDS,
         },
     };
     let resolved = asked.resolve()?;
     // 2. The candidates, and the disk or directories on which they are measured.
     let made_for = |kernel| {
-        candidates::targets(&Wanted {
+        candidates::targets(&CandidateFilter {
             only: &request.only,
             options: &request.options,
             unsafe_too: request.unsafe_too,
@@ -116,23 +119,23 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         })
     };
     let made = || made_for(None);
-    let (mut disk, mut device, mut virtual_time) = (Disk::default(), None, None);
+    let (mut disk, mut device, mut virtual_time) = (PlanDisk::default(), None, None);
     let (targets, not_tried, place) = match &request.place {
-        Place::Disk { model, size } => {
-            disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
+        CandidateStorage::Disk { model, size } => {
+            disk = emulated_disk::disk(model, size.as_deref(), resolved.bytes)?;
             let (targets, mut not_tried) = made()?;
             let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
-            (targets, not_tried, disks::describe_disk(&disk))
+            (targets, not_tried, emulated_disk::describe_disk(&disk))
         }
-        Place::Virtual { model, size, kernel, processors } => {
-            if request.policies.contains(&Policy::AUTO) {
+        CandidateStorage::Virtual { model, size, kernel, processors } => {
+            if request.policies.contains(&SweepPolicy::AUTO) {
                 return Err(AdviseError::Option(
                     "--policy auto is the fsync gate's, which the guests of --virtual do not have: leave one of them \
                      out"
                         .to_owned(),
                 ));
             }
-            disk = disks::in_guest(model, size.as_deref(), resolved.bytes)?;
+            disk = emulated_disk::in_guest(model, size.as_deref(), resolved.bytes)?;
             virtual_time =
                 Some(VirtualTime { processors: *processors, ..VirtualTime::of(kernel, MIPS) });
             let (targets, mut not_tried) = made_for(Some(kernel))?;
@@ -143,11 +146,11 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                     None | Some(1) => "one processor".to_owned(),
                     Some(several) => format!("{several} processors"),
                 },
-                disks::describe_disk(&disk)
+                emulated_disk::describe_disk(&disk)
             );
             (targets, not_tried, place)
         }
-        Place::Device(given) => {
+        CandidateStorage::Device(given) => {
             let about = given.about(resolved.bytes)?;
             let (targets, mut not_tried) = made()?;
             let targets = given.take(targets, &about, &mut not_tried)?;
@@ -155,7 +158,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             device = Some(about);
             (targets, not_tried, place)
         }
-        Place::Directories(directories) => {
+        CandidateStorage::Directories(directories) => {
             if !request.only.is_empty() || !request.options.is_empty() {
                 return Err(AdviseError::Option(
                     "--only and --options choose file systems to make, and --on takes those that are there: leave \
@@ -180,9 +183,9 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             reasons.join("; ")
         }));
     }
-    let plan = Plan {
+    let plan = SweepPlan {
         seed: request.seed,
-        stop: Stop {
+        stop: StopRule {
             goal: request.goal,
             min: request.least_rounds,
             max: request.most_rounds,
@@ -196,9 +199,9 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         energy: request.energy.clone(),
         workload: vec![resolved.workload],
         target: targets,
-        ..Plan::default()
+        ..SweepPlan::default()
     };
-    Ok(Prepared {
+    Ok(AdvicePlan {
         name: plan.workload[0].name.clone(),
         plan: plan.checked()?,
         workload: resolved.about,
@@ -208,7 +211,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
     })
 }
 
-fn directory(path: &Path) -> Result<Target, AdviseError> {
+fn directory(path: &Path) -> Result<SweepTarget, AdviseError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
     let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
     let plain = |c: char| {
@@ -216,15 +219,15 @@ fn directory(path: &Path) -> Result<Target, AdviseError> {
     };
     let name: String = absolute.to_string_lossy().chars().map(plain).collect();
     let name = name.trim_matches('-');
-    Ok(Target {
+    Ok(SweepTarget {
         name: if name.is_empty() { "root" } else { name }.to_owned(),
         directory: Some(absolute),
-        ..Target::default()
+        ..SweepTarget::default()
     })
 }
 
 /// Describes the mount of the directory.
-fn mount(target: &Target) -> String {
+fn mount(target: &SweepTarget) -> String {
     let directory = target.directory.clone().unwrap_or_default();
     let mount = luc_disk::mount_of(&directory).unwrap_or_else(|| "unknown mount".to_owned());
     format!("{} ({mount})", directory.display())

@@ -1,14 +1,14 @@
 //! Candidates: file systems and options that are worth trying.
 
-use luc_disk::Mkfs;
+use luc_disk::MkfsSpec;
 use luc_units::format_size;
 use serde::Serialize;
 
 use super::error::AdviseError;
 use luc_sweep::{
-    Policy, Target, distribution_has, guest_needs, kernel_has, least_bytes, shown_size,
+    SweepPolicy, SweepTarget, distribution_has, guest_needs, kernel_has, least_bytes, shown_size,
 };
-use luc_workload::nearest::meant;
+use luc_workload::name_suggestion::meant;
 
 /// A file system, where it is found, and options for it.
 struct FileSystem {
@@ -23,7 +23,7 @@ struct FileSystem {
 const DEFAULT: (&str, &str, &str) = ("default", "", "");
 const NOATIME: (&str, &str, &str) = ("noatime", "", "noatime");
 
-/// Options that cost nothing in a power cut, and ones that do, which [`Target::danger`] knows.
+/// Options that cost nothing in a power cut, and ones that do, which [`SweepTarget::danger`] knows.
 const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "ext4",
@@ -103,7 +103,7 @@ pub struct NotTried {
 
 /// Candidates that the user wants.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct CandidateFilter<'a> {
     /// File systems; all, if there are none.
     pub(super) only: &'a [String],
     /// Labels of options; all, if there are none.
@@ -115,7 +115,9 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Splits the candidates into targets to be tried and those that this machine lacks.
-pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>), AdviseError> {
+pub(super) fn targets(
+    wanted: &CandidateFilter<'_>,
+) -> Result<(Vec<SweepTarget>, Vec<NotTried>), AdviseError> {
     check_names("--only", wanted.only, FILE_SYSTEMS.iter().map(|known| known.name))?;
     let labels = FILE_SYSTEMS.iter().flat_map(|known| known.options).map(|option| option.0);
     check_names("--options", wanted.options, labels)?;
@@ -148,10 +150,10 @@ pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>
 
 /// Returns the `targets` whose file systems fit on a disk of `size_bytes`; adds the others to `not_tried`.
 pub(super) fn that_fit(
-    targets: Vec<Target>,
+    targets: Vec<SweepTarget>,
     size_bytes: u64,
     not_tried: &mut Vec<NotTried>,
-) -> Vec<Target> {
+) -> Vec<SweepTarget> {
     let mut fit = Vec::new();
     for target in targets {
         let fs = target.fs.clone().unwrap_or_default();
@@ -207,25 +209,25 @@ impl FileSystem {
             }
             _ => {}
         }
-        let mkfs = Mkfs { fs: (*name).to_owned(), options: String::new() };
+        let mkfs = MkfsSpec { fs: (*name).to_owned(), options: String::new() };
         luc_disk::check_mkfs(&mkfs)
             .is_err()
             .then(|| format!("mkfs.{name} is not installed: install {}", guest_needs(name).package))
     }
 
-    fn target(&self, (label, mkfs, mount): (&str, &str, &str)) -> Target {
-        Target {
+    fn target(&self, (label, mkfs, mount): (&str, &str, &str)) -> SweepTarget {
+        SweepTarget {
             name: format!("{}-{label}", self.name),
             fs: Some(self.name.to_owned()),
             mkfs: mkfs.to_owned(),
             mount: mount.to_owned(),
-            ..Target::default()
+            ..SweepTarget::default()
         }
     }
 }
 
 /// Lists the commands that make `target`, and the prefix of the program for the gate.
-pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
+pub(super) fn commands(target: &SweepTarget, policy: SweepPolicy) -> Vec<String> {
     let joined = |words: &[&str]| {
         let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
         words.join(" ")
@@ -236,7 +238,7 @@ pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
         let option = if target.mount.is_empty() { "" } else { "-o" };
         commands.push(joined(&["mount", "-t", fs, option, &target.mount, "DEVICE DIR"]));
     }
-    if policy == Policy::AUTO {
+    if policy == SweepPolicy::AUTO {
         commands.push("luc run --level gate --policy auto -- PROGRAM".to_owned());
     }
     commands
@@ -246,12 +248,13 @@ pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const ALL: Wanted<'_> = Wanted { only: &[], options: &[], unsafe_too: true, kernel: None };
+    const ALL: CandidateFilter<'_> =
+        CandidateFilter { only: &[], options: &[], unsafe_too: true, kernel: None };
 
     #[test]
     fn guests_have_what_their_kernel_has() {
         let missing = |version: &'static str| {
-            let wanted = Wanted { kernel: Some(version), ..ALL };
+            let wanted = CandidateFilter { kernel: Some(version), ..ALL };
             let (_, not_tried) = targets(&wanted).expect("names are right");
             let of_kernel = not_tried.into_iter().filter(|one| one.why.contains("has none"));
             of_kernel.map(|one| one.what).collect::<Vec<_>>()
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_loses_data_is_only_there_when_asked_for() {
-        let safe = Wanted { unsafe_too: false, ..ALL };
+        let safe = CandidateFilter { unsafe_too: false, ..ALL };
         let (targets, _) = targets(&safe).expect("names are right");
         assert!(targets.iter().all(|target| target.danger().is_none()));
         let dangers = FILE_SYSTEMS.iter().flat_map(|known| {
@@ -298,10 +301,10 @@ mod tests {
     #[test]
     fn a_wrong_name_has_the_nearest() {
         let only = ["ext5".to_owned()];
-        let error = targets(&Wanted { only: &only, ..ALL }).expect_err("refused");
+        let error = targets(&CandidateFilter { only: &only, ..ALL }).expect_err("refused");
         assert!(error.to_string().contains("did you mean 'ext"), "{error}");
         let options = ["fastcommit".to_owned()];
-        let wanted = Wanted { options: &options, ..ALL };
+        let wanted = CandidateFilter { options: &options, ..ALL };
         let error = targets(&wanted).expect_err("refused");
         assert!(error.to_string().contains("'fast-commit'"), "{error}");
     }
@@ -312,7 +315,7 @@ mod tests {
         let fast = ext4.options.iter().find(|option| option.0 == "fast-commit");
         let target = ext4.target(*fast.expect("there"));
         assert_eq!(
-            commands(&target, Policy::AUTO),
+            commands(&target, SweepPolicy::AUTO),
             [
                 "mkfs.ext4 -O fast_commit DEVICE",
                 "mount -t ext4 DEVICE DIR",
@@ -320,6 +323,6 @@ mod tests {
             ]
         );
         let noatime = ext4.target(NOATIME);
-        assert_eq!(commands(&noatime, Policy::Off)[1], "mount -t ext4 -o noatime DEVICE DIR");
+        assert_eq!(commands(&noatime, SweepPolicy::Off)[1], "mount -t ext4 -o noatime DEVICE DIR");
     }
 }

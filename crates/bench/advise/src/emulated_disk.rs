@@ -1,10 +1,10 @@
 //! The emulated disk: its size, and the device it stands for.
 
-use luc_host::memory::available_bytes;
+use luc_host::available_memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use luc_sweep::{Disk, MAX_GUEST_DISK_BYTES, Size};
+use luc_sweep::{MAX_GUEST_DISK_BYTES, PlanDisk, PlanSize};
 
 /// Space for the file system's metadata and for growth during a run.
 const ROOM_BYTES: u64 = 2 << 30;
@@ -14,7 +14,7 @@ const STEP_BYTES: u64 = 1 << 30;
 const GUEST_STEP_BYTES: u64 = 512 << 20;
 
 /// Builds a disk of `model` for files of `bytes`, or of the `size` that the user wants.
-pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
+pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<PlanDisk, AdviseError> {
     let wanted = (bytes * 2.0) as u64 + ROOM_BYTES;
     let size_bytes = parse_size_or(size, wanted.next_multiple_of(STEP_BYTES))?;
     build_disk(model, size_bytes, bytes)
@@ -26,7 +26,7 @@ fn parse_size_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError>
     given.map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))
 }
 
-fn build_disk(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
+fn build_disk(model: &str, size_bytes: u64, bytes: f64) -> Result<PlanDisk, AdviseError> {
     // Only written blocks take memory.
     let there = available_bytes();
     if let Some(there) = there.filter(|&there| bytes > there as f64 * 0.8) {
@@ -42,11 +42,19 @@ fn build_disk(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseEr
             mebibytes(bytes)
         )));
     }
-    Ok(Disk { model: model.to_owned(), size: Size::of_bytes(size_bytes), ..Disk::default() })
+    Ok(PlanDisk {
+        model: model.to_owned(),
+        size: PlanSize::of_bytes(size_bytes),
+        ..PlanDisk::default()
+    })
 }
 
 /// Returns the same for a guest, whose disk is smaller.
-pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
+pub(super) fn in_guest(
+    model: &str,
+    size: Option<&str>,
+    bytes: f64,
+) -> Result<PlanDisk, AdviseError> {
     if model == "fixed" {
         return Err(AdviseError::Option(
             "--disk fixed does not go with --virtual: give hdd, ssd, cloud or a model file"
@@ -72,7 +80,7 @@ fn mebibytes(bytes: f64) -> String {
 }
 
 /// Describes in a sentence which device the disk stands for.
-pub(super) fn describe_disk(disk: &Disk) -> String {
+pub(super) fn describe_disk(disk: &PlanDisk) -> String {
     let size = &disk.size;
     let stands = match disk.model.as_str() {
         "hdd" => {

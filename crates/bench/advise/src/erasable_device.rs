@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::candidates::{NotTried, that_fit};
 use super::error::AdviseError;
-use luc_sweep::{DeviceAbout, SweepError, Target, shown_size};
+use luc_sweep::{DeviceDescription, SweepError, SweepTarget, shown_size};
 
 /// Options of the user for a device whose content may go.
 #[derive(Debug, Clone)]
-pub struct Device {
+pub struct ErasableDevice {
     pub path: PathBuf,
     /// The same again, as a promise that it may be formatted.
     pub erase: Option<PathBuf>,
@@ -17,10 +17,10 @@ pub struct Device {
     pub sysfs: PathBuf,
 }
 
-impl Device {
+impl ErasableDevice {
     /// Describes it, after checks that it is named twice and that files of `bytes` fit on it. The sweep checks that it
     /// may be formatted.
-    pub(super) fn about(&self, bytes: f64) -> Result<DeviceAbout, AdviseError> {
+    pub(super) fn about(&self, bytes: f64) -> Result<DeviceDescription, AdviseError> {
         let shown = self.path.display();
         let refuse = |reason: String| Err(AdviseError::Option(format!("--device {shown}{reason}")));
         if !self.path.is_absolute() {
@@ -40,7 +40,7 @@ impl Device {
             }
             Some(_) => {}
         }
-        let about = DeviceAbout::of(&self.path, &self.sysfs).map_err(SweepError::from)?;
+        let about = DeviceDescription::of(&self.path, &self.sysfs).map_err(SweepError::from)?;
         if bytes > about.size_bytes as f64 * 0.9 {
             return refuse(format!(
                 ": the workload's files take {} when all exist, and it has {}: make them fewer or smaller (--set), or \
@@ -55,10 +55,10 @@ impl Device {
     /// Moves targets there; those that it is too small for go to `not_tried`.
     pub(super) fn take(
         &self,
-        targets: Vec<Target>,
-        about: &DeviceAbout,
+        targets: Vec<SweepTarget>,
+        about: &DeviceDescription,
         not_tried: &mut Vec<NotTried>,
-    ) -> Result<Vec<Target>, AdviseError> {
+    ) -> Result<Vec<SweepTarget>, AdviseError> {
         let mut taken = that_fit(targets, about.size_bytes, not_tried);
         for target in &mut taken {
             target.device = Some(self.path.clone());
@@ -73,8 +73,8 @@ impl Device {
 mod tests {
     use super::*;
 
-    fn device() -> Device {
-        Device {
+    fn device() -> ErasableDevice {
+        ErasableDevice {
             path: "/dev/null".into(),
             erase: Some("/dev/null".into()),
             overwrite: true,
@@ -82,8 +82,8 @@ mod tests {
         }
     }
 
-    fn about(size_bytes: u64) -> DeviceAbout {
-        DeviceAbout {
+    fn about(size_bytes: u64) -> DeviceDescription {
+        DeviceDescription {
             path: "/dev/null".into(),
             model: None,
             size_bytes,
@@ -94,19 +94,19 @@ mod tests {
         }
     }
 
-    fn target(fs: &str) -> Target {
-        Target { name: fs.to_owned(), fs: Some(fs.to_owned()), ..Target::default() }
+    fn target(fs: &str) -> SweepTarget {
+        SweepTarget { name: fs.to_owned(), fs: Some(fs.to_owned()), ..SweepTarget::default() }
     }
 
     #[test]
     fn it_is_named_twice_and_wholly() {
         let wrong = [
-            (Device { erase: None, ..device() }, "give --erase /dev/null as well"),
+            (ErasableDevice { erase: None, ..device() }, "give --erase /dev/null as well"),
             (
-                Device { erase: Some("/dev/zero".into()), ..device() },
+                ErasableDevice { erase: Some("/dev/zero".into()), ..device() },
                 "--erase /dev/zero: what is formatted",
             ),
-            (Device { path: "null".into(), ..device() }, "absolute path"),
+            (ErasableDevice { path: "null".into(), ..device() }, "absolute path"),
             (device(), "no block device"),
         ];
         for (device, words) in wrong {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_it_is_too_small_for_is_listed_once() {
-        let targets: Vec<Target> = ["ext4", "xfs", "ext4", "xfs"].map(target).into();
+        let targets: Vec<SweepTarget> = ["ext4", "xfs", "ext4", "xfs"].map(target).into();
         let mut not_tried = Vec::new();
         let taken = device().take(targets.clone(), &about(200 << 20), &mut not_tried);
         let taken = taken.expect("sizes are right");

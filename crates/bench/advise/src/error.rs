@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use luc_filebench::FilebenchError;
-use luc_filebench::traced::TracedError;
+use luc_filebench::trace_to_workload::TracedError;
 
 use luc_sweep::{BorrowError, SweepError};
 

@@ -3,35 +3,37 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use luc_filebench::traced::{self, Derived};
-use luc_workload::nearest::nearest;
+use luc_filebench::trace_to_workload::{self, DerivedPersonality};
+use luc_workload::name_suggestion::nearest;
 use toml::Value;
 
 use super::error::AdviseError;
-use luc_sweep::{Bench, Workload, option_value};
+use luc_sweep::{BuiltinWorkload, PlanWorkload, option_value};
 
 /// Built-in workloads with their default number of clients.
-const BUILT_IN: [(&str, Bench, usize); 4] = [
-    ("metarates", Bench::Metarates, 16),
-    ("varmail", Bench::Varmail, 16),
-    ("oltp", Bench::Oltp, 10),
-    ("initial-write", Bench::InitialWrite, 16),
+const BUILT_IN: [(&str, BuiltinWorkload, usize); 4] = [
+    ("metarates", BuiltinWorkload::Metarates, 16),
+    ("varmail", BuiltinWorkload::Varmail, 16),
+    ("oltp", BuiltinWorkload::Oltp, 10),
+    ("initial-write", BuiltinWorkload::InitialWrite, 16),
 ];
 /// Prefix that selects the personality if a built-in workload has the same name.
 const PREFIX: &str = "filebench/";
 /// More than the files of the built-in workloads take.
 const BUILT_IN_BYTES: f64 = 2e8;
 
+/// Workload of a request for advice as the sweep's plan has it.
 #[derive(Debug)]
-pub(super) struct Resolved {
-    pub(super) workload: Workload,
+pub(super) struct ResolvedWorkload {
+    pub(super) workload: PlanWorkload,
     pub(super) threads: usize,
     pub(super) bytes: f64,
     pub(super) about: String,
 }
 
+/// Workload as the user named it, with its options.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct WorkloadRequest<'a> {
     pub(super) given: &'a str,
     pub(super) set: &'a [String],
     pub(super) seconds: Option<f64>,
@@ -39,8 +41,8 @@ pub(super) struct Asked<'a> {
     pub(super) default_seconds: f64,
 }
 
-impl Asked<'_> {
-    pub(super) fn resolve(&self) -> Result<Resolved, AdviseError> {
+impl WorkloadRequest<'_> {
+    pub(super) fn resolve(&self) -> Result<ResolvedWorkload, AdviseError> {
         if let Some(&(name, bench, threads)) = BUILT_IN.iter().find(|known| known.0 == self.given) {
             return self.built_in(name, bench, threads);
         }
@@ -59,7 +61,12 @@ impl Asked<'_> {
         self.personality(file, luc_filebench::text(file)?)
     }
 
-    fn built_in(&self, name: &str, bench: Bench, threads: usize) -> Result<Resolved, AdviseError> {
+    fn built_in(
+        &self,
+        name: &str,
+        bench: BuiltinWorkload,
+        threads: usize,
+    ) -> Result<ResolvedWorkload, AdviseError> {
         let mut options = BTreeMap::new();
         for pair in self.set {
             let (option, value) = pair.split_once('=').ok_or_else(|| {
@@ -68,7 +75,7 @@ impl Asked<'_> {
             options.insert(option.to_owned(), option_value(value));
         }
         // It runs by rounds, not by time.
-        if bench != Bench::InitialWrite {
+        if bench != BuiltinWorkload::InitialWrite {
             let seconds = self.seconds.unwrap_or(self.default_seconds);
             options.insert("seconds".to_owned(), Value::Float(seconds));
         } else if self.seconds.is_some() {
@@ -80,16 +87,16 @@ impl Asked<'_> {
         let threads = self.threads.unwrap_or(threads);
         let words: Vec<String> =
             options.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let clients = if bench == Bench::Oltp { "writers" } else { "threads" };
-        Ok(Resolved {
+        let clients = if bench == BuiltinWorkload::Oltp { "writers" } else { "threads" };
+        Ok(ResolvedWorkload {
             about: format!("luc bench {name}, {threads} {clients}, {}", words.join(", "))
                 .trim_end_matches(", ")
                 .to_owned(),
-            workload: Workload {
+            workload: PlanWorkload {
                 name: name.to_owned(),
                 bench: Some(bench),
                 options,
-                ..Workload::default()
+                ..PlanWorkload::default()
             },
             threads,
             bytes: BUILT_IN_BYTES,
@@ -97,8 +104,8 @@ impl Asked<'_> {
     }
 
     /// Derives a workload from the trace in `directory`.
-    fn trace(&self, directory: &Path) -> Result<Resolved, AdviseError> {
-        let Derived { text, counts } = traced::derive(directory)?;
+    fn trace(&self, directory: &Path) -> Result<ResolvedWorkload, AdviseError> {
+        let DerivedPersonality { text, counts } = trace_to_workload::derive(directory)?;
         let mut resolved = self.personality(&directory.display().to_string(), text)?;
         let percent = |count: u64| 100.0 * count as f64 / counts.kept().max(1) as f64;
         resolved.about = format!(
@@ -116,7 +123,11 @@ impl Asked<'_> {
     }
 
     /// Resolves the personality in `text`, which is called `file`.
-    pub(super) fn personality(&self, file: &str, text: String) -> Result<Resolved, AdviseError> {
+    pub(super) fn personality(
+        &self,
+        file: &str,
+        text: String,
+    ) -> Result<ResolvedWorkload, AdviseError> {
         let mut set = self.set.to_vec();
         if self.threads.is_some() {
             if !text.contains("$nthreads") {
@@ -129,7 +140,7 @@ impl Asked<'_> {
         let threads = self.threads.unwrap_or(1);
         let given: Vec<String> =
             set.iter().map(|pair| pair.replace("{threads}", &threads.to_string())).collect();
-        let parsed = luc_filebench::Workload::parse(file, &text, &given)?;
+        let parsed = luc_filebench::WorkloadFile::parse(file, &text, &given)?;
         let mut options = BTreeMap::new();
         let seconds = match self.seconds {
             None if parsed.ends_by_itself() => None,
@@ -142,18 +153,18 @@ impl Asked<'_> {
         }
         let length = seconds.map_or("to its end".to_owned(), |seconds| format!("{seconds} s"));
         let sets: String = given.iter().map(|pair| format!(", {pair}")).collect();
-        Ok(Resolved {
+        Ok(ResolvedWorkload {
             about: format!(
                 "Filebench's language, {file}: {} threads, {length}{sets}",
                 parsed.clients()
             ),
             bytes: parsed.bytes(),
-            workload: Workload {
+            workload: PlanWorkload {
                 name: name_of(file),
                 filebench: Some(file.to_owned()),
                 text,
                 options,
-                ..Workload::default()
+                ..PlanWorkload::default()
             },
             threads,
         })
@@ -174,14 +185,14 @@ pub(super) fn name_of(file: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(given: &str) -> Asked<'_> {
-        Asked { given, set: &[], seconds: None, threads: None, default_seconds: 5.0 }
+    fn asked(given: &str) -> WorkloadRequest<'_> {
+        WorkloadRequest { given, set: &[], seconds: None, threads: None, default_seconds: 5.0 }
     }
 
     #[test]
     fn names_are_found() {
         let built_in = asked("varmail").resolve().expect("built in");
-        assert_eq!(built_in.workload.bench, Some(Bench::Varmail));
+        assert_eq!(built_in.workload.bench, Some(BuiltinWorkload::Varmail));
         assert_eq!(built_in.threads, 16);
         for name in ["filebench/varmail", "webserver", "fileserver"] {
             let personality = asked(name).resolve().expect(name);
@@ -206,12 +217,12 @@ mod tests {
     #[test]
     fn threads_and_variables_go_where_the_file_has_them() {
         let set = ["nfiles=50".to_owned()];
-        let many = Asked { set: &set, threads: Some(3), ..asked("webserver") };
+        let many = WorkloadRequest { set: &set, threads: Some(3), ..asked("webserver") };
         let found = many.resolve().expect("stock");
         assert_eq!(found.threads, 3);
         assert!(found.about.contains("nfiles=50, nthreads=3"), "{}", found.about);
         assert!(found.bytes < 1e7, "{}", found.bytes);
-        let error = Asked { threads: Some(3), ..asked("copyfiles") }
+        let error = WorkloadRequest { threads: Some(3), ..asked("copyfiles") }
             .personality("x.f", "define fileset name=a".to_owned())
             .expect_err("no such variable");
         assert!(error.to_string().contains("$nthreads"), "{error}");

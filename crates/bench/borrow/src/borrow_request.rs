@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use luc_power::{energy, frequency};
 
-use super::scheduler::Scheduler;
+use super::scheduler::IoScheduler;
 
 /// A block device that the plan gives up to be formatted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,10 +30,10 @@ pub struct BorrowRequest<'a> {
     pub makes_disks: bool,
     /// Existing directories in which folders are made.
     pub directories: Vec<PathBuf>,
-    pub schedulers: &'a [Scheduler],
+    pub schedulers: &'a [IoScheduler],
     /// Options of the processors' frequency; `None` if the sweep changes no setting of them.
-    pub frequency: Option<&'a frequency::Options>,
+    pub frequency: Option<&'a frequency::TurboAndSmtOptions>,
     pub throttles: bool,
     pub poll_idle: bool,
-    pub energy: &'a energy::Options,
+    pub energy: &'a energy::EnergyOptions,
 }

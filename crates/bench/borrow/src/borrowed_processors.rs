@@ -7,16 +7,16 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
-use luc_power::energy::{About, Energymeter};
-use luc_power::frequency::throttle::{Throttle, find};
-use luc_power::frequency::{Lent, Setting};
+use luc_host::interrupt_flag;
+use luc_power::energy::{EnergyMeter, EnergyProvenance};
+use luc_power::frequency::cpu_quota::{CpuQuotaCgroup, find};
+use luc_power::frequency::{BorrowedFrequency, FrequencySetting};
 use luc_units::OnPath as _;
 use luc_units::parse_duration_ns;
 
+use super::borrow_request::BorrowRequest;
 use super::cleanup::CleanupProcess;
 use super::error::BorrowError;
-use super::request::BorrowRequest;
 
 /// File that limits the wake-up time of processors to the µs written to it, while a process holds it open. See the
 /// kernel's Documentation/power/pm_qos_interface.rst.
@@ -27,16 +27,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Borrowed processor settings and the meter of energy. The cleanup process restores the processors.
 #[derive(Debug)]
-pub struct Power {
-    lent: Option<Lent>,
-    throttle: Option<Throttle>,
-    pub energy: Energymeter,
+pub struct BorrowedProcessors {
+    lent: Option<BorrowedFrequency>,
+    throttle: Option<CpuQuotaCgroup>,
+    pub energy: EnergyMeter,
     pub sysfs: PathBuf,
     /// Open while idle processors are to poll.
     _awake: Option<File>,
 }
 
-impl Power {
+impl BorrowedProcessors {
     /// Applies the settings of the whole sweep, and measures the idle machine unless that was done for this folder.
     ///
     /// # Errors
@@ -47,18 +47,19 @@ impl Power {
     ) -> Result<Self, BorrowError> {
         let &BorrowRequest { out, sysfs, frequency, energy: options, .. } = request;
         let state = &cleanup.state;
-        let lent =
-            frequency.map(|options| Lent::take(sysfs, &state.processors, options)).transpose()?;
+        let lent = frequency
+            .map(|options| BorrowedFrequency::take(sysfs, &state.processors, options))
+            .transpose()?;
         let awake = request.poll_idle.then(keep_awake).transpose()?;
         let throttle = match &state.cgroup {
             Some(dir) => {
                 let name = dir.file_name().unwrap_or_default();
-                Some(Throttle::create(&find(sysfs)?, &name.to_string_lossy())?)
+                Some(CpuQuotaCgroup::create(&find(sysfs)?, &name.to_string_lossy())?)
             }
             None => None,
         };
-        let mut energy = match Energymeter::open(sysfs, options) {
-            Err(_) if interrupt::interrupted() => return Err(BorrowError::Interrupted),
+        let mut energy = match EnergyMeter::open(sysfs, options) {
+            Err(_) if interrupt_flag::interrupted() => return Err(BorrowError::Interrupted),
             energy => energy.map_err(BorrowError::Meter)?,
         };
         if let Some(group) = energy.group() {
@@ -69,7 +70,7 @@ impl Power {
             Some(watts) if before.source == energy.about().source => energy.set_idle_watts(watts),
             _ => measure_idle(&mut energy, &options.idle)?,
         }
-        if interrupt::interrupted() {
+        if interrupt_flag::interrupted() {
             return Err(BorrowError::Interrupted);
         }
         let path = file(out);
@@ -82,7 +83,11 @@ impl Power {
     ///
     /// # Errors
     /// [`BorrowError::Frequency`]: the kernel refuses the setting.
-    pub fn set(&self, setting: Option<Setting>, command: &mut Command) -> Result<(), BorrowError> {
+    pub fn set(
+        &self,
+        setting: Option<FrequencySetting>,
+        command: &mut Command,
+    ) -> Result<(), BorrowError> {
         let Some(setting) = setting else {
             return Ok(());
         };
@@ -117,7 +122,7 @@ pub fn open_latency() -> Result<File, BorrowError> {
 
 /// Returns how energy was measured for the results in `out`; the default if it never was.
 #[must_use]
-pub fn energy_about(out: &Path) -> About {
+pub fn energy_about(out: &Path) -> EnergyProvenance {
     let text = fs::read_to_string(file(out)).unwrap_or_default();
     // A half-written file is made again.
     serde_json::from_str(&text).unwrap_or_default()
@@ -127,14 +132,14 @@ fn file(out: &Path) -> PathBuf {
     out.join("energy.json")
 }
 
-fn measure_idle(energy: &mut Energymeter, time: &str) -> Result<(), BorrowError> {
+fn measure_idle(energy: &mut EnergyMeter, time: &str) -> Result<(), BorrowError> {
     let time = Duration::from_nanos(parse_duration_ns(time)?);
     if !energy.is_there() || time.is_zero() {
         return Ok(());
     }
     energy.begin();
     let until = Instant::now() + time;
-    while Instant::now() < until && !interrupt::interrupted() {
+    while Instant::now() < until && !interrupt_flag::interrupted() {
         sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
     }
     if let Some(idle) = energy.end() {

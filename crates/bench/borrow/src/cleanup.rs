@@ -3,10 +3,10 @@
 //! It sleeps on a pipe from the sweep. Programs of the sweep run in its process group, so that it finds them all. It
 //! holds the sweep's locks until it has finished. The same command given again waits for that, and so do other sweeps
 //! on its devices. It ignores signals that are sent to a whole service or terminal. If it is killed nevertheless, the
-//! sweep cleans up itself. If both are killed, the next `luc` that root runs restores from the `note`.
+//! sweep cleans up itself. If both are killed, the next `luc` that root runs restores from the `restore_note`.
 
-mod note;
-mod programs;
+mod process_groups;
+mod restore_note;
 mod state;
 
 use std::fs::{self, File};
@@ -20,12 +20,12 @@ use luc_power::frequency;
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
+use super::borrow_request::BorrowRequest;
 use super::device::{self, HeldDevices};
 use super::error::BorrowError;
-use super::request::BorrowRequest;
-use note::Note;
-pub use programs::SWEEP_VARIABLE;
-use programs::{end_group, end_meter};
+pub use process_groups::SWEEP_VARIABLE;
+use process_groups::{end_group, end_meter};
+use restore_note::RestoreNote;
 use state::BUSY_TIMEOUT;
 pub use state::{CleanupState, name_of};
 
@@ -47,7 +47,7 @@ pub struct CleanupProcess {
     pub luc: PathBuf,
     pub held: HeldDevices,
     child: Child,
-    note: Option<Note>,
+    note: Option<RestoreNote>,
     _processors: Option<File>,
 }
 
@@ -65,7 +65,7 @@ impl CleanupProcess {
         // 1. Restore after an earlier sweep.
         let processors = lock_processors(request)?;
         let state = CleanupState::of(request)?;
-        let mut note = Note::take(&state.disk)?;
+        let mut note = RestoreNote::take(&state.disk)?;
         state.clear_patiently(BUSY_TIMEOUT)?;
         // 2. Record what may change, and start the process with copies of all locks.
         let spawned = (|| {
@@ -77,7 +77,8 @@ impl CleanupProcess {
             let copy = processors.as_ref().map(File::try_clone).transpose();
             let copy = copy.map_err(BorrowError::io("hold", &state.processors))?;
             let mut command = command(request.luc, results_lock, copy);
-            let started = Note::inherited(note.as_ref(), || held.inherited(|| command.spawn()));
+            let started =
+                RestoreNote::inherited(note.as_ref(), || held.inherited(|| command.spawn()));
             started.map_err(BorrowError::io("run", request.luc))
         })();
         let child = match spawned {
@@ -85,7 +86,7 @@ impl CleanupProcess {
             Err(error) => {
                 // Nothing was changed yet.
                 if let Some(note) = &note {
-                    Note::remove(note.path());
+                    RestoreNote::remove(note.path());
                 }
                 return Err(error);
             }
@@ -162,7 +163,7 @@ impl Drop for CleanupProcess {
         match self.state.clear_patiently(BUSY_TIMEOUT) {
             Ok(()) => {
                 if let Some(note) = &self.note {
-                    Note::remove(note.path());
+                    RestoreNote::remove(note.path());
                 }
             }
             Err(error) => eprintln!(
@@ -226,13 +227,14 @@ pub fn clean_up() -> Result<(), BorrowError> {
     }
     state.clear_patiently(BUSY_TIMEOUT)?;
     if let Some(note) = note {
-        Note::remove(&note);
+        RestoreNote::remove(&note);
     }
     Ok(())
 }
 
+/// Resources that a cleanup restored, and the errors of those that it could not.
 #[derive(Debug, Default)]
-pub struct Restored {
+pub struct RestoredResources {
     /// One sentence for each sweep after which something was restored.
     pub restored: Vec<String>,
     pub failed: Vec<BorrowError>,
@@ -241,12 +243,12 @@ pub struct Restored {
 /// Restores after sweeps that were killed together with their cleanup processes; does nothing unless root. Sweeps whose
 /// process or cleanup process lives are left alone.
 #[must_use]
-pub fn restore_left(timeout: Duration) -> Restored {
-    let mut outcome = Restored::default();
+pub fn restore_left(timeout: Duration) -> RestoredResources {
+    let mut outcome = RestoredResources::default();
     if !rustix::process::geteuid().is_root() {
         return outcome;
     }
-    for note in Note::left() {
+    for note in RestoreNote::left() {
         match note.and_then(|note| restore(note, timeout)) {
             Ok(None) => {}
             Ok(Some(text)) => outcome.restored.push(text),
@@ -257,7 +259,7 @@ pub fn restore_left(timeout: Duration) -> Restored {
 }
 
 /// Restores from a note; returns a sentence about it if anything was left.
-fn restore(mut note: Note, timeout: Duration) -> Result<Option<String>, BorrowError> {
+fn restore(mut note: RestoreNote, timeout: Duration) -> Result<Option<String>, BorrowError> {
     let mut restored = None;
     if let Some(content) = note.read()? {
         let state = content.state;
@@ -274,7 +276,7 @@ fn restore(mut note: Note, timeout: Duration) -> Result<Option<String>, BorrowEr
             restored = Some(format!("a killed sweep ({out}) had left {}", left.join(", ")));
         }
     }
-    Note::remove(note.path());
+    RestoreNote::remove(note.path());
     Ok(restored)
 }
 
@@ -297,8 +299,8 @@ fn lock_processors(request: &BorrowRequest<'_>) -> Result<Option<File>, BorrowEr
 
 /// Parses a note and serializes it again; `None` if it is not one.
 pub(super) fn saved(text: &str) -> Option<String> {
-    let content = note::parse(text)?;
-    let groups = content.groups.into_iter().map(programs::ProcessGroup::text);
+    let content = restore_note::parse(text)?;
+    let groups = content.groups.into_iter().map(process_groups::ProcessGroup::text);
     Some(format!("{}\n{}", serde_json::json!(content.state), groups.collect::<String>()))
 }
 

@@ -1,16 +1,16 @@
 //! Block devices of the user: checks that one may be formatted, records changes, and gives it back.
 //!
 //! A device is formatted only if the plan names it twice and nothing uses it. It must be empty unless the plan gives
-//! its content up. A sweep draws a UUID for its file systems and records it before mkfs (`identity`): only file
-//! systems with that UUID are removed again. `held` keeps other programs off the device meanwhile. Changes (`lent`)
-//! are written to `devices.json` in the sweep's folder before they are made. So the cleanup process, or the next luc
-//! command, can revert them.
+//! its content up. A sweep draws a UUID for its file systems and records it before mkfs (`signatures`): only file
+//! systems with that UUID are removed again. `held_devices` keeps other programs off the device meanwhile. Changes
+//! (`changed_device`) are written to `devices.json` in the sweep's folder before they are made. So the cleanup process,
+//! or the next luc command, can revert them.
 
-mod about;
-mod held;
-mod identity;
-mod lent;
-mod used;
+mod changed_device;
+mod description;
+mod device_users;
+mod held_devices;
+mod signatures;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,25 +18,26 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use luc_host::programs::tool;
-use luc_host::{block, sysfs};
+use luc_host::installed_programs::tool;
+use luc_host::{block_device, sysfs};
 use luc_units::OnPath as _;
 use luc_units::format_size;
 
+use super::borrow_request::{BorrowRequest, DeviceRequest};
 use super::error::BorrowError;
-use super::request::{BorrowRequest, DeviceRequest};
-use super::scheduler::Scheduler;
+use super::scheduler::IoScheduler;
 
-pub use about::{DeviceAbout, shown_size};
-pub use held::HeldDevices;
-use identity::Signature;
-pub use identity::{identified, own_identity};
-pub use lent::LentDevice;
+pub use changed_device::ChangedDevice;
+pub use description::{DeviceDescription, shown_size};
+pub use held_devices::HeldDevices;
+use signatures::WipefsSignature;
+pub use signatures::{identified, own_identity};
 
 const SECTOR_BYTES: u64 = 512;
 
+/// Block device of the user that passed the checks for being formatted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct BorrowableDevice {
     /// Path as the plan names it.
     path: PathBuf,
     major: u32,
@@ -49,7 +50,7 @@ fn refuse(path: &Path, reason: impl Into<String>) -> BorrowError {
     BorrowError::Device { path: path.to_owned(), reason: reason.into() }
 }
 
-impl Block {
+impl BorrowableDevice {
     /// Finds the device at `path`; `sysfs` is the root of sysfs.
     ///
     /// # Errors
@@ -100,7 +101,7 @@ impl Block {
 
     /// Returns the folder of the whole disk in sysfs; for a partition this is the parent.
     fn disk(&self) -> PathBuf {
-        block::whole_disk(&self.about).to_owned()
+        block_device::whole_disk(&self.about).to_owned()
     }
 
     fn size_bytes(&self) -> u64 {
@@ -144,7 +145,7 @@ impl Block {
                 partitions.join(", ")
             ));
         }
-        if let Some(user) = used::describe_user(self) {
+        if let Some(user) = device_users::describe_user(self) {
             return no(format!("it {user}: free it, or name another"));
         }
         let found: BTreeSet<String> =
@@ -164,7 +165,7 @@ impl Block {
     fn partitions(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.about).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries
-            .filter(|entry| block::is_partition(&entry.path()))
+            .filter(|entry| block_device::is_partition(&entry.path()))
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
@@ -172,7 +173,7 @@ impl Block {
     }
 
     /// Lists the signatures that wipefs finds: file systems, RAID and volume group members, partition tables.
-    fn signatures(&self) -> Result<Vec<Signature>, BorrowError> {
+    fn signatures(&self) -> Result<Vec<WipefsSignature>, BorrowError> {
         let output = wipefs()
             .args(["--noheadings", "--output", "TYPE,UUID"])
             .arg(&self.path)
@@ -188,7 +189,7 @@ impl Block {
             let said = said.lines().next().unwrap_or("wipefs failed");
             return Err(refuse(&self.path, format!("it cannot be read: {said}")));
         }
-        Ok(identity::parse(&String::from_utf8_lossy(&output.stdout)))
+        Ok(signatures::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 
     /// Returns whether it is empty, or has only file systems of the sweep with this UUID.
@@ -210,7 +211,7 @@ impl Block {
     /// Removes the file systems of the sweep with this UUID, if nothing else is on the device.
     fn wipe_own(&self, uuid: &str) -> Result<(), BorrowError> {
         // Nobody can mount or format it between the check and the wipe.
-        let _claim = held::claim(self)?;
+        let _claim = held_devices::claim(self)?;
         if !self.is_own(uuid)? {
             return Ok(());
         }
@@ -229,16 +230,16 @@ impl Block {
     /// # Errors
     /// [`BorrowError`]: it has content that neither the sweep made nor the plan gives up.
     pub fn prepare(&self, file: &Path, request: &DeviceRequest) -> Result<String, BorrowError> {
-        let known = LentDevice::all(file)?;
+        let known = ChangedDevice::all(file)?;
         let known = known.iter().find(|lent| lent.is(self));
-        let is_own = match known.and_then(LentDevice::uuid) {
+        let is_own = match known.and_then(ChangedDevice::uuid) {
             Some(uuid) => self.is_own(uuid)?,
             None => self.signatures()?.is_empty(),
         };
         if !is_own {
             self.check(request)?;
         }
-        let uuid = LentDevice::format(file, self)?;
+        let uuid = ChangedDevice::format(file, self)?;
         if !is_own {
             self.wipe()?;
         }
@@ -283,12 +284,12 @@ pub fn hold(request: &BorrowRequest<'_>) -> Result<HeldDevices, BorrowError> {
 /// systems passes here: it is checked again when they are removed.
 pub(super) fn check(request: &BorrowRequest<'_>) -> Result<(), BorrowError> {
     let &BorrowRequest { out, sysfs, schedulers, .. } = request;
-    let ours = LentDevice::all(&file(out))?;
+    let ours = ChangedDevice::all(&file(out))?;
     for device in &request.devices {
-        let block = Block::open(&device.path, sysfs)?;
+        let block = BorrowableDevice::open(&device.path, sysfs)?;
         check_schedulers(schedulers, Some(&block), sysfs)?;
         let ours = ours.iter().find(|lent| lent.is(&block));
-        let is_own = match ours.and_then(LentDevice::uuid) {
+        let is_own = match ours.and_then(ChangedDevice::uuid) {
             Some(uuid) => block.is_own(uuid)?,
             None => false,
         };
@@ -304,8 +305,8 @@ pub(super) fn check(request: &BorrowRequest<'_>) -> Result<(), BorrowError> {
 
 /// Checks that a disk has all `schedulers`, or could load them; `block` is `None` for a disk that is not made yet.
 fn check_schedulers(
-    schedulers: &[Scheduler],
-    block: Option<&Block>,
+    schedulers: &[IoScheduler],
+    block: Option<&BorrowableDevice>,
     sysfs: &Path,
 ) -> Result<(), BorrowError> {
     let loaded: Vec<String> = match block {
@@ -343,7 +344,7 @@ pub(super) fn file(out: &Path) -> PathBuf {
 
 /// Parses a record of changed devices and serializes it again; `None` if it is not one.
 pub(super) fn saved(text: &str) -> Option<String> {
-    Some(serde_json::json!(LentDevice::parse(text).ok()?).to_string())
+    Some(serde_json::json!(ChangedDevice::parse(text).ok()?).to_string())
 }
 
 #[cfg(test)]
@@ -361,7 +362,8 @@ mod tests {
     #[test]
     fn what_is_no_device_is_refused() {
         for path in ["/no/such", "/dev/null", "/proc"] {
-            let error = Block::open(Path::new(path), Path::new("/sys")).expect_err("refused");
+            let error =
+                BorrowableDevice::open(Path::new(path), Path::new("/sys")).expect_err("refused");
             let said = error.to_string();
             assert!(said.contains(path) && said.lines().count() == 1, "{said}");
         }
@@ -383,7 +385,7 @@ mod tests {
         }
         let open = |minor| {
             let number = rustix::fs::makedev(8, minor);
-            Block::with_number(Path::new("/dev/x"), number, sysfs.path()).expect("there")
+            BorrowableDevice::with_number(Path::new("/dev/x"), number, sysfs.path()).expect("there")
         };
         assert_eq!(open(0).partitions(), ["sda1"]);
         assert!(open(1).partitions().is_empty());

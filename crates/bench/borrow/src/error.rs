@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use luc_power::frequency::FrequencyError;
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
 /// Action of [`BorrowError::File`] for files that root restores from, when another user may have written them.
 pub(crate) const TRUST: &str = "trust";
@@ -42,7 +42,7 @@ pub enum BorrowError {
     Scheduler { name: &'static str, loaded: String },
     #[error(
         "plan: poll-idle: cannot open {path} ({reason}): run as root, or leave poll-idle out",
-        path = crate::power::WAKE_UP_LATENCY
+        path = crate::borrowed_processors::WAKE_UP_LATENCY
     )]
     WakeUpLatency { reason: io::Error },
     /// The plan's meter of energy does not work.
@@ -71,8 +71,8 @@ impl BorrowError {
     }
 }
 
-impl From<Failed> for BorrowError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for BorrowError {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::File { action: what, path, reason: source }
     }
 }

@@ -2,30 +2,31 @@
 //!
 //! - `device`: block devices. Checks that one may be formatted, locks it, and records every change before making it.
 //! - `cleanup`: a process that outlives the sweep and restores everything, however the sweep ended.
-//! - `power`: processor settings for each repeat, and the meter of energy.
-//! - `request`: the resources that one sweep asks for.
+//! - `borrowed_processors`: processor settings for each repeat, and the meter of energy.
+//! - `borrow_request`: the resources that one sweep asks for.
 
 #[macro_use]
 extern crate luc_units;
 
+mod borrow_request;
+mod borrowed_processors;
 mod cleanup;
 mod device;
 mod error;
-mod power;
-mod request;
 mod scheduler;
 
+pub use borrow_request::{BorrowRequest, DeviceRequest};
+pub use borrowed_processors::{BorrowedProcessors, energy_about, open_latency};
 pub use cleanup::{
-    CleanupProcess, CleanupState, Restored, SWEEP_VARIABLE, clean_up, clear_left, name_of,
+    CleanupProcess, CleanupState, RestoredResources, SWEEP_VARIABLE, clean_up, clear_left, name_of,
     restore_left,
 };
 pub use device::{
-    Block, DeviceAbout, HeldDevices, LentDevice, hold, identified, own_identity, shown_size,
+    BorrowableDevice, ChangedDevice, DeviceDescription, HeldDevices, hold, identified,
+    own_identity, shown_size,
 };
 pub use error::BorrowError;
-pub use power::{Power, energy_about, open_latency};
-pub use request::{BorrowRequest, DeviceRequest};
-pub use scheduler::Scheduler;
+pub use scheduler::IoScheduler;
 
 /// Parses text that root would restore from and serializes it again; `None` if it is not a sweep's. For fuzzing.
 ///

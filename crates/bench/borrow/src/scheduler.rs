@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// An I/O scheduler of the kernel's block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
+pub enum IoScheduler {
     /// Passes requests on in the order of their arrival.
     None,
     /// Sorts requests by sector and by deadline.
@@ -14,7 +14,7 @@ pub enum Scheduler {
     Kyber,
 }
 
-impl Scheduler {
+impl IoScheduler {
     /// Returns its name in plans and in sysfs.
     #[must_use]
     pub fn name(self) -> &'static str {

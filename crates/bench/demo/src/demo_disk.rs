@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use luc_disk::{DiskSpec, Error, Mkfs, ModelSpec, Mount};
+use luc_disk::{DiskSpec, Error, MkfsSpec, ModelSpec, MountSpec};
 use luc_host::run_dir;
 use luc_units::OnPath as _;
 
@@ -49,8 +49,8 @@ impl DemoDisk {
             size_bytes: SIZE_BYTES,
             huge_pages: false,
             read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
-            mkfs: Some(Mkfs { fs: "ext4".to_owned(), options: MKFS_OPTIONS.to_owned() }),
-            mount: Some(Mount { dir: directory.clone(), options: String::new() }),
+            mkfs: Some(MkfsSpec { fs: "ext4".to_owned(), options: MKFS_OPTIONS.to_owned() }),
+            mount: Some(MountSpec { dir: directory.clone(), options: String::new() }),
         };
         match luc_disk::create(&spec, luc) {
             Err(Error::Interrupted) => Err(DemoError::Interrupted),
@@ -76,8 +76,9 @@ impl DemoDisk {
     }
 }
 
+/// Number of demo disks that were removed, and the failures.
 #[derive(Debug, Default)]
-pub struct Restored {
+pub struct RemovedDemoDisks {
     /// Disks of demos that were killed together with their guardians, now removed.
     pub removed: usize,
     /// Errors, one per line.
@@ -86,8 +87,8 @@ pub struct Restored {
 
 /// Removes leftovers of killed demos, and waits up to `timeout` for each. Without leftovers it costs one system call.
 #[must_use]
-pub fn restore_left(timeout: Duration) -> Restored {
-    let mut restored = Restored::default();
+pub fn restore_left(timeout: Duration) -> RemovedDemoDisks {
+    let mut restored = RemovedDemoDisks::default();
     for process in list_left(&folder()) {
         match DemoDisk::of_process(process).clear(timeout) {
             Ok(()) => restored.removed += 1,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
 /// Why the demo was not shown, or not to its end. The text is one line.
 #[derive(Debug, thiserror::Error)]
@@ -31,5 +31,5 @@ pub enum DemoError {
     #[error("interrupted: nothing was left behind")]
     Interrupted,
     #[error(transparent)]
-    Io(#[from] Failed),
+    Io(#[from] FileOperationError),
 }

@@ -2,18 +2,18 @@
 //!
 //! It sleeps on a pipe from the demo and acts at the end of the pipe. The steps' own processes get a signal when the
 //! demo dies. It has its own session and ignores signals that are sent to a terminal or a service. If it is killed
-//! together with the demo, the next `luc` of root removes the disk ([`crate::place::restore_left`]).
+//! together with the demo, the next `luc` of root removes the disk ([`crate::demo_disk::restore_left`]).
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use luc_units::OnPath as _;
 
 use crate::DemoError;
-use crate::place::DemoDisk;
+use crate::demo_disk::DemoDisk;
 
 /// The hidden option with which `luc demo` becomes the guardian; the demo's process follows.
 pub const OPTION: &str = "--clear-up-after";
@@ -22,16 +22,16 @@ const READY: &str = "ready";
 /// Time for programs to release the disk after the demo's end.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The process, seen from the demo. Dropped, it clears up.
+/// Process that removes the demo's disk, seen from the demo. Dropped, it clears up.
 #[derive(Debug)]
-pub(crate) struct Guardian {
+pub(crate) struct DemoGuardian {
     child: Child,
     luc: PathBuf,
     place: DemoDisk,
     has_ended: bool,
 }
 
-impl Guardian {
+impl DemoGuardian {
     /// Starts it, before there is anything to clear up.
     pub(crate) fn start(luc: &Path, place: &DemoDisk) -> Result<Self, DemoError> {
         let mut child = Command::new(luc)
@@ -48,7 +48,7 @@ impl Guardian {
         let guardian = Self { child, luc: luc.to_owned(), place: place.clone(), has_ended: false };
         match line.trim_end() {
             READY => Ok(guardian),
-            _ if interrupt::interrupted() => Err(DemoError::Interrupted),
+            _ if interrupt_flag::interrupted() => Err(DemoError::Interrupted),
             _ => Err(DemoError::Guardian("did not start")),
         }
     }
@@ -74,7 +74,7 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
+impl Drop for DemoGuardian {
     fn drop(&mut self) {
         // After an error, which is on its way to the user.
         if let Err(error) = self.clear() {
@@ -93,7 +93,7 @@ pub fn serve(process: u32) -> Result<(), DemoError> {
     let _ = rustix::thread::set_name(c"demo-guardian");
     // Both fail only if they are not needed: for a session leader, or without signals.
     let _ = rustix::process::setsid();
-    let _ = interrupt::install();
+    let _ = interrupt_flag::install();
     let mut stdout = io::stdout();
     // A demo that is gone already does not read this.
     let _ = writeln!(stdout, "{READY}").and_then(|()| stdout.flush());

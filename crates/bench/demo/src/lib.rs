@@ -1,34 +1,34 @@
 //! A demonstration of `luc` in a minute: a benchmark without and with the gate, then power cuts.
 //!
-//! As root it runs on its own emulated disk ([`Where::Emulated`]). Otherwise it runs in a directory of the user's
-//! disk ([`Where::Own`]), without power cuts. Each step is a command of `luc` that users could run themselves.
+//! As root it runs on its own emulated disk ([`DemoStorage::Emulated`]). Otherwise it runs in a directory of the user's
+//! disk ([`DemoStorage::Own`]), without power cuts. Each step is a command of `luc` that users could run themselves.
 //!
-//! - [`machine`]: checks that this machine has everything.
-//! - [`place`]: the emulated disk and its mount point, and the removal of both.
+//! - [`machine_checks`]: checks that this machine has everything.
+//! - [`demo_disk`]: the emulated disk and its mount point, and the removal of both.
 //! - [`guardian`]: the process that removes them, whatever ends the demo.
-//! - `step`: runs one command, and ends it if the demo is interrupted.
+//! - `luc_command`: runs one command, and ends it if the demo is interrupted.
 
 #[macro_use]
 extern crate luc_units;
 
+pub mod demo_disk;
 mod error;
 pub mod guardian;
-pub mod machine;
-pub mod place;
-mod step;
+mod luc_command;
+pub mod machine_checks;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use luc_units::OnPath as _;
 use serde::Serialize;
 use serde_json::Value;
 
+use demo_disk::DemoDisk;
 pub use error::DemoError;
-use guardian::Guardian;
-use place::DemoDisk;
+use guardian::DemoGuardian;
 
 const CLIENTS: &str = "16";
 const FILE_SIZE: &str = "1k";
@@ -40,14 +40,15 @@ const CUTS: &str = "3";
 
 /// Disk where the benchmark runs.
 #[derive(Debug, Clone)]
-pub enum Where {
+pub enum DemoStorage {
     /// On an emulated disk of the demo's own (root).
     Emulated,
     Own(PathBuf),
 }
 
+/// Number and title of one step of the demo, for its progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub struct DemoStep {
     pub number: u32,
     /// Total number of steps.
     pub of: u32,
@@ -56,8 +57,9 @@ pub struct Step {
     pub about_s: u32,
 }
 
+/// Report of a demo as JSON: the comparison and the power cuts.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct DemoReport {
     pub version: String,
     /// The emulated disk; none if the benchmark ran in a directory of the user.
     pub disk: Option<luc_disk::ModelSpec>,
@@ -70,16 +72,20 @@ pub struct Report {
     pub elapsed_s: f64,
 }
 
+/// Speed with the gate as a multiple of that without, with an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
+pub struct RatioInterval {
     /// Median with the gate over median without.
     pub ratio: f64,
     pub low: f64,
     pub high: f64,
+    /// Number of runs of a side, if the ends are a range and no 95 % interval.
+    pub range_of: Option<u64>,
 }
 
+/// Sums over the demo's power cuts: files acknowledged, lost and torn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cuts {
+pub struct PowercutTotals {
     pub rounds: u64,
     /// Files that were reported durable before.
     pub acknowledged: u64,
@@ -89,21 +95,26 @@ pub struct Cuts {
     pub torn: u64,
 }
 
-impl Report {
+impl DemoReport {
     /// Returns the ratio of files created per second, with the gate over without; `None` if unknown.
     #[must_use]
-    pub fn gain(&self) -> Option<Ratio> {
+    pub fn gain(&self) -> Option<RatioInterval> {
         let ratio = &self.comparison["calls_per_s"]["ratio"];
         let part = |name: &str| ratio[name].as_f64();
-        Some(Ratio { ratio: part("ratio")?, low: part("low")?, high: part("high")? })
+        Some(RatioInterval {
+            ratio: part("ratio")?,
+            low: part("low")?,
+            high: part("high")?,
+            range_of: ratio["range_of"].as_u64(),
+        })
     }
 
     /// Returns the results of the power cuts; `None` if there were none.
     #[must_use]
-    pub fn cuts(&self) -> Option<Cuts> {
+    pub fn cuts(&self) -> Option<PowercutTotals> {
         let report = self.powercut.as_ref()?;
         let count = |name: &str| report[name].as_u64();
-        Some(Cuts {
+        Some(PowercutTotals {
             rounds: count("rounds")?,
             acknowledged: count("acknowledged")?,
             lost: count("lost")?,
@@ -121,15 +132,15 @@ impl Report {
 pub fn run(
     luc: &Path,
     version: &str,
-    place: &Where,
-    tell: &mut dyn FnMut(Step),
-) -> Result<Report, DemoError> {
-    machine::check(place)?;
-    interrupt::install().map_err(DemoError::io("take over signals for", luc))?;
+    place: &DemoStorage,
+    tell: &mut dyn FnMut(DemoStep),
+) -> Result<DemoReport, DemoError> {
+    machine_checks::check(place)?;
+    interrupt_flag::install().map_err(DemoError::io("take over signals for", luc))?;
     let begun = Instant::now();
     let (disk, directory, comparison, powercut) = match place {
-        Where::Own(directory) => {
-            tell(Step {
+        DemoStorage::Own(directory) => {
+            tell(DemoStep {
                 number: 1,
                 of: 1,
                 title: "Creating files on your own disk, without the gate and with it",
@@ -138,12 +149,12 @@ pub fn run(
             let comparison = compare(luc, directory)?;
             (None, Some(directory.clone()), comparison, None)
         }
-        Where::Emulated => {
+        DemoStorage::Emulated => {
             let (model, comparison, powercut) = on_emulated_disk(luc, tell)?;
             (Some(model), None, comparison, Some(powercut))
         }
     };
-    Ok(Report {
+    Ok(DemoReport {
         version: version.to_owned(),
         disk,
         directory,
@@ -155,18 +166,18 @@ pub fn run(
 
 fn on_emulated_disk(
     luc: &Path,
-    tell: &mut dyn FnMut(Step),
+    tell: &mut dyn FnMut(DemoStep),
 ) -> Result<(luc_disk::ModelSpec, Value, Value), DemoError> {
     let place = DemoDisk::of_process(std::process::id());
-    let guardian = Guardian::start(luc, &place)?;
-    tell(Step {
+    let guardian = DemoGuardian::start(luc, &place)?;
+    tell(DemoStep {
         number: 1,
         of: 3,
         title: "Making an emulated disk: a flush takes 6 ms, a write 20 us; ext4 on it, with a large disk's journal",
         about_s: 2,
     });
     let model = place.make(luc)?;
-    tell(Step {
+    tell(DemoStep {
         number: 2,
         of: 3,
         title: "Creating files on it by 16 clients, without the gate and with it",
@@ -175,28 +186,30 @@ fn on_emulated_disk(
     let comparison = compare(luc, &place.directory)?;
     // Before the power cuts, which make disks of their own.
     guardian.end()?;
-    tell(Step {
+    tell(DemoStep {
         number: 3,
         of: 3,
         title: "Three power cuts under load: is everything there that was reported durable?",
         about_s: 8,
     });
     let words = ["powercut", "--rounds", CUTS, "--policy", "auto", "--json"];
-    let powercut = step::run(luc, &words.map(OsString::from), &[0, 1])?;
+    let powercut = luc_command::run(luc, &words.map(OsString::from), &[0, 1])?;
     Ok((model, comparison, powercut))
 }
 
 /// Runs the benchmark in `directory` without and with the gate.
 fn compare(luc: &Path, directory: &Path) -> Result<Value, DemoError> {
     let mut words: Vec<OsString> =
-        ["run", "--compare", PAIRS, "--json", step::OUTPUT_FILE, "--"].map(OsString::from).to_vec();
+        ["run", "--compare", PAIRS, "--json", luc_command::OUTPUT_FILE, "--"]
+            .map(OsString::from)
+            .to_vec();
     words.push(luc.into());
     words.extend(["bench", "metarates", "--dir"].map(OsString::from));
     words.push(directory.into());
     let options = ["--threads", CLIENTS, "--seconds", SECONDS];
     let size = ["--file-size", FILE_SIZE];
     words.extend(options.iter().chain(&size).map(|word| OsStr::new(word).to_owned()));
-    step::run(luc, &words, &[0])
+    luc_command::run(luc, &words, &[0])
 }
 
 #[cfg(test)]
@@ -205,8 +218,8 @@ mod tests {
 
     use super::*;
 
-    fn report(comparison: Value, powercut: Option<Value>) -> Report {
-        Report {
+    fn report(comparison: Value, powercut: Option<Value>) -> DemoReport {
+        DemoReport {
             version: "1".to_owned(),
             disk: None,
             directory: None,

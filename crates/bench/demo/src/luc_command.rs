@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,11 +29,11 @@ const TELL_INTERVAL: Duration = Duration::from_millis(500);
 /// It gets SIGTERM when this process is interrupted or dies, and then takes away what it has made.
 pub(crate) fn run(luc: &Path, words: &[OsString], statuses: &[u8]) -> Result<Value, DemoError> {
     let step = words.first().map_or(String::new(), |word| word.to_string_lossy().into_owned());
-    if interrupt::interrupted() {
+    if interrupt_flag::interrupted() {
         return Err(DemoError::Interrupted);
     }
     let (output, status) = outcome(luc, words).map_err(DemoError::io("run", luc))?;
-    if interrupt::interrupted() {
+    if interrupt_flag::interrupted() {
         return Err(DemoError::Interrupted);
     }
     let status = status_of(status);
@@ -61,7 +61,7 @@ fn outcome(luc: &Path, words: &[OsString]) -> io::Result<(Vec<u8>, ExitStatus)> 
     }
     let mut child = command.spawn()?;
     let output = match child.stdout.take() {
-        Some(stdout) => read(OwnedFd::from(stdout), &child, interrupt::interrupted),
+        Some(stdout) => read(OwnedFd::from(stdout), &child, interrupt_flag::interrupted),
         None => Ok(Vec::new()),
     };
     Ok((output?, child.wait()?))

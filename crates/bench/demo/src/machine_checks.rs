@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use luc_host::memory;
-use luc_host::programs::has_tool;
+use luc_host::available_memory;
+use luc_host::installed_programs::has_tool;
 use luc_units::format_size;
 
-use crate::{DemoError, Where};
+use crate::{DemoError, DemoStorage};
 
 /// Programs of the system that the emulated disk needs, and the packages that have them.
 const TOOLS: [(&str, &str); 3] =
@@ -20,10 +20,10 @@ const MEMORY_BYTES: u64 = 512 << 20;
 /// # Errors
 ///
 /// [`DemoError::Lacks`] with everything that is missing, [`DemoError::Directory`].
-pub fn check(place: &Where) -> Result<(), DemoError> {
+pub fn check(place: &DemoStorage) -> Result<(), DemoError> {
     match place {
-        Where::Own(directory) => check_directory(directory),
-        Where::Emulated => {
+        DemoStorage::Own(directory) => check_directory(directory),
+        DemoStorage::Emulated => {
             let mut lacking = list_lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
             lacking.extend(describe_lacking_memory());
             if lacking.is_empty() { Ok(()) } else { Err(DemoError::Lacks(lacking.join(", "))) }
@@ -53,7 +53,7 @@ fn list_lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool)
 }
 
 fn describe_lacking_memory() -> Option<String> {
-    let available = memory::available_bytes()?;
+    let available = available_memory::available_bytes()?;
     (available < MEMORY_BYTES).then(|| {
         format!(
             "{} of memory for the disk, and {} are available",
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_none_is_named() {
-        let place = Where::Own("/no/such/place".into());
+        let place = DemoStorage::Own("/no/such/place".into());
         let error = check(&place).expect_err("refused").to_string();
         assert!(error.contains("/no/such/place"), "{error}");
         assert_eq!(error.lines().count(), 1);

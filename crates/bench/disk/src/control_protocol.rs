@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{FaultSpec, FaultStatus};
-use crate::spec::Stats;
-use crate::volatile::CutReport;
+use crate::disk_spec::DiskStats;
+use crate::injected_fault::{FaultSpec, FaultStatus};
+use crate::volatile_cache::CutReport;
 
 /// The socket's name in the state directory.
 pub(crate) const SOCKET_NAME: &str = "control.sock";
 /// A line longer than this is no request.
 const MAX_LINE_BYTES: u64 = 256 << 10;
 
+/// Request to a disk's daemon over its control socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "lowercase")]
-pub(crate) enum Ask {
+pub(crate) enum ControlRequest {
     /// Preparation is over: keep time from now on.
     Begin,
     /// Asks whether the power is cut, and whether requests fail.
@@ -36,9 +37,10 @@ pub(crate) enum Ask {
     Hurry,
 }
 
+/// Reply of a disk's daemon over its control socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "lowercase")]
-pub(crate) enum Answer {
+pub(crate) enum ControlReply {
     Done,
     Status {
         cut: bool,
@@ -48,7 +50,7 @@ pub(crate) enum Answer {
     Fault {
         fault: Option<FaultStatus>,
     },
-    Stats(Stats),
+    Stats(DiskStats),
     Cut(CutReport),
     /// A cut of a disk that is cut, or a restore of one that is not.
     AlreadySo,
@@ -59,7 +61,7 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// Nobody listens, or no well-formed answer came within `timeout`.
-pub(crate) fn ask(dir: &Path, ask: Ask, timeout: Duration) -> io::Result<Answer> {
+pub(crate) fn ask(dir: &Path, ask: ControlRequest, timeout: Duration) -> io::Result<ControlReply> {
     let mut stream = in_directory(dir, UnixStream::connect)?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
@@ -78,20 +80,26 @@ pub(crate) fn listen(dir: &Path) -> io::Result<UnixListener> {
 }
 
 /// Answers everybody in turn, for ever.
-pub(crate) fn serve(listener: &UnixListener, mut answer: impl FnMut(Ask) -> Answer) {
+pub(crate) fn serve(
+    listener: &UnixListener,
+    mut answer: impl FnMut(ControlRequest) -> ControlReply,
+) {
     for stream in listener.incoming().flatten() {
         // A client that hangs or disconnects does not concern the others.
         let _ = serve_one(stream, &mut answer);
     }
 }
 
-fn serve_one(stream: UnixStream, answer: &mut impl FnMut(Ask) -> Answer) -> io::Result<()> {
+fn serve_one(
+    stream: UnixStream,
+    answer: &mut impl FnMut(ControlRequest) -> ControlReply,
+) -> io::Result<()> {
     let timeout = Some(Duration::from_secs(1));
     stream.set_read_timeout(timeout)?;
     stream.set_write_timeout(timeout)?;
     let mut line = String::new();
     BufReader::new((&stream).take(MAX_LINE_BYTES)).read_line(&mut line)?;
-    let reply = serde_json::from_str(&line).map_or(Answer::Malformed, answer);
+    let reply = serde_json::from_str(&line).map_or(ControlReply::Malformed, answer);
     write_line(&mut &stream, &reply)
 }
 
@@ -118,15 +126,22 @@ mod tests {
         let listener = listen(&dir).expect("listens");
         std::thread::spawn(move || {
             serve(&listener, |ask| match ask {
-                Ask::Cut { seed: Some(u64::MAX) } => {
-                    Answer::Cut(CutReport { lost_sectors: 3, ..CutReport::default() })
+                ControlRequest::Cut { seed: Some(u64::MAX) } => {
+                    ControlReply::Cut(CutReport { lost_sectors: 3, ..CutReport::default() })
                 }
-                _ => Answer::AlreadySo,
+                _ => ControlReply::AlreadySo,
             });
         });
         let second = Duration::from_secs(1);
-        let answer = ask(&dir, Ask::Cut { seed: Some(u64::MAX) }, second).expect("answers");
-        assert_eq!(answer, Answer::Cut(CutReport { lost_sectors: 3, ..CutReport::default() }));
-        assert_eq!(ask(&dir, Ask::Stats, second).expect("answers"), Answer::AlreadySo);
+        let answer =
+            ask(&dir, ControlRequest::Cut { seed: Some(u64::MAX) }, second).expect("answers");
+        assert_eq!(
+            answer,
+            ControlReply::Cut(CutReport { lost_sectors: 3, ..CutReport::default() })
+        );
+        assert_eq!(
+            ask(&dir, ControlRequest::Stats, second).expect("answers"),
+            ControlReply::AlreadySo
+        );
     }
 }

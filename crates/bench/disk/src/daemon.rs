@@ -11,11 +11,11 @@ use fuser::{Config, MountOption, Session};
 use luc_units::OnPath as _;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::control::{self, Answer, Ask};
-use crate::engine::Engine;
-use crate::fs::{DiskFs, FuseReply};
-use crate::image::Pages;
-use crate::state::StateDir;
+use crate::control_protocol::{self, ControlReply, ControlRequest};
+use crate::disk_image::PageKind;
+use crate::engine::DiskEngine;
+use crate::fuse_fs::{DiskFs, FuseReply};
+use crate::state_dir::StateDir;
 use crate::{DiskSpec, Error};
 
 /// The hidden arguments with which the binary becomes a daemon; its state directory follows.
@@ -36,6 +36,8 @@ pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), E
     let mut child = Command::new(binary)
         .args(ARGUMENTS)
         .arg(state.path())
+        // The folder of its creator may be on a disk that is to be unmounted before this one.
+        .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)
@@ -75,8 +77,8 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
     let state = StateDir::at(dir);
     let spec = state.spec().ok_or_else(|| Error::NoSuchDisk(state.path().display().to_string()))?;
     prefer_exact_time();
-    let pages = if spec.huge_pages { Pages::Huge } else { Pages::Ordinary };
-    let engine = Engine::new(spec.size_bytes, spec.model.cache_bytes(), pages)
+    let pages = if spec.huge_pages { PageKind::Huge } else { PageKind::Ordinary };
+    let engine = DiskEngine::new(spec.size_bytes, spec.model.cache_bytes(), pages)
         .map_err(Error::io("make the image of", state.path()))?;
 
     let mut config = Config::default();
@@ -90,7 +92,8 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
     let fuse = state.fuse();
     let session =
         Session::new(file_system, &fuse, &config).map_err(Error::io("mount FUSE on", &fuse))?;
-    let listener = control::listen(state.path()).map_err(Error::io("listen in", state.path()))?;
+    let listener =
+        control_protocol::listen(state.path()).map_err(Error::io("listen in", state.path()))?;
 
     let timer = Arc::clone(&engine);
     let control = Arc::clone(&engine);
@@ -101,28 +104,34 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
         }
     })?;
     spawn("control", move || {
-        control::serve(&listener, |ask| answer(&control, &spec, ask));
+        control_protocol::serve(&listener, |ask| answer(&control, &spec, ask));
     })?;
     announce().map_err(Error::io("answer the creator of", state.path()))?;
     session.run().map_err(Error::io("serve", &fuse))
 }
 
-fn answer(engine: &Engine<FuseReply>, spec: &DiskSpec, ask: Ask) -> Answer {
+fn answer(engine: &DiskEngine<FuseReply>, spec: &DiskSpec, ask: ControlRequest) -> ControlReply {
     match ask {
-        Ask::Begin => {
+        ControlRequest::Begin => {
             engine.begin(spec.model.build(spec.size_bytes));
-            Answer::Done
+            ControlReply::Done
         }
-        Ask::Status => Answer::Status { cut: engine.is_cut(), fault: engine.fault() },
-        Ask::Stats => Answer::Stats(engine.stats()),
-        Ask::Cut { seed } => engine.cut(seed).map_or(Answer::AlreadySo, Answer::Cut),
-        Ask::Restore if engine.restore(spec.model.build(spec.size_bytes)) => Answer::Done,
-        Ask::Restore => Answer::AlreadySo,
-        Ask::Fail(fault) => Answer::Fault { fault: Some(engine.fail(fault)) },
-        Ask::Clear => Answer::Fault { fault: engine.clear_fault() },
-        Ask::Hurry => {
+        ControlRequest::Status => {
+            ControlReply::Status { cut: engine.is_cut(), fault: engine.fault() }
+        }
+        ControlRequest::Stats => ControlReply::Stats(engine.stats()),
+        ControlRequest::Cut { seed } => {
+            engine.cut(seed).map_or(ControlReply::AlreadySo, ControlReply::Cut)
+        }
+        ControlRequest::Restore if engine.restore(spec.model.build(spec.size_bytes)) => {
+            ControlReply::Done
+        }
+        ControlRequest::Restore => ControlReply::AlreadySo,
+        ControlRequest::Fail(fault) => ControlReply::Fault { fault: Some(engine.fail(fault)) },
+        ControlRequest::Clear => ControlReply::Fault { fault: engine.clear_fault() },
+        ControlRequest::Hurry => {
             engine.hurry();
-            Answer::Done
+            ControlReply::Done
         }
     }
 }

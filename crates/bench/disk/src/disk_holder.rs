@@ -7,12 +7,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::mountinfo::{self, Mount};
+use luc_host::mountinfo::{self, MountEntry};
 use luc_units::plain;
 
 /// A user of a disk, and the advice that ends the use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum DiskHolder {
     /// A process works in the file system, or has the device or a file open.
     Process { id: u32, name: String, path: PathBuf },
     /// It is mounted in another mount namespace, from which this process cannot unmount it.
@@ -29,7 +29,7 @@ pub enum Holder {
     Unknown(PathBuf),
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for DiskHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process { id, name, path } => write!(
@@ -57,7 +57,7 @@ impl fmt::Display for Holder {
     }
 }
 
-impl Holder {
+impl DiskHolder {
     /// Returns whether waiting rarely helps: mounts of other namespaces end with their programs.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
@@ -85,17 +85,17 @@ fn name_of(id: u32) -> String {
     name.trim_end().to_owned()
 }
 
-fn device_above(device: &Path) -> Option<Holder> {
+fn device_above(device: &Path) -> Option<DiskHolder> {
     let holders = Path::new("/sys/class/block").join(device.file_name()?).join("holders");
     let entry = fs::read_dir(holders).ok()?.flatten().next()?;
     let name = entry.file_name().to_string_lossy().into_owned();
-    Some(Holder::Device(name))
+    Some(DiskHolder::Device(name))
 }
 
-fn find_elsewhere(device: &Path) -> Option<Holder> {
+fn find_elsewhere(device: &Path) -> Option<DiskHolder> {
     let number = fs::metadata(device).ok()?.rdev();
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
-    let is_it = |mount: &Mount| mount.device == number || Path::new(&mount.source) == device;
+    let is_it = |mount: &MountEntry| mount.device == number || Path::new(&mount.source) == device;
     let namespace = |id: &str| fs::read_link(format!("/proc/{id}/ns/mnt")).ok();
     let mut seen = BTreeSet::from([namespace("self")?]);
     processes().find_map(|id| {
@@ -104,12 +104,12 @@ fn find_elsewhere(device: &Path) -> Option<Holder> {
             return None;
         }
         let mount = mountinfo::mounts_of(id).ok()?.into_iter().find(is_it)?;
-        Some(Holder::Elsewhere { id, name: name_of(id), path: mount.mount_point })
+        Some(DiskHolder::Elsewhere { id, name: name_of(id), path: mount.mount_point })
     })
 }
 
 /// Reads links only: looking at the files behind them could wait for a disk.
-fn find_process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
+fn find_process(device: &Path, dir: Option<&Path>) -> Option<DiskHolder> {
     let uses = |link: PathBuf| {
         let path = fs::read_link(link).ok()?;
         (path == device || dir.is_some_and(|dir| path.starts_with(dir))).then_some(path)
@@ -132,6 +132,6 @@ fn find_process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
             Some(text) => PathBuf::from(OsStr::new(text.trim_end_matches(" (deleted)"))),
             None => path,
         };
-        Some(Holder::Process { id, name, path })
+        Some(DiskHolder::Process { id, name, path })
     })
 }

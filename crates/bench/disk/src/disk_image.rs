@@ -11,8 +11,9 @@ const PAGE_BYTES: usize = 4096;
 /// The huge pages that are used.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// Kind of memory pages that hold the disk's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pages {
+pub(crate) enum PageKind {
     /// Ordinary memory, allocated when touched.
     Ordinary,
     /// Huge pages, all reserved at once.
@@ -22,7 +23,7 @@ pub(crate) enum Pages {
 /// A private anonymous mapping with a map of written pages. Ranges that were never written are known to be zeroes
 /// without faulting their pages in.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct DiskImage {
     base: NonNull<u8>,
     len: usize,
     /// Bytes mapped: `len`, in whole pages.
@@ -32,18 +33,18 @@ pub(crate) struct Image {
 
 // SAFETY: the mapping is owned by this value alone and is reached only through `&self` (reads)
 // and `&mut self` (writes), so moving it to another thread is as sound as moving a `Vec<u8>`.
-unsafe impl Send for Image {}
+unsafe impl Send for DiskImage {}
 
-impl Image {
+impl DiskImage {
     /// Creates a zeroed image.
     ///
     /// # Errors
     /// The address space is exhausted, `len` is 0, or there are too few huge pages.
-    pub(crate) fn new(len: usize, pages: Pages) -> io::Result<Self> {
+    pub(crate) fn new(len: usize, pages: PageKind) -> io::Result<Self> {
         // A huge page is reserved: without one a write would end the process.
         let (page_bytes, flags) = match pages {
-            Pages::Ordinary => (PAGE_BYTES, libc::MAP_NORESERVE),
-            Pages::Huge => (HUGE_PAGE_BYTES, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB),
+            PageKind::Ordinary => (PAGE_BYTES, libc::MAP_NORESERVE),
+            PageKind::Huge => (HUGE_PAGE_BYTES, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB),
         };
         let mapped = len.next_multiple_of(page_bytes);
         // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no
@@ -61,14 +62,14 @@ impl Image {
         if base == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
             return Err(match pages {
-                Pages::Ordinary => error,
-                Pages::Huge => io::Error::other(format!(
+                PageKind::Ordinary => error,
+                PageKind::Huge => io::Error::other(format!(
                     "{error}: {} huge pages of 2 MiB are needed, raise /proc/sys/vm/nr_hugepages",
                     mapped / HUGE_PAGE_BYTES
                 )),
             });
         }
-        if pages == Pages::Ordinary {
+        if pages == PageKind::Ordinary {
             // SAFETY: the range is the mapping just made. Huge pages are declined because zeroing
             // 2 MiB inside one 4 KiB write would show up as a latency; it is only advice.
             unsafe { libc::madvise(base, mapped, libc::MADV_NOHUGEPAGE) };
@@ -149,7 +150,7 @@ fn pages(offset: usize, len: usize) -> std::ops::RangeInclusive<usize> {
     offset / PAGE_BYTES..=(offset + len - 1) / PAGE_BYTES
 }
 
-impl Drop for Image {
+impl Drop for DiskImage {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this address and length and nothing borrows it now.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn fresh_is_zero_and_untouched() {
-        let mut image = Image::new(1 << 20, Pages::Ordinary).expect("maps");
+        let mut image = DiskImage::new(1 << 20, PageKind::Ordinary).expect("maps");
         assert!(image.bytes().iter().all(|b| *b == 0));
         assert!(image.is_untouched(0, 1 << 20));
         image.write(PAGE_BYTES - 1, &[1, 2]);

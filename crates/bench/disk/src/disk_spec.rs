@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::ModelSpec;
-use crate::fault::FaultStatus;
+use crate::injected_fault::FaultStatus;
 
 /// A disk to create.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,8 +23,8 @@ pub struct DiskSpec {
     #[serde(default = "read_ahead_bytes")]
     pub read_ahead_bytes: u64,
     /// The file system to make on it, if any.
-    pub mkfs: Option<Mkfs>,
-    pub mount: Option<Mount>,
+    pub mkfs: Option<MkfsSpec>,
+    pub mount: Option<MountSpec>,
 }
 
 /// Read-ahead that the kernel gives real disks (`VM_READAHEAD_PAGES`).
@@ -34,25 +34,28 @@ fn read_ahead_bytes() -> u64 {
     READ_AHEAD_BYTES
 }
 
+/// File system to make on the disk, with options for mkfs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mkfs {
+pub struct MkfsSpec {
     /// Name as in `mkfs.NAME`.
     pub fs: String,
     /// Further options of `mkfs.NAME`, separated by blanks.
     pub options: String,
 }
 
+/// Mount point of the disk's file system, with mount options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mount {
+pub struct MountSpec {
     /// An existing directory that is no mount point.
     pub dir: PathBuf,
     /// Options as in `mount -o`; may be empty.
     pub options: String,
 }
 
+/// State of a disk as `luc disk list` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum DiskState {
+pub enum EmulatedDiskState {
     /// Its creation has not ended, or was killed.
     Creating,
     Running,
@@ -62,7 +65,7 @@ pub enum DiskState {
     Dead,
 }
 
-impl std::fmt::Display for DiskState {
+impl std::fmt::Display for EmulatedDiskState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Creating => "creating",
@@ -85,7 +88,7 @@ pub struct DiskInfo {
     pub mount: Option<PathBuf>,
     /// The process that is the disk; 0 when it is gone.
     pub daemon_pid: u32,
-    pub state: DiskState,
+    pub state: EmulatedDiskState,
     /// Fault by which requests fail on purpose, if any.
     #[serde(default)]
     pub fault: Option<FaultStatus>,
@@ -94,7 +97,7 @@ pub struct DiskInfo {
 /// Counters of a disk since its creation. Service times run from a request's arrival at the emulated disk to its
 /// completion, queueing included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct DiskStats {
     pub reads: u64,
     pub writes: u64,
     pub flushes: u64,

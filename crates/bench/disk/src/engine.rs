@@ -8,15 +8,15 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use luc_host::clock::now_ns;
+use luc_host::kernel_clocks::now_ns;
 
-use crate::errno::BlockErrno;
-use crate::fault::{Fault, FaultSpec, FaultStatus};
-use crate::image::Pages;
-use crate::model::{Fixed, Kind, Model, Request};
-use crate::spec::Stats;
-use crate::timer::Timer;
-use crate::volatile::{CutReport, Store};
+use crate::block_errno::BlockErrno;
+use crate::disk_image::PageKind;
+use crate::disk_spec::DiskStats;
+use crate::injected_fault::{ActiveFault, FaultSpec, FaultStatus};
+use crate::model::{DiskRequest, DiskRequestKind, FixedModel, LatencyModel};
+use crate::timer::TimerFd;
+use crate::volatile_cache::{CutReport, VolatileCache};
 
 /// A completion this near is waited for in place: cheaper than waking the timer thread.
 const MAX_IN_PLACE_WAIT_NS: u64 = 5_000;
@@ -24,7 +24,7 @@ const MAX_IN_PLACE_WAIT_NS: u64 = 5_000;
 const MAX_SPIN_NS: u64 = 16_000;
 
 /// The receiver of a request's outcome. Sending must not call back into the engine.
-pub(crate) trait Reply: Send {
+pub(crate) trait RequestReply: Send {
     fn data(self, bytes: &[u8]);
     /// Replies that a write of `len` bytes, a flush or a discard is done.
     fn done(self, len: u32);
@@ -69,74 +69,81 @@ impl<R> Ord for Pending<R> {
 
 #[derive(Debug)]
 struct Inner<R> {
-    model: Box<dyn Model>,
-    store: Store,
-    stats: Stats,
+    model: Box<dyn LatencyModel>,
+    store: VolatileCache,
+    stats: DiskStats,
     cut: bool,
-    fault: Option<Fault>,
+    fault: Option<ActiveFault>,
     pending: BinaryHeap<Pending<R>>,
     sequence: u64,
 }
 
 /// An emulated disk, replying through `R`.
 #[derive(Debug)]
-pub(crate) struct Engine<R> {
+pub(crate) struct DiskEngine<R> {
     inner: Mutex<Inner<R>>,
-    timer: Timer,
+    timer: TimerFd,
 }
 
-impl<R: Reply> Engine<R> {
-    /// Creates a zeroed disk in these pages that takes no time until [`Engine::begin`]. From then on
-    /// [`Engine::run_timer`] must run in some thread.
+impl<R: RequestReply> DiskEngine<R> {
+    /// Creates a zeroed disk in these pages that takes no time until [`DiskEngine::begin`]. From then on
+    /// [`DiskEngine::run_timer`] must run in some thread.
     ///
     /// # Errors
     /// No memory for the image, or no timer descriptor.
-    pub(crate) fn new(size_bytes: u64, cache_bytes: u64, pages: Pages) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(size_bytes: u64, cache_bytes: u64, pages: PageKind) -> io::Result<Arc<Self>> {
         let as_len = |bytes| usize::try_from(bytes).map_err(io::Error::other);
         Ok(Arc::new(Self {
             inner: Mutex::new(Inner {
-                model: Box::new(Fixed::default()),
-                store: Store::new(as_len(size_bytes)?, as_len(cache_bytes)?, pages)?,
-                stats: Stats::default(),
+                model: Box::new(FixedModel::default()),
+                store: VolatileCache::new(as_len(size_bytes)?, as_len(cache_bytes)?, pages)?,
+                stats: DiskStats::default(),
                 cut: false,
                 fault: None,
                 pending: BinaryHeap::with_capacity(1024),
                 sequence: 0,
             }),
-            timer: Timer::new()?,
+            timer: TimerFd::new()?,
         }))
     }
 
     pub(crate) fn read(&self, offset: u64, len: u32, reply: R) {
-        self.submit(Kind::Read, offset, u64::from(len), reply, |_, offset, len| Action::Read {
-            offset,
-            len,
+        self.submit(DiskRequestKind::Read, offset, u64::from(len), reply, |_, offset, len| {
+            Action::Read { offset, len }
         });
     }
 
     pub(crate) fn write(&self, offset: u64, data: &[u8], reply: R) {
-        self.submit(Kind::Write, offset, data.len() as u64, reply, |store, offset, len| {
-            store.write(offset, &data[..len]);
-            Action::Write { len: len as u32 }
-        });
+        self.submit(
+            DiskRequestKind::Write,
+            offset,
+            data.len() as u64,
+            reply,
+            |store, offset, len| {
+                store.write(offset, &data[..len]);
+                Action::Write { len: len as u32 }
+            },
+        );
     }
 
     /// Makes everything written before it durable on completion.
     pub(crate) fn flush(&self, reply: R) {
-        self.submit(Kind::Flush, 0, 0, reply, |store, _, _| Action::Flush { mark: store.mark() });
+        self.submit(DiskRequestKind::Flush, 0, 0, reply, |store, _, _| Action::Flush {
+            mark: store.mark(),
+        });
     }
 
     /// Discards a range, which then reads as zeroes.
     pub(crate) fn discard(&self, offset: u64, len: u64, reply: R) {
-        self.submit(Kind::Discard, offset, len, reply, |store, offset, len| {
+        self.submit(DiskRequestKind::Discard, offset, len, reply, |store, offset, len| {
             store.discard(offset, len);
             Action::Discard
         });
     }
 
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> DiskStats {
         let inner = self.lock();
-        Stats { unflushed_bytes: inner.store.unflushed_bytes(), ..inner.stats }
+        DiskStats { unflushed_bytes: inner.store.unflushed_bytes(), ..inner.stats }
     }
 
     pub(crate) fn is_cut(&self) -> bool {
@@ -146,13 +153,13 @@ impl<R: Reply> Engine<R> {
     /// Makes requests fail by `spec` from now on. Replaces an earlier fault.
     pub(crate) fn fail(&self, spec: FaultSpec) -> FaultStatus {
         let now_ns = now_ns();
-        let fault = Fault::new(spec, now_ns);
+        let fault = ActiveFault::new(spec, now_ns);
         let status = fault.status(now_ns);
         self.lock().fault = Some(fault);
         status
     }
 
-    /// Ends the fault of [`Engine::fail`], and returns its counters; `None` if there was none.
+    /// Ends the fault of [`DiskEngine::fail`], and returns its counters; `None` if there was none.
     pub(crate) fn clear_fault(&self) -> Option<FaultStatus> {
         let fault = self.lock().fault.take()?;
         Some(fault.status(now_ns()))
@@ -163,8 +170,8 @@ impl<R: Reply> Engine<R> {
         Some(inner.fault.as_ref()?.status(now_ns()))
     }
 
-    /// Cuts the power. Requests in progress fail, unflushed writes are lost as in `Store::cut`, and later requests fail
-    /// until [`Engine::restore`]. Returns `None` if it is cut already.
+    /// Cuts the power. Requests in progress fail, unflushed writes are lost as in `VolatileCache::cut`, and later
+    /// requests fail until [`DiskEngine::restore`]. Returns `None` if it is cut already.
     pub(crate) fn cut(&self, seed: Option<u64>) -> Option<CutReport> {
         let mut inner = self.lock();
         if inner.cut {
@@ -179,7 +186,7 @@ impl<R: Reply> Engine<R> {
     }
 
     /// Gives the power back, to a disk that starts afresh with `model`. Whether it was cut.
-    pub(crate) fn restore(&self, model: Box<dyn Model>) -> bool {
+    pub(crate) fn restore(&self, model: Box<dyn LatencyModel>) -> bool {
         let mut inner = self.lock();
         let was_cut = std::mem::take(&mut inner.cut);
         if was_cut {
@@ -189,11 +196,11 @@ impl<R: Reply> Engine<R> {
     }
 
     /// Ends the preparation: everything written is durable, counters start at 0, and `model` takes over.
-    pub(crate) fn begin(&self, model: Box<dyn Model>) {
+    pub(crate) fn begin(&self, model: Box<dyn LatencyModel>) {
         let mut inner = self.lock();
         let mark = inner.store.mark();
         inner.store.flush(mark);
-        inner.stats = Stats::default();
+        inner.stats = DiskStats::default();
         inner.model = model;
     }
 
@@ -201,7 +208,7 @@ impl<R: Reply> Engine<R> {
     pub(crate) fn hurry(&self) {
         let mut inner = self.lock();
         inner.fault = None;
-        inner.model = Box::new(Fixed::default());
+        inner.model = Box::new(FixedModel::default());
         while let Some(pending) = inner.pending.pop() {
             inner.complete(pending);
         }
@@ -235,11 +242,11 @@ impl<R: Reply> Engine<R> {
 
     fn submit(
         &self,
-        kind: Kind,
+        kind: DiskRequestKind,
         offset_bytes: u64,
         len_bytes: u64,
         reply: R,
-        act: impl FnOnce(&mut Store, usize, usize) -> Action,
+        act: impl FnOnce(&mut VolatileCache, usize, usize) -> Action,
     ) {
         let mut inner = self.lock();
         let size_bytes = inner.store.bytes().len() as u64;
@@ -250,7 +257,7 @@ impl<R: Reply> Engine<R> {
             return;
         }
         let now = now_ns();
-        let due_ns = inner.model.complete_at_ns(now, Request { kind, offset_bytes, len_bytes });
+        let due_ns = inner.model.complete_at_ns(now, DiskRequest { kind, offset_bytes, len_bytes });
         let struck = match &mut inner.fault {
             Some(fault) => fault.strikes(now, kind, offset_bytes, len_bytes),
             None => None,
@@ -285,7 +292,7 @@ impl<R: Reply> Engine<R> {
     }
 }
 
-impl<R: Reply> Inner<R> {
+impl<R: RequestReply> Inner<R> {
     fn pop_due(&mut self, now_ns: u64) -> Option<Pending<R>> {
         let due = self.pending.peek().is_some_and(|first| first.due_ns <= now_ns);
         due.then(|| self.pending.pop()).flatten()
@@ -307,24 +314,24 @@ impl<R: Reply> Inner<R> {
         }
     }
 
-    fn count(&mut self, kind: Kind, len_bytes: u64, service_ns: u64) {
+    fn count(&mut self, kind: DiskRequestKind, len_bytes: u64, service_ns: u64) {
         let stats = &mut self.stats;
         match kind {
-            Kind::Read => {
+            DiskRequestKind::Read => {
                 stats.reads += 1;
                 stats.read_bytes += len_bytes;
                 stats.read_ns += service_ns;
             }
-            Kind::Write => {
+            DiskRequestKind::Write => {
                 stats.writes += 1;
                 stats.written_bytes += len_bytes;
                 stats.write_ns += service_ns;
             }
-            Kind::Flush => {
+            DiskRequestKind::Flush => {
                 stats.flushes += 1;
                 stats.flush_ns += service_ns;
             }
-            Kind::Discard => stats.discards += 1,
+            DiskRequestKind::Discard => stats.discards += 1,
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::{Failed, UnitError};
+use luc_units::{FileOperationError, UnitError};
 
-use crate::Holder;
+use crate::DiskHolder;
 
 /// An error of this crate. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum Error {
     Locked(String),
     /// A mount of the disk is in use, or its device is.
     #[error("disk '{name}' is in use: {holder}, then remove it again")]
-    InUse { name: String, holder: Holder },
+    InUse { name: String, holder: DiskHolder },
     /// A restore while a file system is mounted on the disk.
     #[error("disk '{name}' is still mounted on {}: unmount it, then restore", dir.display())]
     StillMounted { name: String, dir: PathBuf },
@@ -89,8 +89,8 @@ pub enum Error {
     Io { action: &'static str, path: PathBuf, source: io::Error },
 }
 
-impl From<Failed> for Error {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for Error {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::Io { action: what, path, source }
     }
 }

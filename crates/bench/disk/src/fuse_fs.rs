@@ -11,8 +11,8 @@ use fuser::{
     ReplyWrite, Request, WriteFlags,
 };
 
-use crate::engine::{Engine, Reply};
-use crate::errno::BlockErrno;
+use crate::block_errno::BlockErrno;
+use crate::engine::{DiskEngine, RequestReply};
 
 pub(crate) const FILE_NAME: &str = "disk";
 const FILE: INodeNo = INodeNo(2);
@@ -33,7 +33,7 @@ pub(crate) enum FuseReply {
     Empty(ReplyEmpty),
 }
 
-impl Reply for FuseReply {
+impl RequestReply for FuseReply {
     fn data(self, bytes: &[u8]) {
         match self {
             Self::Read(reply) => reply.data(bytes),
@@ -61,7 +61,7 @@ impl Reply for FuseReply {
 
 #[derive(Debug)]
 pub(crate) struct DiskFs {
-    pub(crate) engine: Arc<Engine<FuseReply>>,
+    pub(crate) engine: Arc<DiskEngine<FuseReply>>,
     pub(crate) size_bytes: u64,
 }
 

@@ -7,8 +7,8 @@ use luc_units::{format_duration, format_size, parse_size_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::errno::{BlockErrno, kernel_release};
-use crate::model::Kind;
+use crate::block_errno::{BlockErrno, kernel_release};
+use crate::model::DiskRequestKind;
 
 /// Ranges of one fault; its request to the disk stays small.
 const MAX_RANGES: usize = 1024;
@@ -195,14 +195,14 @@ impl fmt::Display for FaultStatus {
 
 /// A fault at work.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ActiveFault {
     spec: FaultSpec,
     until_ns: Option<u64>,
     matched: u64,
     failed: u64,
 }
 
-impl Fault {
+impl ActiveFault {
     pub(crate) fn new(spec: FaultSpec, now_ns: u64) -> Self {
         Self {
             until_ns: spec.for_ns.map(|ns| now_ns.saturating_add(ns)),
@@ -216,7 +216,7 @@ impl Fault {
     pub(crate) fn strikes(
         &mut self,
         now_ns: u64,
-        kind: Kind,
+        kind: DiskRequestKind,
         offset_bytes: u64,
         len_bytes: u64,
     ) -> Option<BlockErrno> {
@@ -246,12 +246,12 @@ impl Fault {
         self.until_ns.is_some_and(|until| now_ns >= until)
     }
 
-    fn matches(&self, kind: Kind, offset_bytes: u64, len_bytes: u64) -> bool {
+    fn matches(&self, kind: DiskRequestKind, offset_bytes: u64, len_bytes: u64) -> bool {
         let kind = match kind {
-            Kind::Write => FaultKind::Write,
-            Kind::Read => FaultKind::Read,
-            Kind::Flush => FaultKind::Flush,
-            Kind::Discard => return false,
+            DiskRequestKind::Write => FaultKind::Write,
+            DiskRequestKind::Read => FaultKind::Read,
+            DiskRequestKind::Flush => FaultKind::Flush,
+            DiskRequestKind::Discard => return false,
         };
         let end_bytes = offset_bytes.saturating_add(len_bytes);
         let touches =

@@ -7,15 +7,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 
-use crate::control::{self, Answer, Ask};
-use crate::fault::{FaultSpec, FaultStatus};
-use crate::fs::MAX_REQUEST_BYTES;
-use crate::holder::Holder;
-use crate::spec::{DiskInfo, DiskSpec, DiskState, Mount, Stats};
-use crate::state::StateDir;
-use crate::volatile::CutReport;
+use crate::control_protocol::{self, ControlReply, ControlRequest};
+use crate::disk_holder::DiskHolder;
+use crate::disk_spec::{DiskInfo, DiskSpec, DiskStats, EmulatedDiskState, MountSpec};
+use crate::fuse_fs::MAX_REQUEST_BYTES;
+use crate::injected_fault::{FaultSpec, FaultStatus};
+use crate::state_dir::StateDir;
+use crate::volatile_cache::CutReport;
 use crate::{Error, daemon, loopdev, mounts};
 
 /// A daemon that has not answered by then is stuck.
@@ -64,7 +64,7 @@ pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
 
 fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> {
     let go_on = || {
-        if interrupt::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+        if interrupt_flag::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     };
     go_on()?;
     daemon::start(daemon, state, &spec.name)?;
@@ -78,7 +78,7 @@ fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> 
     if let Some(mount) = &spec.mount {
         mounts::mount(&device, mount)?;
     }
-    ask(&spec.name, state, Ask::Begin)?;
+    ask(&spec.name, state, ControlRequest::Begin)?;
     state.set_complete()?;
     go_on()
 }
@@ -104,10 +104,10 @@ pub fn list() -> Result<Vec<DiskInfo>, Error> {
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::Dead`].
-pub fn stats(name: &str) -> Result<Stats, Error> {
+pub fn stats(name: &str) -> Result<DiskStats, Error> {
     let state = existing(name)?;
-    match ask(name, &state, Ask::Stats)? {
-        Answer::Stats(stats) => Ok(stats),
+    match ask(name, &state, ControlRequest::Stats)? {
+        ControlReply::Stats(stats) => Ok(stats),
         other => Err(unexpected(name, &other)),
     }
 }
@@ -122,8 +122,8 @@ pub fn fail(name: &str, fault: &FaultSpec) -> Result<FaultStatus, Error> {
     let state = existing(name)?;
     let size_bytes = state.spec().map_or(0, |spec| spec.size_bytes);
     fault.check(size_bytes)?;
-    match ask(name, &state, Ask::Fail(fault.clone()))? {
-        Answer::Fault { fault: Some(status) } => Ok(status),
+    match ask(name, &state, ControlRequest::Fail(fault.clone()))? {
+        ControlReply::Fault { fault: Some(status) } => Ok(status),
         other => Err(unexpected(name, &other)),
     }
 }
@@ -134,8 +134,8 @@ pub fn fail(name: &str, fault: &FaultSpec) -> Result<FaultStatus, Error> {
 /// [`Error::NoSuchDisk`], [`Error::Dead`], [`Error::State`] when no requests fail.
 pub fn clear_fault(name: &str) -> Result<FaultStatus, Error> {
     let state = existing(name)?;
-    match ask(name, &state, Ask::Clear)? {
-        Answer::Fault { fault } => fault.ok_or_else(|| no_fault(name)),
+    match ask(name, &state, ControlRequest::Clear)? {
+        ControlReply::Fault { fault } => fault.ok_or_else(|| no_fault(name)),
         other => Err(unexpected(name, &other)),
     }
 }
@@ -146,8 +146,8 @@ pub fn clear_fault(name: &str) -> Result<FaultStatus, Error> {
 /// As [`clear_fault`].
 pub fn fault(name: &str) -> Result<FaultStatus, Error> {
     let state = existing(name)?;
-    match ask(name, &state, Ask::Status)? {
-        Answer::Status { fault, .. } => fault.ok_or_else(|| no_fault(name)),
+    match ask(name, &state, ControlRequest::Status)? {
+        ControlReply::Status { fault, .. } => fault.ok_or_else(|| no_fault(name)),
         other => Err(unexpected(name, &other)),
     }
 }
@@ -169,9 +169,9 @@ fn no_fault(name: &str) -> Error {
 /// [`Error::NoSuchDisk`], [`Error::Dead`], [`Error::State`] when it is cut already.
 pub fn cut(name: &str, seed: Option<u64>) -> Result<CutReport, Error> {
     let state = existing(name)?;
-    match ask(name, &state, Ask::Cut { seed })? {
-        Answer::Cut(report) => Ok(report),
-        Answer::AlreadySo => {
+    match ask(name, &state, ControlRequest::Cut { seed })? {
+        ControlReply::Cut(report) => Ok(report),
+        ControlReply::AlreadySo => {
             Err(Error::State { name: name.to_owned(), reason: "is cut already: restore it first" })
         }
         other => Err(unexpected(name, &other)),
@@ -190,7 +190,8 @@ pub fn restore(name: &str) -> Result<(), Error> {
         name: name.to_owned(),
         reason: "is not cut: there is nothing to restore",
     };
-    if !matches!(ask(name, &state, Ask::Status)?, Answer::Status { cut: true, .. }) {
+    if !matches!(ask(name, &state, ControlRequest::Status)?, ControlReply::Status { cut: true, .. })
+    {
         return Err(not_cut());
     }
     for device in loopdev::attached_to(&state.image()) {
@@ -200,9 +201,9 @@ pub fn restore(name: &str) -> Result<(), Error> {
         // While everything still fails, so that no stale block can be written back.
         loopdev::drop_cache(&device)?;
     }
-    match ask(name, &state, Ask::Restore)? {
-        Answer::Done => Ok(()),
-        Answer::AlreadySo => Err(not_cut()),
+    match ask(name, &state, ControlRequest::Restore)? {
+        ControlReply::Done => Ok(()),
+        ControlReply::AlreadySo => Err(not_cut()),
         other => Err(unexpected(name, &other)),
     }
 }
@@ -218,7 +219,7 @@ pub fn remove(name: &str) -> Result<(), Error> {
 }
 
 /// Removes a disk as [`remove`] does, and waits up to `timeout` until programs release it. Holders that rarely release
-/// it ([`Holder::is_lasting`]) get less time.
+/// it ([`DiskHolder::is_lasting`]) get less time.
 ///
 /// # Errors
 /// As [`remove`].
@@ -268,16 +269,17 @@ pub fn remove_all() -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::MountDir`], or what `mount` said.
-pub fn mount_disk(name: &str, mount: &Mount) -> Result<(), Error> {
+pub fn mount_disk(name: &str, mount: &MountSpec) -> Result<(), Error> {
     let state = existing(name)?;
     let dir = mounts::check_mount_dir(&mount.dir)?;
     let info = info(name, &state);
-    mounts::mount(&info.device, &Mount { dir, options: mount.options.clone() })
+    mounts::mount(&info.device, &MountSpec { dir, options: mount.options.clone() })
 }
 
 /// Undoes every step of a creation that was taken, last first.
 fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
-    let answered = control::ask(state.path(), Ask::Hurry, REMOVE_TIMEOUT).is_ok();
+    let answered =
+        control_protocol::ask(state.path(), ControlRequest::Hurry, REMOVE_TIMEOUT).is_ok();
     if !answered {
         // It is dead or stuck. A kill releases those who wait for it.
         daemon::end(state, Duration::ZERO);
@@ -289,7 +291,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
                 if !force {
                     return Err(Error::InUse {
                         name: name.to_owned(),
-                        holder: Holder::find(&device, Some(&dir)),
+                        holder: DiskHolder::find(&device, Some(&dir)),
                     });
                 }
                 mounts::unmount_lazily(&dir);
@@ -304,7 +306,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
         if !detached && !force {
             return Err(Error::InUse {
                 name: name.to_owned(),
-                holder: Holder::find(&device, None),
+                holder: DiskHolder::find(&device, None),
             });
         }
     }
@@ -320,13 +322,14 @@ fn info(name: &str, state: &StateDir) -> DiskInfo {
     let spec = state.spec();
     let device = loopdev::attached_to(&state.image()).into_iter().next().unwrap_or_default();
     let daemon_pid = daemon::find(state).first().copied().unwrap_or(0);
-    let (disk_state, fault) = match control::ask(state.path(), Ask::Status, ANSWER_TIMEOUT) {
-        _ if !state.is_complete() => (DiskState::Creating, None),
-        Ok(Answer::Status { cut: true, fault }) => (DiskState::Cut, fault),
-        Ok(Answer::Status { cut: false, fault }) => (DiskState::Running, fault),
-        Ok(_) => (DiskState::Running, None),
-        Err(_) => (DiskState::Dead, None),
-    };
+    let (disk_state, fault) =
+        match control_protocol::ask(state.path(), ControlRequest::Status, ANSWER_TIMEOUT) {
+            _ if !state.is_complete() => (EmulatedDiskState::Creating, None),
+            Ok(ControlReply::Status { cut: true, fault }) => (EmulatedDiskState::Cut, fault),
+            Ok(ControlReply::Status { cut: false, fault }) => (EmulatedDiskState::Running, fault),
+            Ok(_) => (EmulatedDiskState::Running, None),
+            Err(_) => (EmulatedDiskState::Dead, None),
+        };
     let mount = (device != PathBuf::new()).then(|| mounts::mounts_of(&device).into_iter().next());
     DiskInfo {
         name: name.to_owned(),
@@ -345,11 +348,11 @@ fn existing(name: &str) -> Result<StateDir, Error> {
     if state.path().is_dir() { Ok(state) } else { Err(Error::NoSuchDisk(name.to_owned())) }
 }
 
-fn ask(name: &str, state: &StateDir, ask: Ask) -> Result<Answer, Error> {
-    control::ask(state.path(), ask, ANSWER_TIMEOUT)
+fn ask(name: &str, state: &StateDir, ask: ControlRequest) -> Result<ControlReply, Error> {
+    control_protocol::ask(state.path(), ask, ANSWER_TIMEOUT)
         .map_err(|error| Error::Dead { name: name.to_owned(), reason: error.to_string() })
 }
 
-fn unexpected(name: &str, answer: &Answer) -> Error {
+fn unexpected(name: &str, answer: &ControlReply) -> Error {
     Error::Dead { name: name.to_owned(), reason: format!("it said {answer:?}") }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use luc_units::OnPath as _;
 
-use crate::spec::READ_AHEAD_BYTES;
+use crate::disk_spec::READ_AHEAD_BYTES;
 use crate::{DiskSpec, Error};
 
 const CONTROL: &str = "/dev/loop-control";
@@ -125,7 +125,7 @@ pub(crate) fn tune(device: &Path, spec: &DiskSpec, max_request_bytes: u32) {
     let set = |setting: &str, value: &str| {
         let _ = std::fs::write(queue.join(setting), value);
     };
-    // Larger requests would reach the disk in pieces, each of which costs.
+    // Larger requests would reach the disk in pieces, and each piece costs.
     set("max_sectors_kb", &(max_request_bytes / 1024).to_string());
     set("rotational", if spec.model.is_rotational() { "1" } else { "0" });
     // An earlier user of the device may have turned flushes off, and that sticks.

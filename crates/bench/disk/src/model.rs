@@ -1,23 +1,24 @@
 //! Latency models of requests: pure functions of the time and the request to the time of its end.
 
 mod cloud;
-mod dirty;
+mod dirty_ranges;
 mod fixed;
 mod hdd;
-mod seek;
-mod spec;
+mod model_spec;
+mod seek_curve;
 mod ssd;
 #[cfg(test)]
 mod test_support;
 
 pub use cloud::CloudParameters;
-pub(crate) use fixed::Fixed;
+pub(crate) use fixed::FixedModel;
 pub use hdd::HddParameters;
-pub use spec::ModelSpec;
+pub use model_spec::ModelSpec;
 pub use ssd::SsdParameters;
 
+/// Kind of a request to the disk: read, write, flush or discard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DiskRequestKind {
     Read,
     /// Bytes to the disk, or to its volatile cache.
     Write,
@@ -29,8 +30,8 @@ pub enum Kind {
 
 /// A request as a model sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    pub kind: Kind,
+pub struct DiskRequest {
+    pub kind: DiskRequestKind,
     /// First byte; 0 for a flush.
     pub offset_bytes: u64,
     /// Bytes; 0 for a flush.
@@ -38,8 +39,8 @@ pub struct Request {
 }
 
 /// A model of a disk's timing. It has no clock: the caller passes the time, which must not go back between calls.
-pub trait Model: Send + std::fmt::Debug {
+pub trait LatencyModel: Send + std::fmt::Debug {
     /// Returns the completion time of a request that arrives at `now_ns`; never before `now_ns`. Requests may complete
     /// in another order than they arrived.
-    fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64;
+    fn complete_at_ns(&mut self, now_ns: u64, request: DiskRequest) -> u64;
 }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use luc_host::interrupt;
-use luc_host::mountinfo::{self, Mount as Mounted};
-use luc_host::programs::{search_path, tool};
+use luc_host::installed_programs::{search_path, tool};
+use luc_host::interrupt_flag;
+use luc_host::mountinfo::{self, MountEntry as Mounted};
 use luc_units::OnPath as _;
 use rustix::mount::UnmountFlags;
 
-use crate::{Error, Mkfs, Mount};
+use crate::{Error, MkfsSpec, MountSpec};
 
 /// Lists all mounts; none if they cannot be read.
 fn list_mounts() -> Vec<Mounted> {
@@ -64,7 +64,7 @@ pub fn unmount(dir: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::FileSystemName`] or [`Error::MissingTool`].
-pub fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
+pub fn check_mkfs(mkfs: &MkfsSpec) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if mkfs.fs.is_empty() || mkfs.fs.starts_with('-') || !mkfs.fs.chars().all(plain) {
         return Err(Error::FileSystemName(mkfs.fs.clone()));
@@ -99,14 +99,14 @@ pub(crate) fn check_mount_dir(dir: &Path) -> Result<PathBuf, Error> {
 /// # Errors
 /// [`Error::FileSystemName`], [`Error::MissingTool`], [`Error::Command`] with its last line,
 /// [`Error::Interrupted`].
-pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
+pub fn mkfs(device: &Path, mkfs: &MkfsSpec) -> Result<(), Error> {
     check_mkfs(mkfs)?;
     run(mkfs_command(device, mkfs))
 }
 
 /// Builds the command of [`mkfs`], for callers that run it themselves.
 #[must_use]
-pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
+pub fn mkfs_command(device: &Path, mkfs: &MkfsSpec) -> Command {
     let options: Vec<&str> = mkfs.options.split_whitespace().collect();
     let mut command = tool(format!("mkfs.{}", mkfs.fs));
     match mkfs.fs.as_str() {
@@ -136,13 +136,13 @@ pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
 ///
 /// # Errors
 /// [`Error::Command`] with what `mount` said last, [`Error::Interrupted`].
-pub fn mount(device: &Path, mount: &Mount) -> Result<(), Error> {
+pub fn mount(device: &Path, mount: &MountSpec) -> Result<(), Error> {
     run(mount_command(device, mount))
 }
 
 /// Builds the command of [`mount`], for callers that run it themselves.
 #[must_use]
-pub fn mount_command(device: &Path, mount: &Mount) -> Command {
+pub fn mount_command(device: &Path, mount: &MountSpec) -> Command {
     let mut command = tool("mount");
     if !mount.options.is_empty() {
         command.arg("-o").arg(&mount.options);
@@ -180,7 +180,7 @@ fn run(mut command: Command) -> Result<(), Error> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if interrupt::interrupted() => {
+            Ok(None) if interrupt_flag::interrupted() => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Error::Interrupted);
@@ -190,7 +190,7 @@ fn run(mut command: Command) -> Result<(), Error> {
         }
     };
     let said = reader.join().unwrap_or_default();
-    if interrupt::interrupted() {
+    if interrupt_flag::interrupted() {
         return Err(Error::Interrupted);
     }
     if status.success() {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn names_of_file_systems() {
-        let check = |fs: &str| check_mkfs(&Mkfs { fs: fs.into(), options: String::new() });
+        let check = |fs: &str| check_mkfs(&MkfsSpec { fs: fs.into(), options: String::new() });
         assert!(matches!(check("../ext4"), Err(Error::FileSystemName(_))));
         assert!(matches!(check("-x"), Err(Error::FileSystemName(_))));
         assert!(matches!(check("no-such-fs"), Err(Error::MissingTool(_))));

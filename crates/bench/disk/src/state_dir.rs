@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::control::SOCKET_NAME;
-use crate::fs::FILE_NAME;
+use crate::control_protocol::SOCKET_NAME;
+use crate::fuse_fs::FILE_NAME;
 use crate::{DiskSpec, Error};
 
 /// The state directory of one disk.

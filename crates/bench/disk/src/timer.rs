@@ -11,10 +11,11 @@ use rustix::time::{
     timerfd_settime,
 };
 
+/// Descriptor of a timerfd that one thread waits for.
 #[derive(Debug)]
-pub(crate) struct Timer(OwnedFd);
+pub(crate) struct TimerFd(OwnedFd);
 
-impl Timer {
+impl TimerFd {
     /// Makes a timer that is not set.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::image::{Image, Pages};
+use crate::disk_image::{DiskImage, PageKind};
 
 /// Bytes that a disk persists atomically: it writes a sector or it does not (T10 SBC, ACS-4).
 pub const SECTOR_BYTES: usize = 512;
@@ -43,10 +43,10 @@ struct LogEntry {
 
 /// Contents with a bounded volatile cache in front of the medium.
 #[derive(Debug)]
-pub(crate) struct Store {
-    image: Image,
+pub(crate) struct VolatileCache {
+    image: DiskImage,
     /// Before-images, a ring of twice the cache's size.
-    arena: Image,
+    arena: DiskImage,
     capacity: usize,
     log: VecDeque<LogEntry>,
     next_sequence: u64,
@@ -55,16 +55,16 @@ pub(crate) struct Store {
     unflushed_bytes: u64,
 }
 
-impl Store {
+impl VolatileCache {
     /// Creates a zeroed, durable disk of `size` bytes in these pages. `cache` is the size of its cache; with 0 every
     /// write is durable at once.
     ///
     /// # Errors
     /// The address space is exhausted, or there are too few huge pages.
-    pub(crate) fn new(size: usize, cache: usize, pages: Pages) -> io::Result<Self> {
+    pub(crate) fn new(size: usize, cache: usize, pages: PageKind) -> io::Result<Self> {
         Ok(Self {
-            image: Image::new(size, pages)?,
-            arena: Image::new((2 * cache).max(1), pages)?,
+            image: DiskImage::new(size, pages)?,
+            arena: DiskImage::new((2 * cache).max(1), pages)?,
             capacity: cache,
             log: VecDeque::with_capacity(16 << 10),
             next_sequence: 0,
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Returns a mark of everything written so far, for [`Store::flush`].
+    /// Returns a mark of everything written so far, for [`VolatileCache::flush`].
     pub(crate) fn mark(&self) -> u64 {
         self.next_sequence
     }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rand::Rng;
 
-use super::slots::Buffer;
-use luc_workload::workers::{Client, Fault, now_ns};
+use super::descriptor_table::TransferBuffer;
+use luc_workload::workers::{ClientFault, WorkloadClient, now_ns};
 
 /// Maximum number of threads of a client's pool, as in the C library.
 const MAX_THREADS: usize = 20;
@@ -24,13 +24,14 @@ const MAX_WAITING: usize = 4096;
 /// The longest sleep without a look at the end of the run.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
+/// Pool of threads that write for one client.
 #[derive(Debug, Default)]
-pub(super) struct Aio {
+pub(super) struct AioPool {
     pool: Arc<Pool>,
     threads: Vec<JoinHandle<()>>,
     /// Writes that `aiowait` has not reaped.
     pending: u64,
-    data: Arc<Buffer>,
+    data: Arc<TransferBuffer>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +49,7 @@ struct Queue {
     idle: usize,
     /// Writes done and not reaped.
     finished: u64,
-    failed: Option<Fault>,
+    failed: Option<ClientFault>,
     closed: bool,
 }
 
@@ -57,23 +58,23 @@ struct Write {
     file: Arc<File>,
     offset: u64,
     size: usize,
-    data: Arc<Buffer>,
+    data: Arc<TransferBuffer>,
     operation: usize,
 }
 
-impl Aio {
+impl AioPool {
     /// Hands a write of `size` random bytes to the pool. Errors: those of an earlier write, or no thread.
     pub(super) fn submit(
         &mut self,
-        client: &Client<'_>,
+        client: &WorkloadClient<'_>,
         operation: usize,
         file: &Arc<File>,
         offset: u64,
         size: usize,
         random: &mut impl Rng,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ClientFault> {
         if self.data.view(size).is_none() {
-            let mut data = Buffer::default();
+            let mut data = TransferBuffer::default();
             data.of(size, random);
             self.data = Arc::new(data);
         }
@@ -99,14 +100,14 @@ impl Aio {
                 Ok(thread) => self.threads.push(thread),
                 // Those that are there do the work.
                 Err(_) if !self.threads.is_empty() => {}
-                Err(error) => return Err(Fault::of(operation)(error)),
+                Err(error) => return Err(ClientFault::of(operation)(error)),
             }
         }
         Ok(())
     }
 
     /// Reaps writes that are done, at most half of the pending ones and at least one; waits for none.
-    pub(super) fn reap(&mut self) -> Result<(), Fault> {
+    pub(super) fn reap(&mut self) -> Result<(), ClientFault> {
         let mut queue = self.pool.lock();
         if let Some(fault) = queue.failed {
             return Err(fault);
@@ -118,7 +119,7 @@ impl Aio {
     }
 }
 
-impl Drop for Aio {
+impl Drop for AioPool {
     /// Drops waiting writes, since the run is over, and waits for those in progress.
     fn drop(&mut self) {
         let mut queue = self.pool.lock();
@@ -149,7 +150,7 @@ impl Pool {
                 queue = self.lock();
                 queue.finished += 1;
                 if let Err(error) = outcome {
-                    queue.failed.get_or_insert(Fault::of(write.operation)(error));
+                    queue.failed.get_or_insert(ClientFault::of(write.operation)(error));
                 }
             } else if queue.closed {
                 return;

@@ -3,15 +3,16 @@
 use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Numbers of operations, of transfers and of bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Done {
+pub(super) struct OperationCounts {
     pub(super) operations: u64,
     /// Number of operations that are reads or writes.
     pub(super) transfers: u64,
     pub(super) bytes: u64,
 }
 
-impl AddAssign for Done {
+impl AddAssign for OperationCounts {
     fn add_assign(&mut self, other: Self) {
         self.operations += other.operations;
         self.transfers += other.transfers;
@@ -22,15 +23,15 @@ impl AddAssign for Done {
 /// A client's totals; only that client changes them. On cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Total {
+pub(super) struct SharedOperationCounts {
     operations: AtomicU64,
     transfers: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Total {
+impl SharedOperationCounts {
     /// Adds to the totals. Plain loads and stores: the client is the only writer.
-    pub(super) fn add(&self, done: Done) {
+    pub(super) fn add(&self, done: OperationCounts) {
         for (total, more) in [
             (&self.operations, done.operations),
             (&self.transfers, done.transfers),
@@ -40,10 +41,10 @@ impl Total {
         }
     }
 
-    pub(super) fn sum(totals: &[Self], process: &Range<usize>) -> Done {
-        let mut sum = Done::default();
+    pub(super) fn sum(totals: &[Self], process: &Range<usize>) -> OperationCounts {
+        let mut sum = OperationCounts::default();
         for total in &totals[process.clone()] {
-            sum += Done {
+            sum += OperationCounts {
                 operations: total.operations.load(Ordering::Relaxed),
                 transfers: total.transfers.load(Ordering::Relaxed),
                 bytes: total.bytes.load(Ordering::Relaxed),
@@ -53,15 +54,16 @@ impl Total {
     }
 }
 
+/// Running count, mean and spread of drawn values.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Draws {
+pub(super) struct DrawStatistics {
     pub(super) count: u64,
     mean: f64,
     /// Sum of the squared differences from the mean.
     spread: f64,
 }
 
-impl Draws {
+impl DrawStatistics {
     /// Adds a draw (Welford's algorithm).
     pub(super) fn add(&mut self, value: f64) {
         self.count += 1;
@@ -96,7 +98,8 @@ mod tests {
 
     #[test]
     fn draws_of_two_threads_are_as_those_of_one() {
-        let (mut one, mut two, mut all) = (Draws::default(), Draws::default(), Draws::default());
+        let (mut one, mut two, mut all) =
+            (DrawStatistics::default(), DrawStatistics::default(), DrawStatistics::default());
         for value in 0..100_u32 {
             let value = f64::from(value * value);
             all.add(value);
@@ -110,10 +113,11 @@ mod tests {
 
     #[test]
     fn a_process_is_the_sum_of_its_clients() {
-        let totals: Vec<Total> = (0..3).map(|_| Total::default()).collect();
+        let totals: Vec<SharedOperationCounts> =
+            (0..3).map(|_| SharedOperationCounts::default()).collect();
         for (client, total) in totals.iter().enumerate() {
-            total.add(Done { operations: 1, transfers: 1, bytes: 10 << client });
+            total.add(OperationCounts { operations: 1, transfers: 1, bytes: 10 << client });
         }
-        assert_eq!(Total::sum(&totals, &(1..3)).bytes, 60);
+        assert_eq!(SharedOperationCounts::sum(&totals, &(1..3)).bytes, 60);
     }
 }

@@ -8,29 +8,30 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use luc_workload::workers::{Client, now_ns};
+use luc_workload::workers::{WorkloadClient, now_ns};
 
 /// The longest sleep without a look at the end of the run, ns.
 const MAX_SLEEP_NS: u64 = 100_000_000;
 
 /// Why a wait did not end as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum WaitFailure {
     Over,
     Deadlock,
 }
 
+/// State of all waits of clients for each other.
 #[derive(Debug)]
-pub(super) struct Waits {
+pub(super) struct ClientWaits {
     state: Mutex<WaitState>,
     /// Condition variables per point: for its owner, and for those who post to it.
     sleepers: Vec<[Condvar; 2]>,
-    quirks: Quirks,
+    quirks: WaitQuirks,
 }
 
 /// Quirks of Filebench that the default does not have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Quirks {
+pub(super) struct WaitQuirks {
     /// Whether a wakeup without a waiter is lost.
     pub(super) forgetful: bool,
     /// Whether clients that all wait stay idle until the end of the run.
@@ -74,9 +75,9 @@ impl WaitState {
     }
 }
 
-impl Waits {
+impl ClientWaits {
     /// Makes points with their first credit, for `clients` clients.
-    pub(super) fn new(credits: &[u64], clients: usize, quirks: Quirks) -> Self {
+    pub(super) fn new(credits: &[u64], clients: usize, quirks: WaitQuirks) -> Self {
         let point = |&credit: &u64| Point { credit, posts: 0, wakeups: 0, seen: 0 };
         Self {
             state: Mutex::new(WaitState {
@@ -98,7 +99,12 @@ impl Waits {
     }
 
     /// `semblock`: lets `count` more posts come, and takes `count` of them.
-    pub(super) fn take(&self, client: &Client<'_>, point: usize, count: u64) -> Result<(), Broken> {
+    pub(super) fn take(
+        &self,
+        client: &WorkloadClient<'_>,
+        point: usize,
+        count: u64,
+    ) -> Result<(), WaitFailure> {
         let mut state = self.lock();
         state.points[point].credit = state.points[point].credit.saturating_add(count);
         self.sleepers[point][1].notify_all();
@@ -110,11 +116,11 @@ impl Waits {
     /// `sempost`: posts `count` to every one of `points`; if `blocking`, waits for their credit.
     pub(super) fn post(
         &self,
-        client: &Client<'_>,
+        client: &WorkloadClient<'_>,
         points: &[Range<usize>],
         count: u64,
         blocking: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), WaitFailure> {
         let mut state = self.lock();
         for point in points.iter().cloned().flatten() {
             if blocking {
@@ -129,7 +135,11 @@ impl Waits {
     }
 
     /// `block`: waits for a wakeup; one that came since the last is remembered, unless as in Filebench.
-    pub(super) fn block(&self, client: &Client<'_>, point: usize) -> Result<(), Broken> {
+    pub(super) fn block(
+        &self,
+        client: &WorkloadClient<'_>,
+        point: usize,
+    ) -> Result<(), WaitFailure> {
         let mut state = self.lock();
         if self.quirks.forgetful {
             state.points[point].seen = state.points[point].wakeups;
@@ -156,9 +166,9 @@ impl Waits {
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, WaitState>,
-        client: &Client<'_>,
+        client: &WorkloadClient<'_>,
         need: Need,
-    ) -> Result<MutexGuard<'a, WaitState>, Broken> {
+    ) -> Result<MutexGuard<'a, WaitState>, WaitFailure> {
         let sleeper = match need {
             Need::Posts(point, _) | Need::Wakeup(point) => &self.sleepers[point][0],
             Need::Credit(point, _) => &self.sleepers[point][1],
@@ -174,13 +184,13 @@ impl Waits {
             }
             // Read under the lock: a client that left at the end of the run did so before.
             if !client.running(now_ns()) {
-                break Some(Broken::Over);
+                break Some(WaitFailure::Over);
             }
             let stuck = !self.quirks.idle
                 && state.waiting == state.active
                 && !state.needs.iter().flatten().any(|&need| state.has(need));
             if stuck {
-                break Some(Broken::Deadlock);
+                break Some(WaitFailure::Deadlock);
             }
             let left = client.left_ns(now_ns()).clamp(1, MAX_SLEEP_NS);
             state = sleeper

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::Rng;
 
 /// A flowop may name this many slots by number.
@@ -13,15 +13,16 @@ const ALIGNMENT: usize = 4096;
 
 /// An open file, or the last file that was open.
 #[derive(Debug, Default)]
-pub(super) struct Slot {
+pub(super) struct DescriptorSlot {
     pub(super) file: Option<Arc<File>>,
     /// Fileset and index of the file; kept after a close.
     pub(super) identity: Option<(usize, usize)>,
 }
 
+/// Open files of one client, by descriptor number.
 #[derive(Debug)]
-pub(super) struct Slots {
-    slots: Vec<Slot>,
+pub(super) struct DescriptorTable {
+    slots: Vec<DescriptorSlot>,
     /// The default slot of the fileset named last.
     latest: usize,
     /// Whether all filesets share one default slot, as in Filebench.
@@ -41,10 +42,10 @@ struct Next {
     turn: usize,
 }
 
-impl Slots {
+impl DescriptorTable {
     pub(super) fn new(filesets: usize, single: bool) -> Self {
         Self {
-            slots: (0..=NUMBERED + filesets).map(|_| Slot::default()).collect(),
+            slots: (0..=NUMBERED + filesets).map(|_| DescriptorSlot::default()).collect(),
             latest: 0,
             single,
             nexts: (0..filesets).map(|_| Next::default()).collect(),
@@ -69,7 +70,7 @@ impl Slots {
             next.slots = turns(entries);
             next.first = self.slots.len();
             let more = next.first + next.slots;
-            self.slots.resize_with(more, Slot::default);
+            self.slots.resize_with(more, DescriptorSlot::default);
         }
         next.turn = (next.turn + 1) % next.slots;
         next.first + next.turn
@@ -80,7 +81,7 @@ impl Slots {
         &mut self.nexts[files].file
     }
 
-    pub(super) fn get(&mut self, number: usize) -> &mut Slot {
+    pub(super) fn get(&mut self, number: usize) -> &mut DescriptorSlot {
         &mut self.slots[number]
     }
 
@@ -96,14 +97,14 @@ pub(super) fn turns(entries: usize) -> usize {
 
 /// Random bytes to write, and room to read into; aligned for direct I/O.
 #[derive(Debug, Default)]
-pub(super) struct Buffer {
+pub(super) struct TransferBuffer {
     bytes: Vec<u8>,
 }
 
-impl Buffer {
+impl TransferBuffer {
     pub(super) fn of(&mut self, length: usize, random: &mut impl Rng) -> &mut [u8] {
         if self.bytes.len() < length + ALIGNMENT {
-            self.bytes = random::bytes(random, length + ALIGNMENT);
+            self.bytes = seeded_random::bytes(random, length + ALIGNMENT);
         }
         let start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         &mut self.bytes[start..start + length]

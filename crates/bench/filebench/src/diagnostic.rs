@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use luc_workload::nearest::nearest;
+use luc_workload::name_suggestion::nearest;
 
 /// A place in a file, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct TextPosition {
     pub line: u32,
     pub column: u32,
 }
@@ -14,18 +14,22 @@ pub struct Position {
 /// Something wrong at a place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    pub at: Position,
+    pub at: TextPosition,
     what: String,
     advice: String,
 }
 
 impl Diagnostic {
-    pub(super) fn new(at: Position, what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn new(
+        at: TextPosition,
+        what: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self { at, what: what.into(), advice: advice.into() }
     }
 
     /// Builds the error for a `word` that is not in `known`: proposes the nearest, or lists all.
-    pub(super) fn unknown(at: Position, kind: &str, word: &str, known: &[&str]) -> Self {
+    pub(super) fn unknown(at: TextPosition, kind: &str, word: &str, known: &[&str]) -> Self {
         let advice = match nearest(word, known.iter().copied()) {
             Some(name) => format!("did you mean '{name}'?"),
             None if known.is_empty() => "there is none".to_owned(),
@@ -37,7 +41,7 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Position { line, column } = self.at;
+        let TextPosition { line, column } = self.at;
         write!(out, "{line}:{column}: {}; {}", self.what, self.advice)
     }
 }

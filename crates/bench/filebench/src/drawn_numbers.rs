@@ -1,19 +1,20 @@
 //! Numbers of a workload: fixed, or drawn from a distribution at each use.
 
-use luc_stats::random::{gamma, normal};
+use luc_stats::seeded_random::{gamma, normal};
 use rand::{Rng, RngExt};
 use rand_distr::{Exp1, Triangular};
 
+/// Number of a workload: fixed, or drawn at each use.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Number {
+pub(super) enum WorkloadNumber {
     Fixed(u64),
     /// Drawn at each use.
-    Drawn(Box<Drawn>),
+    Drawn(Box<RandomVariable>),
 }
 
 /// Source of a variable with its own random stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum RandomSource {
     /// A seed (`seed`), whatever the run's.
     Seeded(u64),
     /// The system's randomness (`randsrc=urandom`).
@@ -22,8 +23,8 @@ pub(super) enum Source {
 
 /// A distribution, with bounds and rounding of its draws.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Drawn {
-    pub(super) shape: Distribution,
+pub(super) struct RandomVariable {
+    pub(super) shape: VariableDistribution,
     /// Lower draws become this.
     pub(super) least: f64,
     /// Higher draws become this.
@@ -34,8 +35,9 @@ pub(super) struct Drawn {
     pub(super) source: Option<usize>,
 }
 
+/// Distribution of a random variable.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Distribution {
+pub(super) enum VariableDistribution {
     Uniform {
         low: f64,
         high: f64,
@@ -77,7 +79,7 @@ pub(super) enum Distribution {
     Triangular(Triangular<f64>),
 }
 
-impl Number {
+impl WorkloadNumber {
     /// Returns the number, drawn anew if it is random.
     pub(super) fn next(&self, random: &mut impl Rng) -> u64 {
         match self {
@@ -118,7 +120,7 @@ impl Number {
     }
 }
 
-impl Drawn {
+impl RandomVariable {
     fn real(&self, random: &mut impl Rng) -> f64 {
         self.shape.next(random).max(self.least).min(self.most)
     }
@@ -132,7 +134,7 @@ impl Drawn {
     }
 }
 
-impl Distribution {
+impl VariableDistribution {
     /// Returns the same with another mean. Variables of type `cvar` keep theirs, which follows from several parameters.
     fn with_mean(&self, wanted: f64) -> Self {
         let mut changed = self.clone();
@@ -175,11 +177,11 @@ impl Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use luc_stats::random::stream;
+    use luc_stats::seeded_random::stream;
 
     #[test]
     fn every_distribution_has_its_mean() {
-        use Distribution::{
+        use VariableDistribution::{
             Exponential, Gamma, LogNormal, Normal, Table, Triangular, Uniform, Weibull,
         };
         let rows = vec![[25, 0, 1000], [75, 1000, 3000]];
@@ -198,7 +200,7 @@ mod tests {
             ),
         ] {
             let mut random = stream(1, 0);
-            let number = Number::Drawn(Box::new(Drawn {
+            let number = WorkloadNumber::Drawn(Box::new(RandomVariable {
                 shape,
                 least: 0.0,
                 most: f64::INFINITY,
@@ -213,8 +215,8 @@ mod tests {
 
     #[test]
     fn draws_are_bounded_and_rounded() {
-        let shape = Distribution::Normal { mean: 1000.0, sigma: 500.0 };
-        let drawn = Drawn { shape, least: 512.0, most: 1536.0, round: 512, source: None };
+        let shape = VariableDistribution::Normal { mean: 1000.0, sigma: 500.0 };
+        let drawn = RandomVariable { shape, least: 512.0, most: 1536.0, round: 512, source: None };
         let mut random = stream(2, 0);
         let draws: Vec<u64> = (0..1000).map(|_| drawn.next(&mut random)).collect();
         for wanted in [512, 1024, 1536] {

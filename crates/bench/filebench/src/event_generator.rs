@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use luc_workload::workers::{Client, now_ns};
+use luc_workload::workers::{WorkloadClient, now_ns};
 
 /// Tokens that come together.
 const BATCH_TOKENS: u64 = 10;
@@ -14,7 +14,7 @@ const KEPT_S: u64 = 5;
 
 /// A source of tokens that clients share.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(super) struct EventGenerator {
     /// Tokens a second, above 0.
     per_second: u64,
     state: Mutex<RateState>,
@@ -28,14 +28,14 @@ struct RateState {
     gone: u64,
 }
 
-impl Rate {
+impl EventGenerator {
     /// Makes a source of `per_second` tokens, above 0.
     pub(super) fn new(per_second: u64) -> Self {
         Self { per_second, state: Mutex::new(RateState { began_ns: 0, gone: 0 }) }
     }
 
     /// Takes `count` tokens as they come; whether the run lasted long enough.
-    pub(super) fn take(&self, client: &Client<'_>, count: u64) -> bool {
+    pub(super) fn take(&self, client: &WorkloadClient<'_>, count: u64) -> bool {
         let mut missing = count;
         while missing > 0 {
             let now = now_ns();
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn tokens_come_ten_at_a_time_at_their_rate() {
-        let rate = Rate::new(100);
+        let rate = EventGenerator::new(100);
         assert_eq!(rate.take_available(SECOND, 5), (0, SECOND + SECOND / 10 + 1));
         assert_eq!(rate.take_available(SECOND + SECOND / 10 - 1, 5).0, 0);
         assert_eq!(rate.take_available(SECOND + SECOND / 10, 7).0, 7);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn unused_tokens_are_kept_for_five_seconds() {
-        let rate = Rate::new(10);
+        let rate = EventGenerator::new(10);
         rate.take_available(1, 1);
         assert_eq!(rate.take_available(100 * SECOND + 1, 1000).0, 50);
         assert_eq!(rate.take_available(100 * SECOND + 1, 1000).0, 0);

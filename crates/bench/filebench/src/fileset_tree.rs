@@ -5,12 +5,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-use luc_host::interrupt;
-use luc_stats::random::{gamma, shuffled};
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random::{gamma, shuffled};
 use rand::{Rng, RngExt};
 
-use super::plan::Files;
-use super::variables::Number;
+use super::drawn_numbers::WorkloadNumber;
+use super::plan::PlannedFileset;
 use luc_workload::error::BenchError;
 use luc_workload::fileset::Fileset;
 
@@ -21,7 +21,7 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// A fileset that clients share.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct FilesetTree {
     pub(super) paths: Vec<PathBuf>,
     /// The sizes drawn at the start, bytes.
     pub(super) sizes: Vec<u64>,
@@ -35,10 +35,10 @@ pub(super) struct Tree {
     pub(super) rotor: AtomicUsize,
 }
 
-impl Tree {
+impl FilesetTree {
     /// Makes the tree below `scratch`, all directories and those files that exist at the start.
     pub(super) fn create(
-        files: &Files,
+        files: &PlannedFileset,
         scratch: &Path,
         random: &mut impl Rng,
     ) -> Result<Self, BenchError> {
@@ -57,7 +57,7 @@ impl Tree {
                 fs::create_dir(&leaves[index]).map_err(failed)?;
                 leaf_state.set_existing(index);
             }
-            if interrupt::interrupted() {
+            if interrupt_flag::interrupted() {
                 return Err(BenchError::Interrupted);
             }
         }
@@ -67,7 +67,7 @@ impl Tree {
                 fill(&paths[index], sizes[index], &mut data, random).map_err(failed)?;
                 state.set_existing(index);
             }
-            if interrupt::interrupted() {
+            if interrupt_flag::interrupted() {
                 return Err(BenchError::Interrupted);
             }
         }
@@ -96,7 +96,7 @@ impl Tree {
 fn fill(path: &Path, size: u64, data: &mut [u8], random: &mut impl Rng) -> io::Result<()> {
     let mut file = File::create(path)?;
     let mut left = size;
-    while left > 0 && !interrupt::interrupted() {
+    while left > 0 && !interrupt_flag::interrupted() {
         let piece = left.min(data.len() as u64) as usize;
         random.fill_bytes(&mut data[..piece]);
         file.write_all(&data[..piece])?;
@@ -111,7 +111,7 @@ struct Growth<'a> {
     leaf_directories: usize,
     depth: f64,
     /// Distribution of the depth, with that mean; `None`: the width's.
-    depth_variable: Option<&'a Number>,
+    depth_variable: Option<&'a WorkloadNumber>,
     width: f64,
     /// 0: depth and width are the means.
     shape: f64,
@@ -136,7 +136,7 @@ impl Growth<'_> {
     }
 
     /// Lays out the tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
-    fn of(files: &Files, root: PathBuf, random: &mut impl Rng) -> Self {
+    fn of(files: &PlannedFileset, root: PathBuf, random: &mut impl Rng) -> Self {
         let all = files.entries.saturating_add(files.leaf_directories).max(1);
         let depth =
             if files.dirwidth < 2 { 1.0 } else { (all as f64).ln() / (files.dirwidth as f64).ln() };
@@ -198,15 +198,15 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::plan::Access;
-    use luc_stats::random::stream;
-    use luc_workload::scratch::Scratch;
+    use crate::plan::FileAccess;
+    use luc_stats::seeded_random::stream;
+    use luc_workload::scratch_directory::ScratchDirectory;
 
-    fn files(entries: u64, dirwidth: u64) -> Files {
-        Files {
+    fn files(entries: u64, dirwidth: u64) -> PlannedFileset {
+        PlannedFileset {
             name: "set".to_owned(),
             entries,
-            size: Number::Fixed(3000),
+            size: WorkloadNumber::Fixed(3000),
             prealloc: 80,
             dirwidth,
             dirgamma: 1500,
@@ -214,14 +214,15 @@ mod tests {
             cached: true,
             leaf_directories: 0,
             depth: None,
-            access: Access::Both,
+            access: FileAccess::Both,
         }
     }
 
     #[test]
     fn a_flat_set_is_one_directory_and_a_narrow_one_a_tree() {
-        let paths =
-            |files: &Files| Growth::of(files, PathBuf::from("set"), &mut stream(1, 0)).paths;
+        let paths = |files: &PlannedFileset| {
+            Growth::of(files, PathBuf::from("set"), &mut stream(1, 0)).paths
+        };
         let flat = paths(&files(1000, 1_000_000));
         assert_eq!(flat[0], Path::new("set/00000001/00000001"));
         let deep = paths(&files(10_000, 20));
@@ -234,8 +235,9 @@ mod tests {
 
     #[test]
     fn what_exists_is_on_disk_with_its_size() {
-        let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
-        let tree = Tree::create(&files(500, 10), scratch.path(), &mut stream(3, 0)).expect("tree");
+        let scratch = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
+        let tree =
+            FilesetTree::create(&files(500, 10), scratch.path(), &mut stream(3, 0)).expect("tree");
         let sizes: Vec<u64> =
             tree.paths.iter().filter_map(|path| Some(fs::metadata(path).ok()?.len())).collect();
         assert!((350..450).contains(&sizes.len()), "about 80 %: {}", sizes.len());

@@ -2,7 +2,7 @@
 
 mod control;
 mod directories;
-mod names;
-mod picks;
+mod open_and_delete;
+mod pick_file;
 mod reads;
 mod writes;

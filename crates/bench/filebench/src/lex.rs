@@ -3,11 +3,12 @@
 //! It is more lenient than Filebench where no file changes its meaning: sizes may end in K, M, G, t or T, a variable
 //! may have one letter, carriage returns are blanks. It is stricter in that an illegal character is an error.
 
-use super::diagnostic::{Diagnostic, Position};
+use super::diagnostic::{Diagnostic, TextPosition};
 
+/// Token of a workload file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) at: Position,
+pub(super) struct LexToken {
+    pub(super) at: TextPosition,
     pub(super) kind: TokenKind,
 }
 
@@ -41,16 +42,16 @@ impl TokenKind {
 }
 
 /// Splits `text` into tokens; the last is [`TokenKind::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
+pub(super) fn tokens(text: &str) -> Result<Vec<LexToken>, Diagnostic> {
     let mut lexer =
-        Lexer { rest: text.chars().collect(), next: 0, at: Position { line: 1, column: 1 } };
+        Lexer { rest: text.chars().collect(), next: 0, at: TextPosition { line: 1, column: 1 } };
     let mut tokens = Vec::new();
     loop {
         lexer.skip();
         let at = lexer.at;
         let kind = lexer.token()?;
         let end = kind == TokenKind::End;
-        tokens.push(Token { at, kind });
+        tokens.push(LexToken { at, kind });
         if end {
             return Ok(tokens);
         }
@@ -60,7 +61,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
 struct Lexer {
     rest: Vec<char>,
     next: usize,
-    at: Position,
+    at: TextPosition,
 }
 
 impl Lexer {
@@ -123,7 +124,7 @@ impl Lexer {
         }
     }
 
-    fn text(&mut self, at: Position) -> Result<TokenKind, Diagnostic> {
+    fn text(&mut self, at: TextPosition) -> Result<TokenKind, Diagnostic> {
         self.step();
         let text = self.take_while(|letter| letter != '"');
         if self.step().is_none() {
@@ -132,7 +133,7 @@ impl Lexer {
         Ok(TokenKind::Text(text))
     }
 
-    fn variable(&mut self, at: Position) -> Result<TokenKind, Diagnostic> {
+    fn variable(&mut self, at: TextPosition) -> Result<TokenKind, Diagnostic> {
         self.step();
         let braces = self.peek() == Some('{');
         if braces {
@@ -150,7 +151,7 @@ impl Lexer {
         Ok(TokenKind::Variable(name))
     }
 
-    fn integer(&mut self, at: Position) -> Result<TokenKind, Diagnostic> {
+    fn integer(&mut self, at: TextPosition) -> Result<TokenKind, Diagnostic> {
         let text = self.take_while(in_word);
         let end = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
         let shift = match end {

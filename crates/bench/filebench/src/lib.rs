@@ -1,54 +1,56 @@
-//! Filebench's workload language: its `.f` files, run unchanged, and traces turned into that language ([`traced`]).
+//! Filebench's workload language: its `.f` files, run unchanged, and traces turned into that language
+//! ([`trace_to_workload`]).
 //!
 //! `lex` and `parse` make commands of a text, `resolve` a plan of the commands: variables looked up,
-//! references resolved, composites written out, mistakes refused before anything is touched. `tree` makes
-//! the filesets, `engine` runs the plan, a `worker` per thread, whose calls are in `flowop`.
+//! references resolved, composites written out, mistakes refused before anything is touched. `fileset_tree` makes
+//! the filesets, `workload_run` runs the plan, a `flowop_worker` per thread, whose calls are in `flowop`.
 //!
 //! # From a file to figures
 //!
 //! 1. `lex` and `parse` make commands (`ast`) of the text; `diagnostic` says what is wrong and where.
 //! 2. `resolve` makes a `plan` of the commands, with composites written out.
-//! 3. `before` runs the commands that come before the run; `tree` makes the filesets.
-//! 4. `engine` starts the clients and adds up. Each is a `worker` with its `slots` of open files.
+//! 3. `setup_actions` runs the commands that come before the run; `fileset_tree` makes the filesets.
+//! 4. `workload_run` starts the clients and adds up. Each is a `flowop_worker` with its `descriptor_table` of open
+//!    files.
 //!
-//! `flowop` has the calls, `waits` the semaphores, `rate` the event generator, `aio` the asynchronous writes.
-//! `variables` draws numbers; `totals` is what limits and ends count. `docs/reference/filebench.md` describes the
-//! language and its quirks.
+//! `flowop` has the calls, `client_waits` the semaphores, `event_generator` the event generator, `aio` the asynchronous
+//! writes. `drawn_numbers` draws numbers; `client_totals` is what limits and ends count. `docs/reference/filebench.md`
+//! describes the language and its quirks.
 
 mod aio;
 mod ast;
-mod before;
-mod calls;
+mod client_totals;
+mod client_waits;
+mod descriptor_table;
 mod diagnostic;
-mod engine;
+mod drawn_numbers;
+mod event_generator;
+mod file_syscalls;
+mod fileset_tree;
 mod flowop;
+mod flowop_worker;
+mod language_words;
 mod lex;
 mod parse;
+pub mod personality_reference;
 mod plan;
-mod rate;
-pub mod reference;
 mod resolve;
-mod slots;
-mod stock;
-mod totals;
-pub mod traced;
-mod tree;
-mod variables;
-mod waits;
-mod words;
-mod worker;
+mod setup_actions;
+mod stock_workloads;
+pub mod trace_to_workload;
+mod workload_run;
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 
-pub use diagnostic::{Diagnostic, Position};
-pub use engine::{Drawn, Moved, Options, Report};
-pub use stock::{stock, stock_names};
+pub use diagnostic::{Diagnostic, TextPosition};
+pub use stock_workloads::{stock, stock_names};
+pub use workload_run::{DrawnValues, FilebenchOptions, FilebenchReport, OperationBytes};
 
-use ast::Value;
+use ast::AstValue;
 use luc_workload::error::BenchError;
 
 /// Draws of a random size whose mean is taken.
@@ -58,7 +60,7 @@ const SIZE_DRAWS: u32 = 1000;
 pub enum FilebenchError {
     #[error(
         "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
-        stock::list_names()
+        stock_workloads::list_names()
     )]
     Unreadable { file: String, reason: io::Error },
     #[error("{file}:{diagnostic}")]
@@ -73,12 +75,12 @@ pub enum FilebenchError {
 
 /// A workload file, ready to run.
 #[derive(Debug)]
-pub struct Workload {
+pub struct WorkloadFile {
     file: String,
-    plan: plan::Plan,
+    plan: plan::WorkloadPlan,
 }
 
-impl Workload {
+impl WorkloadFile {
     /// Reads the file at `file`, or one of the stock workloads of that name. `set` holds `name=value`
     /// pairs that win over the file's.
     ///
@@ -110,7 +112,7 @@ impl Workload {
     #[must_use]
     pub fn first_command(&self) -> Option<(u32, String)> {
         self.plan.before.iter().find_map(|step| match step {
-            plan::Before::System(at, text) => Some((at.line, text.shown(Path::new("DIR")))),
+            plan::SetupAction::System(at, text) => Some((at.line, text.shown(Path::new("DIR")))),
             _ => None,
         })
     }
@@ -124,14 +126,14 @@ impl Workload {
     /// Returns whether it ends when its threads are done, and not by a time.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
-        self.plan.seconds.is_none() && self.plan.mode != ast::Mode::Timeout
+        self.plan.seconds.is_none() && self.plan.mode != ast::RunEndRule::Timeout
     }
 
     /// Returns bytes of the files that the workload has when all of them exist, on average.
     #[must_use]
     pub fn bytes(&self) -> f64 {
-        let mut random = random::stream(1, 0);
-        let mean = |size: &variables::Number| {
+        let mut random = seeded_random::stream(1, 0);
+        let mean = |size: &drawn_numbers::WorkloadNumber| {
             let sum: f64 = (0..SIZE_DRAWS).map(|_| size.next(&mut random) as f64).sum();
             sum / f64::from(SIZE_DRAWS)
         };
@@ -154,7 +156,7 @@ pub fn text(file: &str) -> Result<String, FilebenchError> {
 }
 
 /// Parses `name=value` as the language reads it.
-fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
+fn variable(given: &str) -> Result<(String, AstValue), FilebenchError> {
     let bad = || FilebenchError::Variable { given: given.to_owned() };
     let (name, value) = given.trim_start_matches('$').split_once('=').ok_or_else(bad)?;
     let mut letters = name.chars();
@@ -166,11 +168,13 @@ fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
         return Err(bad());
     }
     let value = match lex::tokens(value).ok().and_then(|tokens| tokens.into_iter().next()) {
-        Some(lex::Token { kind: lex::TokenKind::Integer(number), .. }) => Value::Integer(number),
+        Some(lex::LexToken { kind: lex::TokenKind::Integer(number), .. }) => {
+            AstValue::Integer(number)
+        }
         _ => match value {
-            "true" => Value::Boolean(true),
-            "false" => Value::Boolean(false),
-            text => Value::Text(text.to_owned()),
+            "true" => AstValue::Boolean(true),
+            "false" => AstValue::Boolean(false),
+            text => AstValue::Text(text.to_owned()),
         },
     };
     Ok((name.to_owned(), value))

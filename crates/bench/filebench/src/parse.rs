@@ -4,10 +4,13 @@
 
 use std::collections::HashSet;
 
-use super::ast::{Action, Attribute, Attributes, Command, Flowop, Mode, Setting, Thread, Value};
-use super::diagnostic::{Diagnostic, Position};
-use super::lex::{Token, TokenKind, tokens};
-use super::words;
+use super::ast::{
+    AstAttribute, AstAttributes, AstCommand, AstFlowop, AstThread, AstValue, CommandAction,
+    RunEndRule, VariableSetting,
+};
+use super::diagnostic::{Diagnostic, TextPosition};
+use super::language_words;
+use super::lex::{LexToken, TokenKind, tokens};
 
 const COMMANDS: &[&str] = &[
     "set",
@@ -27,13 +30,13 @@ const COMMANDS: &[&str] = &[
     "domultisync",
 ];
 
-pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
+pub(super) fn parse(text: &str) -> Result<Vec<AstCommand>, Diagnostic> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, composites: HashSet::new() };
     let mut commands = Vec::new();
     while parser.peek() != &TokenKind::End {
         let at = parser.at();
         match parser.command()? {
-            Some(action) => commands.push(Command { at, action }),
+            Some(action) => commands.push(AstCommand { at, action }),
             None => break,
         }
     }
@@ -41,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
 }
 
 struct Parser {
-    tokens: Vec<Token>,
+    tokens: Vec<LexToken>,
     next: usize,
     composites: HashSet<String>,
 }
@@ -51,7 +54,7 @@ impl Parser {
         &self.tokens[self.next].kind
     }
 
-    fn at(&self) -> Position {
+    fn at(&self) -> TextPosition {
         self.tokens[self.next].at
     }
 
@@ -108,9 +111,9 @@ impl Parser {
     }
 
     /// Parses the next command; `None` for `quit`.
-    fn command(&mut self) -> Result<Option<Action>, Diagnostic> {
+    fn command(&mut self) -> Result<Option<CommandAction>, Diagnostic> {
         if let TokenKind::Word(word) = self.peek()
-            && let Some(advice) = words::of_the_old_shell(word)
+            && let Some(advice) = language_words::of_the_old_shell(word)
         {
             let what = format!("'{word}' is a command of Filebench 1.4's shell");
             return Err(Diagnostic::new(self.at(), what, advice));
@@ -121,53 +124,55 @@ impl Parser {
             "define" => self.define()?,
             "create" => {
                 self.word("thing to create", &["files"])?;
-                Action::Create
+                CommandAction::Create
             }
-            "run" => Action::Run(self.amount()),
+            "run" => CommandAction::Run(self.amount()),
             "psrun" => self.psrun()?,
             "sleep" => {
                 let wrong = self.explain_unexpected("a number of seconds", "after sleep");
-                Action::Sleep(self.amount().ok_or(wrong)?)
+                CommandAction::Sleep(self.amount().ok_or(wrong)?)
             }
-            "echo" => Action::Echo(self.texts("echo")?),
-            "system" => Action::System(self.texts("system")?),
-            "eventgen" => Action::Events(self.attributes("eventgen", words::EVENTS)?),
+            "echo" => CommandAction::Echo(self.texts("echo")?),
+            "system" => CommandAction::System(self.texts("system")?),
+            "eventgen" => {
+                CommandAction::Events(self.attributes("eventgen", language_words::EVENTS)?)
+            }
             "debug" => {
                 self.integer("after debug")?;
-                Action::Nothing
+                CommandAction::Nothing
             }
             "list" => {
                 self.word("thing to list", &["fileset", "flowop"])?;
-                Action::Nothing
+                CommandAction::Nothing
             }
             "enable" => {
                 if self.word("thing to enable", &["lathist", "multi"])? == "lathist" {
-                    Action::Nothing
+                    CommandAction::Nothing
                 } else {
                     self.attributes("enable multi", &["master", "client"])?;
-                    Action::Multi
+                    CommandAction::Multi
                 }
             }
             "domultisync" => {
                 self.attributes("domultisync", &["value"])?;
-                Action::Multi
+                CommandAction::Multi
             }
             "quit" => return Ok(None),
-            _ => Action::Nothing,
+            _ => CommandAction::Nothing,
         }))
     }
 
-    fn set(&mut self) -> Result<Action, Diagnostic> {
+    fn set(&mut self) -> Result<CommandAction, Diagnostic> {
         let TokenKind::Variable(name) = self.peek().clone() else {
             self.word("setting", &["mode"])?;
             if self.word("mode", &["quit", "nousestats"])? == "nousestats" {
-                return Ok(Action::Nothing);
+                return Ok(CommandAction::Nothing);
             }
             let end = self.word("end of a run", &["timeout", "alldone", "firstdone"])?;
-            return Ok(Action::Mode(match end.as_str() {
-                "timeout" => Mode::Timeout,
-                "alldone" => Mode::AllDone,
-                _ => Mode::FirstDone,
+            return Ok(CommandAction::Mode(match end.as_str() {
+                "timeout" => RunEndRule::Timeout,
+                "alldone" => RunEndRule::AllDone,
+                _ => RunEndRule::FirstDone,
             }));
         };
         self.step();
@@ -179,30 +184,38 @@ impl Parser {
         let setting = if call.is_some() {
             let random = self.word("kind of variable", &["randvar", "cvar"])? == "randvar";
             self.step();
-            let known = if random { words::RANDOM } else { words::CUSTOM };
+            let known = if random { language_words::RANDOM } else { language_words::CUSTOM };
             let attributes = self.attributes("variable", known)?;
             self.expect(')', "in the variable")?;
-            if random { Setting::Random(attributes) } else { Setting::Custom(attributes) }
+            if random {
+                VariableSetting::Random(attributes)
+            } else {
+                VariableSetting::Custom(attributes)
+            }
         } else {
             let mut factors = vec![self.value("after '='")?];
             while self.accept('*') {
                 factors.push(self.value("after '*'")?);
             }
-            Setting::Product(factors)
+            VariableSetting::Product(factors)
         };
-        Ok(Action::Set(name, setting))
+        Ok(CommandAction::Set(name, setting))
     }
 
-    fn define(&mut self) -> Result<Action, Diagnostic> {
+    fn define(&mut self) -> Result<CommandAction, Diagnostic> {
         let at = self.at();
         let known = ["file", "fileset", "process", "flowop", "randvar"];
         match self.word("thing to define", &known)?.as_str() {
-            "file" => Ok(Action::Files(true, self.attributes("file", words::FILES)?)),
-            "fileset" => Ok(Action::Files(false, self.attributes("fileset", words::FILES)?)),
+            "file" => {
+                Ok(CommandAction::Files(true, self.attributes("file", language_words::FILES)?))
+            }
+            "fileset" => {
+                Ok(CommandAction::Files(false, self.attributes("fileset", language_words::FILES)?))
+            }
             "randvar" => {
-                let mut attributes = self.attributes("randvar", words::RANDOM)?;
+                let mut attributes = self.attributes("randvar", language_words::RANDOM)?;
                 let name = attributes.get("name").map(|name| name.value.clone());
-                let Some(Value::Variable(name)) = name else {
+                let Some(AstValue::Variable(name)) = name else {
                     return Err(Diagnostic::new(
                         at,
                         "randvar without a name",
@@ -210,17 +223,17 @@ impl Parser {
                     ));
                 };
                 attributes.list.retain(|attribute| attribute.name != "name");
-                Ok(Action::Set(name, Setting::Random(attributes)))
+                Ok(CommandAction::Set(name, VariableSetting::Random(attributes)))
             }
             "process" => {
-                let attributes = self.attributes("process", words::PROCESS)?;
+                let attributes = self.attributes("process", language_words::PROCESS)?;
                 let threads = self.block(Self::thread, "process")?;
-                Ok(Action::Process(attributes, threads))
+                Ok(CommandAction::Process(attributes, threads))
             }
             _ => {
-                let attributes = self.attributes("flowop", words::COMPOSITE)?;
+                let attributes = self.attributes("flowop", language_words::COMPOSITE)?;
                 let name = match attributes.get("name").map(|name| &name.value) {
-                    Some(Value::Text(name)) => name.clone(),
+                    Some(AstValue::Text(name)) => name.clone(),
                     _ => {
                         return Err(Diagnostic::new(
                             at,
@@ -231,7 +244,7 @@ impl Parser {
                 };
                 let flowops = self.block(Self::flowop, "flowop")?;
                 self.composites.insert(name);
-                Ok(Action::Composite(attributes, flowops))
+                Ok(CommandAction::Composite(attributes, flowops))
             }
         }
     }
@@ -253,15 +266,15 @@ impl Parser {
         Ok(items)
     }
 
-    fn thread(&mut self) -> Result<Thread, Diagnostic> {
+    fn thread(&mut self) -> Result<AstThread, Diagnostic> {
         self.word("part of a process", &["thread"])?;
-        Ok(Thread {
-            attributes: self.attributes("thread", words::THREAD)?,
+        Ok(AstThread {
+            attributes: self.attributes("thread", language_words::THREAD)?,
             flowops: self.block(Self::flowop, "thread")?,
         })
     }
 
-    fn flowop(&mut self) -> Result<Flowop, Diagnostic> {
+    fn flowop(&mut self) -> Result<AstFlowop, Diagnostic> {
         self.word("part of a thread", &["flowop"])?;
         let at = self.at();
         let kind = match self.peek().clone() {
@@ -269,7 +282,7 @@ impl Parser {
                 self.step();
                 word
             }
-            TokenKind::Word(word) if words::FLOWOPS.contains(&word.as_str()) => {
+            TokenKind::Word(word) if language_words::FLOWOPS.contains(&word.as_str()) => {
                 self.step();
                 word
             }
@@ -277,16 +290,16 @@ impl Parser {
                 let mut own: Vec<String> = self.composites.iter().cloned().collect();
                 own.sort_unstable();
                 let own = own.iter().map(String::as_str);
-                let known: Vec<&str> = words::FLOWOPS.iter().copied().chain(own).collect();
+                let known: Vec<&str> = language_words::FLOWOPS.iter().copied().chain(own).collect();
                 self.word("flowop", &known)?
             }
         };
-        Ok(Flowop { at, kind, attributes: self.attributes("flowop", words::FLOWOP)? })
+        Ok(AstFlowop { at, kind, attributes: self.attributes("flowop", language_words::FLOWOP)? })
     }
 
     /// Parses `a=v, b, c=v`, perhaps none.
-    fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Diagnostic> {
-        let mut found = Attributes { at: self.at(), list: Vec::new(), locals: Vec::new() };
+    fn attributes(&mut self, place: &str, known: &[&str]) -> Result<AstAttributes, Diagnostic> {
+        let mut found = AstAttributes { at: self.at(), list: Vec::new(), locals: Vec::new() };
         if !matches!(self.peek(), TokenKind::Word(_) | TokenKind::Variable(_))
             || self.starts_command(known)
         {
@@ -306,9 +319,9 @@ impl Parser {
                 let value = if self.accept('=') {
                     self.value(&format!("after '{name}='"))?
                 } else {
-                    Value::Boolean(true)
+                    AstValue::Boolean(true)
                 };
-                found.list.push(Attribute { at, name, value });
+                found.list.push(AstAttribute { at, name, value });
             }
             if !self.accept(',') {
                 return self.no_comma_missing(place, known).map(|()| found);
@@ -342,21 +355,21 @@ impl Parser {
         begins && matches!(self.peek(), TokenKind::Word(word) if COMMANDS.contains(&word.as_str()))
     }
 
-    fn value(&mut self, place: &str) -> Result<Value, Diagnostic> {
+    fn value(&mut self, place: &str) -> Result<AstValue, Diagnostic> {
         if self.is_next_command() {
             return Err(self.explain_unexpected("a value", place));
         }
         let value = match self.peek().clone() {
-            TokenKind::Integer(number) => Value::Integer(number),
-            TokenKind::Word(word) if word == "true" => Value::Boolean(true),
-            TokenKind::Word(word) if word == "false" => Value::Boolean(false),
+            TokenKind::Integer(number) => AstValue::Integer(number),
+            TokenKind::Word(word) if word == "true" => AstValue::Boolean(true),
+            TokenKind::Word(word) if word == "false" => AstValue::Boolean(false),
             TokenKind::Word(text) | TokenKind::Text(text) => {
                 if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
                     return Err(self.explain_unexpected("a number without sign", place));
                 }
-                Value::Text(text)
+                AstValue::Text(text)
             }
-            TokenKind::Variable(name) => Value::Variable(name),
+            TokenKind::Variable(name) => AstValue::Variable(name),
             TokenKind::Sign('{') => return self.table(),
             TokenKind::Sign(_) | TokenKind::End => {
                 return Err(self.explain_unexpected("a value", place));
@@ -367,7 +380,7 @@ impl Parser {
     }
 
     /// Parses `{{percent, low, high}, ...}`
-    fn table(&mut self) -> Result<Value, Diagnostic> {
+    fn table(&mut self) -> Result<AstValue, Diagnostic> {
         self.expect('{', "in a table")?;
         let mut rows = Vec::new();
         loop {
@@ -381,7 +394,7 @@ impl Parser {
             rows.push([percent, low, high]);
             if !self.accept(',') {
                 self.expect('}', "after a table")?;
-                return Ok(Value::Table(rows));
+                return Ok(AstValue::Table(rows));
             }
         }
     }
@@ -397,10 +410,10 @@ impl Parser {
     }
 
     /// Parses a number or variable, if one follows.
-    fn amount(&mut self) -> Option<Value> {
+    fn amount(&mut self) -> Option<AstValue> {
         let value = match self.peek().clone() {
-            TokenKind::Integer(number) => Value::Integer(number),
-            TokenKind::Variable(name) => Value::Variable(name),
+            TokenKind::Integer(number) => AstValue::Integer(number),
+            TokenKind::Variable(name) => AstValue::Variable(name),
             _ => return None,
         };
         self.step();
@@ -408,7 +421,7 @@ impl Parser {
     }
 
     /// Parses `psrun [[-]PERIOD [N]]`; the period only prints.
-    fn psrun(&mut self) -> Result<Action, Diagnostic> {
+    fn psrun(&mut self) -> Result<CommandAction, Diagnostic> {
         let signed = match self.peek() {
             TokenKind::Word(word) if word.starts_with('-') => Some(word.clone()),
             _ => None,
@@ -419,9 +432,9 @@ impl Parser {
             }
             self.step();
         } else if self.amount().is_none() {
-            return Ok(Action::Run(None));
+            return Ok(CommandAction::Run(None));
         }
-        Ok(Action::Run(self.amount()))
+        Ok(CommandAction::Run(self.amount()))
     }
 
     fn texts(&mut self, place: &str) -> Result<String, Diagnostic> {

@@ -33,20 +33,20 @@ fn the_whole_language() {
     let processes: Vec<_> = commands
         .iter()
         .filter_map(|command| match &command.action {
-            Action::Process(_, threads) => Some(threads),
+            CommandAction::Process(_, threads) => Some(threads),
             _ => None,
         })
         .collect();
     let flowops = &processes[0][0].flowops;
     assert_eq!((processes.len(), flowops.len()), (1, 2));
-    assert_eq!(flowops[0].attributes.locals, [("l".to_owned(), Some(Value::Integer(7)))]);
+    assert_eq!(flowops[0].attributes.locals, [("l".to_owned(), Some(AstValue::Integer(7)))]);
     let read = &flowops[1].attributes;
     let value = |name: &str| read.get(name).map(|attribute| attribute.value.clone());
-    assert_eq!(value("random"), Some(Value::Boolean(true)));
-    assert_eq!(value("iosize"), Some(Value::Integer(2048)));
+    assert_eq!(value("random"), Some(AstValue::Boolean(true)));
+    assert_eq!(value("iosize"), Some(AstValue::Integer(2048)));
     assert!(matches!(
         commands.last().map(|command| &command.action),
-        Some(Action::Run(Some(Value::Integer(60))))
+        Some(CommandAction::Run(Some(AstValue::Integer(60))))
     ));
 }
 

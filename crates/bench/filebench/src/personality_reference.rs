@@ -1,23 +1,23 @@
 //! Parameters of Filebench's personalities, and checks that a run in `--compat` kept to them: the share of each flowop
-//! and the mean size of its calls. `stocks` has the table, `shares` reads its rows.
+//! and the mean size of its calls. `personality_parameters` has the table, `flowop_shares` reads its rows.
 
 use std::collections::HashMap;
 
-use super::plan::{Files, Plan, Step, Task};
-use super::{FilebenchError, Workload};
-use shares::Share;
+use super::plan::{FlowopKind, LoopStep, PlannedFileset, WorkloadPlan};
+use super::{FilebenchError, WorkloadFile};
+use flowop_shares::FlowopShare;
 
-mod shares;
-mod stocks;
+mod flowop_shares;
+mod personality_parameters;
 
-pub use stocks::{STOCKS, Stock};
+pub use personality_parameters::{PersonalityParameters, STOCKS};
 
 /// Maximum distance of a mean from the expected mean, in standard errors.
 const MAX_STANDARD_ERRORS: f64 = 5.0;
 
 /// Counts of a run, by the flowop's name.
 #[derive(Debug, Default)]
-pub struct Counted {
+pub struct FlowopCounts {
     pub operations: HashMap<String, u64>,
     /// Bytes that they moved.
     pub bytes: HashMap<String, u64>,
@@ -25,7 +25,7 @@ pub struct Counted {
 
 /// The result of comparing a run with the reference.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub struct ReferenceVerdict {
     pub flowops: usize,
     /// Flowops among them for which the reference gives a size.
     pub sized: usize,
@@ -35,18 +35,18 @@ pub struct Verdict {
     pub wrong: Vec<String>,
 }
 
-impl Stock {
+impl PersonalityParameters {
     /// Loads the workload with `set` instead of the file's own values.
     ///
     /// # Errors
-    /// [`FilebenchError`], as [`Workload::load`].
-    pub fn load(&self, set: &[&str]) -> Result<Workload, FilebenchError> {
+    /// [`FilebenchError`], as [`WorkloadFile::load`].
+    pub fn load(&self, set: &[&str]) -> Result<WorkloadFile, FilebenchError> {
         let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
-        Workload::load(self.name, &set)
+        WorkloadFile::load(self.name, &set)
     }
 
     /// Lists differences of the unchanged workload from the reference: filesets, loops, their threads and flowops.
-    pub fn differences(&self, workload: &Workload) -> Vec<String> {
+    pub fn differences(&self, workload: &WorkloadFile) -> Vec<String> {
         let plan = &workload.plan;
         let mut differences = Vec::new();
         let mut compare = |what: &str, found: String, wanted: String| {
@@ -62,10 +62,10 @@ impl Stock {
         compare("filesets", filesets.join(" "), wanted);
         compare("loops", plan.loops.len().to_string(), self.loops.len().to_string());
         for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole_loops()) {
-            let tasks: Vec<Task> = operations(steps).iter().map(|row| row.0).collect();
+            let tasks: Vec<FlowopKind> = operations(steps).iter().map(|row| row.0).collect();
             let found = (threads(plan, number), tasks);
-            let wanted = shares::shares(text).map(|(threads, shares)| {
-                let tasks: Vec<Task> = shares.iter().map(|share| share.task).collect();
+            let wanted = flowop_shares::shares(text).map(|(threads, shares)| {
+                let tasks: Vec<FlowopKind> = shares.iter().map(|share| share.task).collect();
                 (threads, tasks)
             });
             compare(text, format!("{:?}", Some(found)), format!("{wanted:?}"));
@@ -75,16 +75,21 @@ impl Stock {
 
     /// Returns the loops with the file's own variables.
     fn whole_loops(&self) -> &'static [&'static str] {
-        let whole = stocks::WHOLE.iter().find(|(name, _)| *name == self.name);
+        let whole = personality_parameters::WHOLE.iter().find(|(name, _)| *name == self.name);
         whole.map_or(self.loops, |(_, loops)| loops)
     }
 
     /// Compares the counts of a run of `workload`, with its own variables or the small ones, with the reference.
-    pub fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub fn judge(
+        &self,
+        workload: &WorkloadFile,
+        is_small: bool,
+        counted: &FlowopCounts,
+    ) -> ReferenceVerdict {
+        let mut verdict = ReferenceVerdict::default();
         let loops = if is_small { self.loops } else { self.whole_loops() };
         for (steps, text) in loops.iter().enumerate() {
-            match shares::shares(text) {
+            match flowop_shares::shares(text) {
                 Some((_, shares)) => verdict.judge_loop(&workload.plan, steps, &shares, counted),
                 None => verdict.wrong.push(format!("'{text}' cannot be read")),
             }
@@ -94,15 +99,15 @@ impl Stock {
 }
 
 /// Returns a fileset as the table writes it.
-fn format_fileset(files: &Files) -> String {
+fn format_fileset(files: &PlannedFileset) -> String {
     let entries = files.entries + files.leaf_directories;
     format!("{entries}w{}p{}", files.dirwidth, files.prealloc)
 }
 
 /// Lists the operations of a loop, with their tasks.
-fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
+fn operations(steps: &[LoopStep]) -> Vec<(FlowopKind, usize)> {
     let mut found = Vec::new();
-    Step::each(steps, &mut |flowop| {
+    LoopStep::each(steps, &mut |flowop| {
         if flowop.task.counts() {
             found.push((flowop.task, flowop.operation));
         }
@@ -111,12 +116,18 @@ fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
 }
 
 /// Counts the threads that run a loop.
-fn threads(plan: &Plan, steps: usize) -> usize {
+fn threads(plan: &WorkloadPlan, steps: usize) -> usize {
     plan.clients.iter().filter(|member| member.steps == steps).count()
 }
 
-impl Verdict {
-    fn judge_loop(&mut self, plan: &Plan, steps: usize, shares: &[Share], counted: &Counted) {
+impl ReferenceVerdict {
+    fn judge_loop(
+        &mut self,
+        plan: &WorkloadPlan,
+        steps: usize,
+        shares: &[FlowopShare],
+        counted: &FlowopCounts,
+    ) {
         let threads = threads(plan, steps) as u64;
         // Sizes of files are as many draws as there are files.
         let files: u64 = plan.filesets.iter().map(|files| files.entries).sum();
@@ -146,7 +157,8 @@ impl Verdict {
             }
             if let Some((mean, deviation)) = share.mean {
                 self.sized += 1;
-                let draws = if matches!(share.task, Task::ReadWhole | Task::WriteWhole) {
+                let draws = if matches!(share.task, FlowopKind::ReadWhole | FlowopKind::WriteWhole)
+                {
                     count.min(files)
                 } else {
                     count

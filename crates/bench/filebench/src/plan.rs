@@ -3,37 +3,39 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::ast::Mode;
-use super::diagnostic::Position;
-use super::variables::{Number, Source};
+use super::ast::RunEndRule;
+use super::diagnostic::TextPosition;
+use super::drawn_numbers::{RandomSource, WorkloadNumber};
 
+/// Workload file with every variable and reference resolved, ready to run.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) filesets: Vec<Files>,
+pub(super) struct WorkloadPlan {
+    pub(super) filesets: Vec<PlannedFileset>,
     /// The threads; threads of a process are neighbours.
-    pub(super) clients: Vec<Member>,
-    pub(super) loops: Vec<Vec<Step>>,
+    pub(super) clients: Vec<ClientPlan>,
+    pub(super) loops: Vec<Vec<LoopStep>>,
     /// The names of the flowops, in the order of their definition.
     pub(super) names: Vec<String>,
     /// The places of these names.
     pub(super) name_places: HashMap<String, usize>,
     /// Length of the run by the file, s.
     pub(super) seconds: Option<u64>,
-    pub(super) mode: Mode,
+    pub(super) mode: RunEndRule,
     /// Events a second; 0: every limit is free.
     pub(super) rate: u64,
     /// Actions before the run, in order.
-    pub(super) before: Vec<Before>,
+    pub(super) before: Vec<SetupAction>,
     /// Random variables with a stream of their own.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<RandomSource>,
     /// Semaphores and meeting points: the credit that each begins with (`highwater`).
     pub(super) points: Vec<u64>,
     /// Flowops that remember a number from one call to the next.
     pub(super) memories: usize,
 }
 
+/// Client of a run: its loop, its process and its priorities.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct ClientPlan {
     pub(super) steps: usize,
     /// Number of the thread among those with this loop.
     pub(super) rank: usize,
@@ -45,21 +47,23 @@ pub(super) struct Member {
     pub(super) io_priority: Option<u32>,
 }
 
+/// Action of a workload file that takes place before its run.
 #[derive(Debug)]
-pub(super) enum Before {
+pub(super) enum SetupAction {
     Create,
-    Echo(Text),
+    Echo(PlanText),
     /// Run a command of the shell's.
-    System(Position, Text),
+    System(TextPosition, PlanText),
     Sleep(u64),
 }
 
 /// A text with the values of its variables.
 #[derive(Debug)]
-pub(super) struct Text(pub(super) Vec<Part>);
+pub(super) struct PlanText(pub(super) Vec<TextPart>);
 
+/// Part of a [`PlanText`]: plain text, or the run's directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TextPart {
     Plain(String),
     /// A variable that is the path of a fileset: where the files really are.
     Directory,
@@ -67,12 +71,12 @@ pub(super) enum Part {
 
 /// A file or fileset.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct PlannedFileset {
     pub(super) name: String,
     pub(super) entries: u64,
     /// Directories of no files, to make and remove.
     pub(super) leaf_directories: u64,
-    pub(super) size: Number,
+    pub(super) size: WorkloadNumber,
     /// Part of the entries that exist at the start, percent.
     pub(super) prealloc: u64,
     /// 0: all in one directory.
@@ -80,17 +84,17 @@ pub(super) struct Files {
     /// Shape of width and depth in thousandths; 0: none.
     pub(super) dirgamma: u64,
     /// Distribution of the depth; `None`: the width's.
-    pub(super) depth: Option<Number>,
+    pub(super) depth: Option<WorkloadNumber>,
     /// A lone file lies in no directory of its own.
     pub(super) alone: bool,
     /// Whether the files may stay in memory once they are made.
     pub(super) cached: bool,
-    pub(super) access: Access,
+    pub(super) access: FileAccess,
 }
 
 /// Access with which the files may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum FileAccess {
     Both,
     Read,
     Write,
@@ -98,14 +102,14 @@ pub(super) enum Access {
 
 /// A step of a loop.
 #[derive(Debug)]
-pub(super) enum Step {
-    Flowop(Box<Flowop>),
-    Body { iters: Number, steps: Vec<Step> },
+pub(super) enum LoopStep {
+    Flowop(Box<PlannedFlowop>),
+    Body { iters: WorkloadNumber, steps: Vec<LoopStep> },
 }
 
-impl Step {
+impl LoopStep {
     /// Calls `seen` for each flowop of `steps`, also in composites.
-    pub(super) fn each<'a>(steps: &'a [Self], seen: &mut impl FnMut(&'a Flowop)) {
+    pub(super) fn each<'a>(steps: &'a [Self], seen: &mut impl FnMut(&'a PlannedFlowop)) {
         for step in steps {
             match step {
                 Self::Flowop(flowop) => seen(flowop),
@@ -114,8 +118,8 @@ impl Step {
         }
     }
 
-    /// Calls `seen` like [`Step::each`], for changes.
-    pub(super) fn each_mut(steps: &mut [Self], seen: &mut impl FnMut(&mut Flowop)) {
+    /// Calls `seen` like [`LoopStep::each`], for changes.
+    pub(super) fn each_mut(steps: &mut [Self], seen: &mut impl FnMut(&mut PlannedFlowop)) {
         for step in steps {
             match step {
                 Self::Flowop(flowop) => seen(flowop),
@@ -125,8 +129,9 @@ impl Step {
     }
 }
 
+/// Kind of operation that a flowop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum FlowopKind {
     Open,
     Create,
     Close,
@@ -163,7 +168,7 @@ pub(super) enum Task {
     TestRandom,
 }
 
-impl Task {
+impl FlowopKind {
     /// Returns whether it is an operation of the workload and does not control others.
     pub(super) fn counts(self) -> bool {
         (self as usize) < Self::Delay as usize
@@ -183,10 +188,11 @@ impl Task {
     }
 }
 
+/// Flowop with its files, sizes and target resolved.
 #[derive(Debug)]
-pub(super) struct Flowop {
-    pub(super) task: Task,
-    pub(super) at: Position,
+pub(super) struct PlannedFlowop {
+    pub(super) task: FlowopKind,
+    pub(super) at: TextPosition,
     /// Name of the flowop; in a composite, without that of the composite.
     pub(super) name: String,
     pub(super) operation: usize,
@@ -194,16 +200,16 @@ pub(super) struct Flowop {
     /// 0: the default slot.
     pub(super) fd: usize,
     pub(super) srcfd: usize,
-    pub(super) iosize: Number,
-    pub(super) iters: Number,
-    pub(super) value: Number,
+    pub(super) iosize: WorkloadNumber,
+    pub(super) iters: WorkloadNumber,
+    pub(super) value: WorkloadNumber,
     /// 0: the size of the file.
     pub(super) workingset: u64,
     pub(super) random: bool,
     pub(super) direct: bool,
     pub(super) dsync: bool,
     /// The file by its number.
-    pub(super) indexed: Option<Number>,
+    pub(super) indexed: Option<WorkloadNumber>,
     /// The thread's own next file.
     pub(super) opennext: bool,
     /// No readahead on the file that it opens.
@@ -212,19 +218,19 @@ pub(super) struct Flowop {
     pub(super) blocking: bool,
     /// Credit that a semaphore begins with.
     pub(super) highwater: u64,
-    pub(super) target: Target,
+    pub(super) target: FlowopTarget,
     /// Own semaphore or meeting point, of the first client with this loop.
     pub(super) point: usize,
-    /// Index of its memory, below [`Plan::memories`].
+    /// Index of its memory, below [`WorkloadPlan::memories`].
     pub(super) memory: usize,
 }
 
 /// Other flowops that a flowop acts on.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum FlowopTarget {
     None,
     /// By name, until all flowops are known.
-    Named(Position, String),
+    Named(TextPosition, String),
     /// Operations of the same thread.
     Operations(Vec<usize>),
     /// Semaphores or meeting points.

@@ -10,10 +10,10 @@ mod text;
 
 use std::collections::HashMap;
 
-use super::ast::{Action, Attributes, Command, Mode, Thread, Value};
-use super::diagnostic::{Diagnostic, Position};
-use super::plan::{Before, Member, Plan};
-use scope::Scope;
+use super::ast::{AstAttributes, AstCommand, AstThread, AstValue, CommandAction, RunEndRule};
+use super::diagnostic::{Diagnostic, TextPosition};
+use super::plan::{ClientPlan, SetupAction, WorkloadPlan};
+use scope::VariableScope;
 use steps::Composites;
 
 const MAX_CLIENTS: u64 = 4096;
@@ -21,31 +21,34 @@ const MAX_CLIENTS: u64 = 4096;
 const MAX_ENTRIES: u64 = 1 << 26;
 
 /// Builds the plan of a file's commands; `given` are variables whose value the user has set.
-pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Diagnostic> {
+pub(super) fn resolve(
+    commands: &[AstCommand],
+    given: &[(String, AstValue)],
+) -> Result<WorkloadPlan, Diagnostic> {
     // 1. Commands up to the run, and the variables.
-    let start = Position { line: 1, column: 1 };
+    let start = TextPosition { line: 1, column: 1 };
     let end = commands
         .iter()
-        .position(|command| matches!(command.action, Action::Run(_)))
+        .position(|command| matches!(command.action, CommandAction::Run(_)))
         .map_or(commands.len(), |run| run + 1);
     let commands = &commands[..end];
-    let mut scope = Scope::default();
+    let mut scope = VariableScope::default();
     for command in commands {
-        if let Action::Set(name, setting) = &command.action {
+        if let CommandAction::Set(name, setting) = &command.action {
             scope.set(command.at, name, setting)?;
         }
         for (name, value) in given {
             scope.give(name, value);
         }
     }
-    let mut plan = Plan {
+    let mut plan = WorkloadPlan {
         filesets: Vec::new(),
         clients: Vec::new(),
         loops: Vec::new(),
         names: Vec::new(),
         name_places: HashMap::new(),
         seconds: None,
-        mode: Mode::Timeout,
+        mode: RunEndRule::Timeout,
         rate: 0,
         before: Vec::new(),
         sources: scope.sources.clone(),
@@ -55,7 +58,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     // 2. Filesets, which processes may name before they are defined.
     let mut paths = Vec::new();
     for command in commands {
-        if let Action::Files(alone, attributes) = &command.action {
+        if let CommandAction::Files(alone, attributes) = &command.action {
             paths.push(scope.required(attributes, "path")?);
             plan.filesets.push(scope.files(*alone, attributes)?);
         }
@@ -64,34 +67,38 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     let mut composites = Composites::default();
     for command in commands {
         match &command.action {
-            Action::Process(attributes, threads) => {
+            CommandAction::Process(attributes, threads) => {
                 scope.process(&mut plan, &composites, attributes, threads)?;
             }
-            Action::Composite(attributes, flowops) => {
+            CommandAction::Composite(attributes, flowops) => {
                 scope.composite(&mut composites, attributes, flowops)?;
             }
-            Action::Run(seconds) => {
+            CommandAction::Run(seconds) => {
                 plan.seconds =
                     seconds.as_ref().map(|value| scope.integer(command.at, value)).transpose()?;
             }
-            Action::Events(attributes) => plan.rate = scope.integer_or(attributes, "rate", 0)?,
-            Action::Mode(mode) => plan.mode = *mode,
-            Action::Create => plan.before.push(Before::Create),
-            Action::Echo(text) => plan.before.push(Before::Echo(scope.expand(text, &paths))),
-            Action::System(text) => {
-                plan.before.push(Before::System(command.at, scope.expand(text, &paths)));
+            CommandAction::Events(attributes) => {
+                plan.rate = scope.integer_or(attributes, "rate", 0)?
             }
-            Action::Sleep(seconds) => {
-                plan.before.push(Before::Sleep(scope.integer(command.at, seconds)?));
+            CommandAction::Mode(mode) => plan.mode = *mode,
+            CommandAction::Create => plan.before.push(SetupAction::Create),
+            CommandAction::Echo(text) => {
+                plan.before.push(SetupAction::Echo(scope.expand(text, &paths)))
             }
-            Action::Multi => {
+            CommandAction::System(text) => {
+                plan.before.push(SetupAction::System(command.at, scope.expand(text, &paths)));
+            }
+            CommandAction::Sleep(seconds) => {
+                plan.before.push(SetupAction::Sleep(scope.integer(command.at, seconds)?));
+            }
+            CommandAction::Multi => {
                 return Err(Diagnostic::new(
                     command.at,
                     "this makes several hosts start together, and luc bench runs on one",
                     "remove this line, and start luc bench on each host",
                 ));
             }
-            Action::Set(..) | Action::Files(..) | Action::Nothing => {}
+            CommandAction::Set(..) | CommandAction::Files(..) | CommandAction::Nothing => {}
         }
     }
     // 4. References between flowops, and limits.
@@ -113,13 +120,13 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     Ok(plan)
 }
 
-impl Scope {
+impl VariableScope {
     fn process(
         &self,
-        plan: &mut Plan,
+        plan: &mut WorkloadPlan,
         composites: &Composites,
-        attributes: &Attributes,
-        threads: &[Thread],
+        attributes: &AstAttributes,
+        threads: &[AstThread],
     ) -> Result<(), Diagnostic> {
         let nice = self.integer_or(attributes, "nice", 0)?.min(19) as i32;
         let processes = self.integer_or(attributes, "instances", 1)?;
@@ -157,7 +164,7 @@ impl Scope {
             let first = plan.clients.len();
             let process = first..first + members.len();
             for &(steps, io_priority) in &members {
-                plan.clients.push(Member {
+                plan.clients.push(ClientPlan {
                     steps,
                     rank: ranks[steps],
                     process: process.clone(),

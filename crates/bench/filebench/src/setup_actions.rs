@@ -7,22 +7,22 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 
-use super::plan::{Part, Text};
+use super::plan::{PlanText, TextPart};
 
 /// Time between two looks at a command or a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-impl Text {
+impl PlanText {
     /// Returns the text, where the files are below `directory`.
     pub(super) fn shown(&self, directory: &Path) -> String {
         let mut shown = String::new();
         for part in &self.0 {
             match part {
-                Part::Plain(text) => shown.push_str(text),
+                TextPart::Plain(text) => shown.push_str(text),
                 // Writing to a string cannot fail.
-                Part::Directory => drop(write!(shown, "{}", directory.display())),
+                TextPart::Directory => drop(write!(shown, "{}", directory.display())),
             }
         }
         shown
@@ -46,7 +46,7 @@ pub(super) fn system(command: &str) -> Result<(), String> {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
-            if interrupt::interrupted() {
+            if interrupt_flag::interrupted() {
                 child.kill()?;
                 return child.wait();
             }
@@ -77,7 +77,7 @@ pub(super) fn sleep(seconds: u64) {
     let begin = Instant::now();
     let all = Duration::from_secs(seconds);
     while let Some(left) = all.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
-        if interrupt::interrupted() {
+        if interrupt_flag::interrupted() {
             return;
         }
         std::thread::sleep(left.min(POLL_INTERVAL));

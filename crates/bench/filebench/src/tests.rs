@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::*;
-use luc_workload::scratch::Scratch;
+use luc_workload::scratch_directory::ScratchDirectory;
 
-mod features;
+mod language_features;
 mod shares;
 
 /// Runs a workload for 0.5 s. Returns its counts by the flowop's name, after a check that no file is left.
-fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u64>) {
+fn counts(file: &str, set: &[&str], compat: bool) -> (FilebenchReport, HashMap<String, u64>) {
     counts_of(file, set, compat, 500_000_000)
 }
 
@@ -19,14 +19,17 @@ fn counts_of(
     set: &[&str],
     compat: bool,
     measured_ns: u64,
-) -> (Report, HashMap<String, u64>) {
+) -> (FilebenchReport, HashMap<String, u64>) {
     let shm = std::path::Path::new("/dev/shm");
-    let parent =
-        if shm.is_dir() { Scratch::create(shm) } else { Scratch::create(&std::env::temp_dir()) };
+    let parent = if shm.is_dir() {
+        ScratchDirectory::create(shm)
+    } else {
+        ScratchDirectory::create(&std::env::temp_dir())
+    };
     let parent = parent.expect("scratch");
     let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
-    let workload = Workload::load(file, &set).expect("loads");
-    let mut options = Options {
+    let workload = WorkloadFile::load(file, &set).expect("loads");
+    let mut options = FilebenchOptions {
         directory: parent.path().to_path_buf(),
         measured_ns: None,
         seed: 1,
@@ -45,10 +48,10 @@ fn counts_of(
 
 #[test]
 fn a_cold_run_needs_root_and_says_so() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let set = ["nfiles=4".to_owned(), "nthreads=1".to_owned()];
-    let workload = Workload::load("webserver", &set).expect("loads");
-    let options = Options {
+    let workload = WorkloadFile::load("webserver", &set).expect("loads");
+    let options = FilebenchOptions {
         directory: parent.path().to_path_buf(),
         measured_ns: Some(50_000_000),
         seed: 1,
@@ -87,10 +90,10 @@ fn appends_have_the_sizes_of_their_mode() {
 
 /// Checks that a file with this text is refused with these words.
 fn refused(text: &str, words: &str) {
-    let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let scratch = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
     fs::write(&path, text).expect("write");
-    let error = Workload::load(&path.display().to_string(), &[]).expect_err(text);
+    let error = WorkloadFile::load(&path.display().to_string(), &[]).expect_err(text);
     let line = error.to_string();
     assert!(line.contains(words) && line.contains("file.f:") && !line.contains('\n'), "{line}");
 }
@@ -114,7 +117,7 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
     refused(nobody, "defines no process that has threads");
     let somebody = "define fileset name=a,path=/x,entries=1\n\
         define process name=p { thread name=t { flowop statfile name=s,filesetname=a } }\n";
-    Workload::parse("x", &format!("{somebody}{nobody}run 1\n"), &[]).expect("right");
+    WorkloadFile::parse("x", &format!("{somebody}{nobody}run 1\n"), &[]).expect("right");
     // Composites that use one another twice.
     let mut twice = String::from("define flowop name=c0 { flowop block name=b }\n");
     for depth in 1..32 {
@@ -133,7 +136,7 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
 
 #[test]
 fn a_missing_file_lists_what_there_is() {
-    let error = Workload::load("/no/such.f", &[]).expect_err("must fail").to_string();
+    let error = WorkloadFile::load("/no/such.f", &[]).expect_err("must fail").to_string();
     assert!(error.contains("/no/such.f") && error.contains("varmail, fileserver"), "{error}");
-    assert!(Workload::load("varmail", &["nfiles".to_owned()]).is_err());
+    assert!(WorkloadFile::load("varmail", &["nfiles".to_owned()]).is_err());
 }

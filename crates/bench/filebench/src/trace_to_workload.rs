@@ -1,15 +1,16 @@
 //! A recorded trace as a workload: a personality in Filebench's language that repeats the recorded threads' work.
 //!
-//! `read` takes calls and syncs from the trace. `episodes` cuts each thread's calls by file. `table` makes random
-//! variables of counts, sizes and pauses. `write` writes the personality. A trace lacks offsets, names, directories,
-//! and sizes of files that existed before it; docs/reference/advise.md explains the consequences.
+//! `read_trace` takes calls and syncs from the trace. `episodes` cuts each thread's calls by file. `distribution_table`
+//! makes random variables of counts, sizes and pauses. `write_personality` writes the personality. A trace lacks
+//! offsets, names, directories, and sizes of files that existed before it; docs/reference/advise.md explains the
+//! consequences.
 
+mod distribution_table;
 mod episodes;
-mod read;
-mod table;
+mod read_trace;
 #[cfg(test)]
 mod tests;
-mod write;
+mod write_personality;
 
 use std::path::{Path, PathBuf};
 
@@ -17,15 +18,15 @@ use luc_events::store::StoreError;
 
 /// A personality made of a trace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Derived {
+pub struct DerivedPersonality {
     pub text: String,
     /// Calls of each kind in the trace that it replays.
-    pub counts: Counts,
+    pub counts: DerivedCallCounts,
 }
 
 /// Calls of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DerivedCallCounts {
     pub creations: u64,
     pub removals: u64,
     pub writes: u64,
@@ -36,7 +37,7 @@ pub struct Counts {
     pub others: u64,
 }
 
-impl Counts {
+impl DerivedCallCounts {
     /// Calls that the personality makes.
     #[must_use]
     pub fn kept(&self) -> u64 {
@@ -61,11 +62,11 @@ pub enum TracedError {
 ///
 /// # Errors
 /// [`TracedError`]: it cannot be read, or has nothing to make a workload of.
-pub fn derive(directory: &Path) -> Result<Derived, TracedError> {
-    let traced = read::read(directory)?;
+pub fn derive(directory: &Path) -> Result<DerivedPersonality, TracedError> {
+    let traced = read_trace::read(directory)?;
     let groups = episodes::groups(&traced);
     if groups.is_empty() {
         return Err(TracedError::NoCalls(directory.to_owned()));
     }
-    Ok(write::write(directory, &traced, &groups))
+    Ok(write_personality::write(directory, &traced, &groups))
 }

@@ -1,15 +1,15 @@
 //! Energy of a run in joules, gross and net of idle, from the sources of this machine; without a source, the reason.
 //!
-//! Sources are tried in this order: a meter's command, if one is given (`meter`); RAPL counters in powercap
+//! Sources are tried in this order: a meter's command, if one is given (`meter_command`); RAPL counters in powercap
 //! (`powercap`); the same counters as perf events (`perf`). Figures that cannot be trusted are not reported: after a
 //! wrap that may have been missed, or a silent meter, the run has a reason and no energy.
 
-mod counter;
-mod meter;
+mod meter_command;
 mod perf;
 mod powercap;
 #[cfg(test)]
 mod tests;
+mod wrapping_counter;
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,10 +17,11 @@ use std::time::Instant;
 use luc_host::sysfs::is_virtual_machine;
 use serde::{Deserialize, Serialize};
 
+/// Options of a plan for measuring energy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Options {
-    pub source: Choice,
+pub struct EnergyOptions {
+    pub source: EnergySourceChoice,
     /// Time for which the power of the idle machine is measured before a sweep; `0` to skip that.
     pub idle: String,
     /// A command for `sh` that prints watts, until it is ended.
@@ -31,9 +32,10 @@ pub struct Options {
     pub scope: Option<String>,
 }
 
+/// Source of energy figures that a plan chooses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Choice {
+pub enum EnergySourceChoice {
     #[default]
     Auto,
     Powercap,
@@ -41,10 +43,10 @@ pub enum Choice {
     Off,
 }
 
-impl Default for Options {
+impl Default for EnergyOptions {
     fn default() -> Self {
         Self {
-            source: Choice::Auto,
+            source: EnergySourceChoice::Auto,
             idle: "10s".to_owned(),
             command: None,
             regex: None,
@@ -55,7 +57,7 @@ impl Default for Options {
 
 /// Source and scope of a sweep's energy figures, or the reason why there are none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct EnergyProvenance {
     /// Name of the source, as `powercap`; `None` if energy was not measured.
     pub source: Option<String>,
     /// Scope of the figures: parts of the machine that they include, and parts that they do not.
@@ -65,8 +67,9 @@ pub struct About {
     pub unavailable: Option<String>,
 }
 
+/// Energy of one run in joules, or the reason why it is missing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Energy {
+pub struct RunEnergy {
     pub seconds: f64,
     /// Total energy; `None` with a reason.
     pub gross_joules: Option<f64>,
@@ -78,7 +81,7 @@ pub struct Energy {
 }
 
 /// Something that measures: energy between two moments.
-pub(crate) trait Source: Send {
+pub(crate) trait EnergySource: Send {
     fn name(&self) -> &'static str;
     fn scope(&self) -> String;
     /// Begins a run. Errors: the reason.
@@ -92,40 +95,44 @@ pub(crate) trait Source: Send {
 }
 
 /// Measures the runs of a sweep.
-pub struct Energymeter {
-    source: Option<Box<dyn Source>>,
-    about: About,
+pub struct EnergyMeter {
+    source: Option<Box<dyn EnergySource>>,
+    about: EnergyProvenance,
     begun: Option<(Instant, Result<(), String>)>,
 }
 
-impl std::fmt::Debug for Energymeter {
+impl std::fmt::Debug for EnergyMeter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Energymeter").field("about", &self.about).finish_non_exhaustive()
+        f.debug_struct("EnergyMeter").field("about", &self.about).finish_non_exhaustive()
     }
 }
 
-impl Energymeter {
+impl EnergyMeter {
     /// Opens the source that `options` select. Missing counters are no error: then nothing is measured. A meter that is
     /// asked for and does not work is an error.
     ///
     /// # Errors
     /// The reason why the meter's command does not work.
-    pub fn open(sysfs: &Path, options: &Options) -> Result<Self, String> {
+    pub fn open(sysfs: &Path, options: &EnergyOptions) -> Result<Self, String> {
         let found = match &options.command {
             Some(command) => {
                 let scope = options.scope.as_deref();
-                let meter = meter::Meter::start(command, options.regex.as_deref(), scope)?;
-                Ok(Box::new(meter) as Box<dyn Source>)
+                let meter =
+                    meter_command::MeterCommand::start(command, options.regex.as_deref(), scope)?;
+                Ok(Box::new(meter) as Box<dyn EnergySource>)
             }
             None => counters(sysfs, options.source),
         };
         let about = match &found {
-            Ok(source) => About {
+            Ok(source) => EnergyProvenance {
                 source: Some(source.name().to_owned()),
                 scope: Some(source.scope()),
-                ..About::default()
+                ..EnergyProvenance::default()
             },
-            Err(reason) => About { unavailable: Some(reason.clone()), ..About::default() },
+            Err(reason) => EnergyProvenance {
+                unavailable: Some(reason.clone()),
+                ..EnergyProvenance::default()
+            },
         };
         Ok(Self { source: found.ok(), about, begun: None })
     }
@@ -143,12 +150,12 @@ impl Energymeter {
 
     /// Returns source and scope of the figures.
     #[must_use]
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &EnergyProvenance {
         &self.about
     }
 
     /// Takes the power of the idle machine, from a run in which nothing ran.
-    pub fn set_idle(&mut self, idle: &Energy) {
+    pub fn set_idle(&mut self, idle: &RunEnergy) {
         match idle.gross_joules {
             Some(joules) if idle.seconds > 0.0 => {
                 self.about.idle_watts = Some(joules / idle.seconds);
@@ -168,7 +175,7 @@ impl Energymeter {
     }
 
     /// Ends the measurement of a run; `None` without a source.
-    pub fn end(&mut self) -> Option<Energy> {
+    pub fn end(&mut self) -> Option<RunEnergy> {
         let (begun, outcome) = self.begun.take()?;
         let seconds = begun.elapsed().as_secs_f64();
         let source = self.source.as_mut()?;
@@ -177,7 +184,7 @@ impl Energymeter {
             Err(reason) => (None, Some(reason)),
         };
         let idle = self.about.idle_watts;
-        Some(Energy {
+        Some(RunEnergy {
             seconds,
             gross_joules,
             net_joules: gross_joules.zip(idle).map(|(joules, watts)| joules - watts * seconds),
@@ -187,15 +194,19 @@ impl Energymeter {
 }
 
 /// Opens the first counters that can be read. Errors: why none can.
-fn counters(sysfs: &Path, choice: Choice) -> Result<Box<dyn Source>, String> {
-    let powercap =
-        || powercap::Powercap::open(sysfs).map(|source| Box::new(source) as Box<dyn Source>);
-    let perf = || perf::Perf::open(sysfs).map(|source| Box::new(source) as Box<dyn Source>);
+fn counters(sysfs: &Path, choice: EnergySourceChoice) -> Result<Box<dyn EnergySource>, String> {
+    let powercap = || {
+        powercap::PowercapReader::open(sysfs)
+            .map(|source| Box::new(source) as Box<dyn EnergySource>)
+    };
+    let perf = || {
+        perf::PerfRaplEvents::open(sysfs).map(|source| Box::new(source) as Box<dyn EnergySource>)
+    };
     let found = match choice {
-        Choice::Off => return Err("energy.source is \"off\"".to_owned()),
-        Choice::Powercap => powercap(),
-        Choice::Perf => perf(),
-        Choice::Auto => {
+        EnergySourceChoice::Off => return Err("energy.source is \"off\"".to_owned()),
+        EnergySourceChoice::Powercap => powercap(),
+        EnergySourceChoice::Perf => perf(),
+        EnergySourceChoice::Auto => {
             powercap().or_else(|first| perf().map_err(|second| format!("{first}; {second}")))
         }
     };

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use luc_workload::BenchError;
-use luc_workload::workers::{self, Client, ClientKind, Failure, Fault, Schedule};
+use luc_workload::workers::{
+    self, ClientFault, ClientKind, RunFailure, RunSchedule, WorkloadClient,
+};
 
-use super::content::{Amend, Step, Writer};
+use super::client_content::{ClientStep, FileAmendment, RoundWriter};
 
 #[derive(Debug, Clone)]
 pub struct AckClients {
@@ -30,22 +32,22 @@ pub fn run(plan: &AckClients) -> Result<(), BenchError> {
     let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let acks = stdout.map_err(|error| BenchError::operation(&plan.directory, "dup", error))?;
     let day_ns = 86_400_000_000_000;
-    let schedule = Schedule::new(plan.clients, plan.kind, Some(0), day_ns)?;
-    let body = |client: &Client<'_>, ()| {
-        let writer = Writer { seed: plan.seed, client: client.index as u32 };
-        client_loop(plan, writer, &acks).map_err(Fault::of(0))
+    let schedule = RunSchedule::new(plan.clients, plan.kind, Some(0), day_ns)?;
+    let body = |client: &WorkloadClient<'_>, ()| {
+        let writer = RoundWriter { seed: plan.seed, client: client.index as u32 };
+        client_loop(plan, writer, &acks).map_err(ClientFault::of(0))
     };
     match workers::run(&schedule, 1, |_| Ok(()), body, &mut |_| {}) {
-        Ok(_) | Err(Failure::Other(BenchError::Interrupted)) => Ok(()),
-        Err(Failure::Other(error)) => Err(error),
-        Err(Failure::Fault(fault)) => {
+        Ok(_) | Err(RunFailure::Other(BenchError::Interrupted)) => Ok(()),
+        Err(RunFailure::Other(error)) => Err(error),
+        Err(RunFailure::Fault(fault)) => {
             let reason = io::Error::from_raw_os_error(fault.errno);
             Err(BenchError::operation(&plan.directory, "writing and syncing", reason))
         }
     }
 }
 
-fn client_loop(plan: &AckClients, writer: Writer, mut acks: &File) -> io::Result<()> {
+fn client_loop(plan: &AckClients, writer: RoundWriter, mut acks: &File) -> io::Result<()> {
     for step in 0.. {
         if plan.unsafe_no_fsync {
             // Without fsync nothing else would bound the rate.
@@ -58,7 +60,7 @@ fn client_loop(plan: &AckClients, writer: Writer, mut acks: &File) -> io::Result
     Ok(())
 }
 
-fn take_step(plan: &AckClients, writer: Writer, step: u32) -> io::Result<()> {
+fn take_step(plan: &AckClients, writer: RoundWriter, step: u32) -> io::Result<()> {
     let path = plan.directory.join(writer.name(writer.file(step)));
     let body = writer.body(step);
     let sync = |file: &File| {
@@ -70,10 +72,10 @@ fn take_step(plan: &AckClients, writer: Writer, step: u32) -> io::Result<()> {
         sync(&file)
     };
     match writer.step(step) {
-        Step::Create => write(&path, OpenOptions::new().write(true).create_new(true)),
-        Step::Amend(Amend::Append) => write(&path, OpenOptions::new().append(true)),
-        Step::Amend(Amend::Overwrite) => write(&path, OpenOptions::new().write(true)),
-        Step::Amend(Amend::Replace) => {
+        ClientStep::Create => write(&path, OpenOptions::new().write(true).create_new(true)),
+        ClientStep::Amend(FileAmendment::Append) => write(&path, OpenOptions::new().append(true)),
+        ClientStep::Amend(FileAmendment::Overwrite) => write(&path, OpenOptions::new().write(true)),
+        ClientStep::Amend(FileAmendment::Replace) => {
             let other = path.with_extension("new");
             write(&other, OpenOptions::new().write(true).create_new(true))?;
             fs::rename(&other, &path)?;

@@ -5,11 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ChildStdout;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt::interrupted;
+use luc_host::interrupt_flag::interrupted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::check::{Acknowledged, Fingerprint};
+use super::durability_check::{Acknowledgements, FileFingerprint};
 use super::error::PowercutError;
 
 /// Clients that have acknowledged nothing by then are given up.
@@ -51,7 +51,7 @@ impl<'a> Acks<'a> {
     pub(super) fn collect(
         &mut self,
         after: Duration,
-        acknowledged: &mut Acknowledged,
+        acknowledged: &mut Acknowledgements,
     ) -> Result<AcksEnd, PowercutError> {
         let mut due = None;
         let given_up = Instant::now() + ACK_TIMEOUT;
@@ -90,7 +90,7 @@ impl<'a> Acks<'a> {
     }
 
     /// Takes the content of the pipe: at most its capacity, so that a fast writer cannot delay the cut.
-    fn take(&mut self, acknowledged: &mut Acknowledged) -> Result<AcksEnd, PowercutError> {
+    fn take(&mut self, acknowledged: &mut Acknowledgements) -> Result<AcksEnd, PowercutError> {
         let mut buffer = [0; 64 << 10];
         match self.pipe.read(&mut buffer) {
             Ok(0) => return Ok(AcksEnd::Closed),
@@ -113,7 +113,7 @@ impl<'a> Acks<'a> {
         Ok(AcksEnd::Due)
     }
 
-    fn line(&self, line: &[u8], acknowledged: &mut Acknowledged) -> Result<(), PowercutError> {
+    fn line(&self, line: &[u8], acknowledged: &mut Acknowledgements) -> Result<(), PowercutError> {
         let Some(dir) = self.paths_in else {
             if let Some((client, step)) = parse(line) {
                 acknowledged.steps.insert(client, step);
@@ -124,7 +124,7 @@ impl<'a> Acks<'a> {
         let path = below(dir, line).map_err(|reason| self.path_error(line, reason))?;
         let contents = std::fs::read(dir.join(&path))
             .map_err(|error| self.path_error(line, error.to_string()))?;
-        acknowledged.files.insert(path, Fingerprint::of(&contents));
+        acknowledged.files.insert(path, FileFingerprint::of(&contents));
         acknowledged.count += 1;
         Ok(())
     }

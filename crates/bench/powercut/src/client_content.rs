@@ -1,7 +1,7 @@
 //! Contents that clients write. Every step, name and byte is a function of (seed, client, step number), so that the
 //! check needs no record.
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt;
 
 /// Largest body of one step, bytes.
@@ -9,7 +9,7 @@ const MAX_BODY_BYTES: u32 = 64 << 10;
 
 /// Changes of a file that a client has made and acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Amend {
+pub(super) enum FileAmendment {
     Append,
     /// Overwrite all bytes in place, fsync.
     Overwrite,
@@ -17,43 +17,44 @@ pub(super) enum Amend {
     Replace,
 }
 
+/// Step of a client: it creates a file or changes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ClientStep {
     /// Make the file of this number, write it, fsync.
     Create,
     /// Change the file made in the step before. A file is changed once at most.
-    Amend(Amend),
+    Amend(FileAmendment),
 }
 
-/// A client in one round.
+/// Writer of one client's files in one round, by its seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Writer {
+pub(super) struct RoundWriter {
     pub(super) seed: u64,
     pub(super) client: u32,
 }
 
-impl Writer {
+impl RoundWriter {
     fn random(self, step: u32) -> rand_chacha::ChaCha8Rng {
-        random::stream(self.seed, u64::from(self.client) << 32 | u64::from(step))
+        seeded_random::stream(self.seed, u64::from(self.client) << 32 | u64::from(step))
     }
 
     /// Returns the client's action in a step: every fourth changes the file of the step before.
-    pub(super) fn step(self, step: u32) -> Step {
+    pub(super) fn step(self, step: u32) -> ClientStep {
         if step % 4 != 3 {
-            return Step::Create;
+            return ClientStep::Create;
         }
-        Step::Amend(match self.random(step).random_range(0..3) {
-            0 => Amend::Append,
-            1 => Amend::Overwrite,
-            _ => Amend::Replace,
+        ClientStep::Amend(match self.random(step).random_range(0..3) {
+            0 => FileAmendment::Append,
+            1 => FileAmendment::Overwrite,
+            _ => FileAmendment::Replace,
         })
     }
 
     /// Returns the number of the file that a step makes or changes: the number of the step that makes it.
     pub(super) fn file(self, step: u32) -> u32 {
         match self.step(step) {
-            Step::Create => step,
-            Step::Amend(_) => step - 1,
+            ClientStep::Create => step,
+            ClientStep::Amend(_) => step - 1,
         }
     }
 
@@ -69,30 +70,30 @@ impl Writer {
             0 => 0,
             _ => random.random_range(0..MAX_BODY_BYTES) >> random.random_range(0..16),
         } as usize;
-        if self.step(step) == Step::Amend(Amend::Overwrite) {
+        if self.step(step) == ClientStep::Amend(FileAmendment::Overwrite) {
             length = self.body(step - 1).len();
         }
-        random::bytes(&mut random, length)
+        seeded_random::bytes(&mut random, length)
     }
 
     /// Returns a file's whole contents after the step that changes it.
-    pub(super) fn amended(self, file: u32, amend: Amend) -> Vec<u8> {
+    pub(super) fn amended(self, file: u32, amend: FileAmendment) -> Vec<u8> {
         let body = self.body(file + 1);
         match amend {
-            Amend::Append => {
+            FileAmendment::Append => {
                 let mut whole = self.body(file);
                 whole.extend_from_slice(&body);
                 whole
             }
-            Amend::Overwrite | Amend::Replace => body,
+            FileAmendment::Overwrite | FileAmendment::Replace => body,
         }
     }
 
     /// Returns the later change of the file, if there is one.
-    pub(super) fn amendment(self, file: u32) -> Option<Amend> {
+    pub(super) fn amendment(self, file: u32) -> Option<FileAmendment> {
         match self.step(file + 1) {
-            Step::Amend(amend) => Some(amend),
-            Step::Create => None,
+            ClientStep::Amend(amend) => Some(amend),
+            ClientStep::Create => None,
         }
     }
 }
@@ -105,25 +106,25 @@ mod tests {
     proptest! {
         #[test]
         fn steps_repeat_and_stay_in_bounds(seed: u64, client in 0_u32..4096, step in 0_u32..10_000) {
-            let writer = Writer { seed, client };
+            let writer = RoundWriter { seed, client };
             prop_assert_eq!(writer.body(step), writer.body(step));
             prop_assert!(writer.body(step).len() <= MAX_BODY_BYTES as usize);
             let file = writer.file(step);
-            prop_assert!(file <= step && writer.step(file) == Step::Create);
+            prop_assert!(file <= step && writer.step(file) == ClientStep::Create);
             if let Some(amend) = writer.amendment(file) {
                 let before = writer.body(file);
                 let after = writer.amended(file, amend);
                 match amend {
-                    Amend::Append => prop_assert!(after.starts_with(&before)),
-                    Amend::Overwrite => prop_assert_eq!(after.len(), before.len()),
-                    Amend::Replace => prop_assert_eq!(after, writer.body(file + 1)),
+                    FileAmendment::Append => prop_assert!(after.starts_with(&before)),
+                    FileAmendment::Overwrite => prop_assert_eq!(after.len(), before.len()),
+                    FileAmendment::Replace => prop_assert_eq!(after, writer.body(file + 1)),
                 }
             }
         }
 
         #[test]
         fn clients_write_different_bytes(seed: u64, step in 0_u32..100) {
-            let body = |client| Writer { seed, client }.body(step);
+            let body = |client| RoundWriter { seed, client }.body(step);
             let (one, other) = (body(0), body(1));
             prop_assume!(one.len() > 8 && other.len() > 8);
             prop_assert_ne!(one, other);
@@ -132,10 +133,10 @@ mod tests {
 
     #[test]
     fn every_kind_and_size_occurs() {
-        let writer = Writer { seed: 1, client: 0 };
-        let steps: Vec<Step> = (0..400).map(|step| writer.step(step)).collect();
-        for kind in [Amend::Append, Amend::Overwrite, Amend::Replace] {
-            assert!(steps.contains(&Step::Amend(kind)), "{kind:?}");
+        let writer = RoundWriter { seed: 1, client: 0 };
+        let steps: Vec<ClientStep> = (0..400).map(|step| writer.step(step)).collect();
+        for kind in [FileAmendment::Append, FileAmendment::Overwrite, FileAmendment::Replace] {
+            assert!(steps.contains(&ClientStep::Amend(kind)), "{kind:?}");
         }
         let sizes: Vec<usize> = (0..400).map(|step| writer.body(step).len()).collect();
         assert!(sizes.contains(&0) && sizes.iter().any(|&size| size > 32 << 10));

@@ -5,11 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::content::{Amend, Writer};
+use super::client_content::{FileAmendment, RoundWriter};
 
-/// State of an acknowledged file after the cut.
+/// State of an acknowledged file after the cut: right, lost or torn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AckedFileVerdict {
     Right,
     /// The file, or its acknowledged change as a whole, is gone.
     Lost,
@@ -19,19 +19,19 @@ pub(super) enum Verdict {
 
 /// Acknowledgements before the cut.
 #[derive(Debug, Default)]
-pub(super) struct Acknowledged {
+pub(super) struct Acknowledgements {
     /// Our clients: the last step acknowledged, per client.
     pub(super) steps: BTreeMap<u32, u32>,
     /// A command's files: length and hash when the line was read.
-    pub(super) files: BTreeMap<PathBuf, Fingerprint>,
+    pub(super) files: BTreeMap<PathBuf, FileFingerprint>,
     pub(super) count: u64,
 }
 
 /// Length and hash of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint(usize, u64);
+pub(super) struct FileFingerprint(usize, u64);
 
-impl Fingerprint {
+impl FileFingerprint {
     pub(super) fn of(contents: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         contents.hash(&mut hasher);
@@ -39,25 +39,26 @@ impl Fingerprint {
     }
 }
 
+/// Acknowledged files that were lost or torn, with examples.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(super) struct DurabilityFindings {
     pub(super) lost: u64,
     pub(super) torn: u64,
     /// The first few, one line each.
     pub(super) examples: Vec<String>,
 }
 
-impl Findings {
+impl DurabilityFindings {
     const EXAMPLES: usize = 5;
 
-    fn note(&mut self, name: &str, verdict: Verdict, found: &str) {
+    fn note(&mut self, name: &str, verdict: AckedFileVerdict, found: &str) {
         let word = match verdict {
-            Verdict::Right => return,
-            Verdict::Lost => {
+            AckedFileVerdict::Right => return,
+            AckedFileVerdict::Lost => {
                 self.lost += 1;
                 "lost"
             }
-            Verdict::Torn => {
+            AckedFileVerdict::Torn => {
                 self.torn += 1;
                 "torn"
             }
@@ -69,10 +70,10 @@ impl Findings {
 }
 
 /// Checks every acknowledged file below `dir`.
-pub(super) fn check(dir: &Path, seed: u64, acknowledged: &Acknowledged) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(dir: &Path, seed: u64, acknowledged: &Acknowledgements) -> DurabilityFindings {
+    let mut findings = DurabilityFindings::default();
     for (&client, &last) in &acknowledged.steps {
-        let writer = Writer { seed, client };
+        let writer = RoundWriter { seed, client };
         for file in (0..=last).filter(|&step| writer.file(step) == step) {
             let contents = std::fs::read(dir.join(writer.name(file)));
             let amendment =
@@ -89,8 +90,10 @@ pub(super) fn check(dir: &Path, seed: u64, acknowledged: &Acknowledged) -> Findi
     for (path, fingerprint) in &acknowledged.files {
         let contents = std::fs::read(dir.join(path));
         let verdict = match &contents {
-            Ok(contents) if Fingerprint::of(contents) == *fingerprint => Verdict::Right,
-            Ok(_) => Verdict::Torn,
+            Ok(contents) if FileFingerprint::of(contents) == *fingerprint => {
+                AckedFileVerdict::Right
+            }
+            Ok(_) => AckedFileVerdict::Torn,
             Err(error) => unreadable(error),
         };
         findings.note(&path.display().to_string(), verdict, &describe(&contents));
@@ -98,8 +101,12 @@ pub(super) fn check(dir: &Path, seed: u64, acknowledged: &Acknowledged) -> Findi
     findings
 }
 
-fn unreadable(error: &io::Error) -> Verdict {
-    if error.kind() == io::ErrorKind::NotFound { Verdict::Lost } else { Verdict::Torn }
+fn unreadable(error: &io::Error) -> AckedFileVerdict {
+    if error.kind() == io::ErrorKind::NotFound {
+        AckedFileVerdict::Lost
+    } else {
+        AckedFileVerdict::Torn
+    }
 }
 
 fn describe(contents: &io::Result<Vec<u8>>) -> String {
@@ -114,23 +121,23 @@ fn describe(contents: &io::Result<Vec<u8>>) -> String {
 fn judge(
     contents: &[u8],
     made: &[u8],
-    amendment: Option<&(Amend, Vec<u8>)>,
+    amendment: Option<&(FileAmendment, Vec<u8>)>,
     amendment_acknowledged: bool,
-) -> Verdict {
+) -> AckedFileVerdict {
     let Some((amend, amended)) = amendment else {
-        return if contents == made { Verdict::Right } else { Verdict::Torn };
+        return if contents == made { AckedFileVerdict::Right } else { AckedFileVerdict::Torn };
     };
     if amendment_acknowledged {
         return match contents {
-            _ if contents == amended => Verdict::Right,
-            _ if contents == made => Verdict::Lost,
-            _ => Verdict::Torn,
+            _ if contents == amended => AckedFileVerdict::Right,
+            _ if contents == made => AckedFileVerdict::Lost,
+            _ => AckedFileVerdict::Torn,
         };
     }
     let possible = match amend {
-        Amend::Append => contents.starts_with(made) && contents.len() <= amended.len(),
-        Amend::Replace => contents == made || contents == amended,
-        Amend::Overwrite => {
+        FileAmendment::Append => contents.starts_with(made) && contents.len() <= amended.len(),
+        FileAmendment::Replace => contents == made || contents == amended,
+        FileAmendment::Overwrite => {
             contents.len() == made.len()
                 && contents
                     .iter()
@@ -138,7 +145,7 @@ fn judge(
                     .all(|(found, (old, new))| found == old || found == new)
         }
     };
-    if possible { Verdict::Right } else { Verdict::Torn }
+    if possible { AckedFileVerdict::Right } else { AckedFileVerdict::Torn }
 }
 
 #[cfg(test)]
@@ -147,20 +154,26 @@ mod tests {
 
     #[test]
     fn a_change_in_flight_may_be_there_or_not() {
-        let append = (Amend::Append, b"oldnew".to_vec());
+        let append = (FileAmendment::Append, b"oldnew".to_vec());
         for found in ["old", "oldn", "oldxyz"] {
-            assert_eq!(judge(found.as_bytes(), b"old", Some(&append), false), Verdict::Right);
+            assert_eq!(
+                judge(found.as_bytes(), b"old", Some(&append), false),
+                AckedFileVerdict::Right
+            );
         }
         for found in ["", "ol", "xld", "oldnew and more"] {
-            assert_eq!(judge(found.as_bytes(), b"old", Some(&append), false), Verdict::Torn);
+            assert_eq!(
+                judge(found.as_bytes(), b"old", Some(&append), false),
+                AckedFileVerdict::Torn
+            );
         }
-        let overwrite = (Amend::Overwrite, b"new".to_vec());
+        let overwrite = (FileAmendment::Overwrite, b"new".to_vec());
         for (found, verdict) in [
-            ("old", Verdict::Right),
-            ("new", Verdict::Right),
-            ("nld", Verdict::Right),
-            ("xld", Verdict::Torn),
-            ("ne", Verdict::Torn),
+            ("old", AckedFileVerdict::Right),
+            ("new", AckedFileVerdict::Right),
+            ("nld", AckedFileVerdict::Right),
+            ("xld", AckedFileVerdict::Torn),
+            ("ne", AckedFileVerdict::Torn),
         ] {
             assert_eq!(
                 judge(found.as_bytes(), b"old", Some(&overwrite), false),
@@ -168,38 +181,41 @@ mod tests {
                 "{found}"
             );
         }
-        let replace = (Amend::Replace, b"newer".to_vec());
-        for (found, verdict) in
-            [("old", Verdict::Right), ("newer", Verdict::Right), ("new", Verdict::Torn)]
-        {
+        let replace = (FileAmendment::Replace, b"newer".to_vec());
+        for (found, verdict) in [
+            ("old", AckedFileVerdict::Right),
+            ("newer", AckedFileVerdict::Right),
+            ("new", AckedFileVerdict::Torn),
+        ] {
             assert_eq!(judge(found.as_bytes(), b"old", Some(&replace), false), verdict, "{found}");
         }
     }
 
     #[test]
     fn an_acknowledged_change_must_be_there() {
-        for amend in [Amend::Append, Amend::Overwrite, Amend::Replace] {
+        for amend in [FileAmendment::Append, FileAmendment::Overwrite, FileAmendment::Replace] {
             let change = (amend, b"oldnew".to_vec());
             for (found, verdict) in [
-                ("oldnew", Verdict::Right),
-                ("old", Verdict::Lost),
-                ("oldne", Verdict::Torn),
-                ("", Verdict::Torn),
+                ("oldnew", AckedFileVerdict::Right),
+                ("old", AckedFileVerdict::Lost),
+                ("oldne", AckedFileVerdict::Torn),
+                ("", AckedFileVerdict::Torn),
             ] {
                 assert_eq!(judge(found.as_bytes(), b"old", Some(&change), true), verdict);
             }
         }
-        assert_eq!(judge(b"x", b"x", None, false), Verdict::Right);
-        assert_eq!(judge(b"", b"x", None, false), Verdict::Torn);
+        assert_eq!(judge(b"x", b"x", None, false), AckedFileVerdict::Right);
+        assert_eq!(judge(b"", b"x", None, false), AckedFileVerdict::Torn);
     }
 
     #[test]
     fn a_directory_of_files_is_checked() {
         let scratch =
-            luc_workload::scratch::Scratch::create(&std::env::temp_dir()).expect("scratch");
+            luc_workload::scratch_directory::ScratchDirectory::create(&std::env::temp_dir())
+                .expect("scratch");
         let dir = scratch.path();
-        let writer = Writer { seed: 3, client: 2 };
-        let mut acknowledged = Acknowledged { count: 5, ..Acknowledged::default() };
+        let writer = RoundWriter { seed: 3, client: 2 };
+        let mut acknowledged = Acknowledgements { count: 5, ..Acknowledgements::default() };
         acknowledged.steps.insert(2, 4);
         for file in [0, 1, 4] {
             std::fs::write(dir.join(writer.name(file)), writer.body(file)).expect("write");
@@ -212,7 +228,7 @@ mod tests {
 
         std::fs::remove_file(dir.join(writer.name(1))).expect("remove");
         std::fs::write(dir.join(writer.name(4)), "something else").expect("write");
-        acknowledged.files.insert(PathBuf::from("log"), Fingerprint::of(b"line"));
+        acknowledged.files.insert(PathBuf::from("log"), FileFingerprint::of(b"line"));
         std::fs::write(dir.join("log"), "lin").expect("write");
         let findings = check(dir, 3, &acknowledged);
         assert_eq!((findings.lost, findings.torn), (1, 2), "{findings:?}");

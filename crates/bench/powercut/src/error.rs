@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
 /// A trial that could not start or finish. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +52,8 @@ pub enum PowercutError {
     Interrupted,
 }
 
-impl From<Failed> for PowercutError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for PowercutError {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::Io { what, path, reason: source }
     }
 }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::programs::{has_tool, tool};
+use luc_host::installed_programs::{has_tool, tool};
 use luc_units::OnPath as _;
 
 use super::error::PowercutError;
@@ -19,13 +19,13 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program that checks an unmounted file system; its status is 0 if that is clean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Checker {
+pub(super) struct FsckProgram {
     tool: &'static str,
     options: &'static [&'static str],
     package: &'static str,
 }
 
-impl Checker {
+impl FsckProgram {
     /// Returns the checker of `fs`; `None` if none is known.
     ///
     /// # Errors
@@ -110,7 +110,10 @@ mod tests {
 
     #[test]
     fn known_and_unknown() {
-        assert_eq!(Checker::known("ext4").map(|c| c.command_line()).as_deref(), Some("e2fsck -fn"));
-        assert_eq!(Checker::known("ramfs"), None);
+        assert_eq!(
+            FsckProgram::known("ext4").map(|c| c.command_line()).as_deref(),
+            Some("e2fsck -fn")
+        );
+        assert_eq!(FsckProgram::known("ramfs"), None);
     }
 }

@@ -7,31 +7,32 @@
 //!
 //! [`faults`] tests the opposite case: whether a failed write reaches the program that asked for it.
 
+pub mod ack_clients;
 mod acks;
-mod check;
-pub mod client;
-mod content;
-mod disk;
+mod client_content;
+mod durability_check;
 mod error;
 pub mod faults;
 mod fsck;
+mod powercut_round;
 mod report;
-mod site;
-mod strays;
-mod trial;
+mod round_setup;
+mod stray_processes;
+mod trial_disk;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use luc_disk::ModelSpec;
-use luc_host::interrupt::interrupted;
+use luc_host::interrupt_flag::interrupted;
 use luc_workload::workers::ClientKind;
 
 pub use error::PowercutError;
-pub use report::{BadRound, Report};
+pub use report::{BadRound, PowercutReport};
 
+/// Request for rounds of power cuts, with their disk and clients.
 #[derive(Debug, Clone)]
-pub struct Powercut {
+pub struct PowercutRequest {
     /// The `luc` binary, run again as the disk's daemon and as the clients.
     pub luc: PathBuf,
     /// Rounds, each with a fresh disk.
@@ -65,17 +66,20 @@ pub struct Powercut {
 /// # Errors
 /// [`PowercutError`]: bad input, a machine that cannot do it, or clients that failed. Losses are no
 /// error but in the report.
-pub fn run(plan: &Powercut, tick: &mut dyn FnMut(u64)) -> Result<Report, PowercutError> {
+pub fn run(
+    plan: &PowercutRequest,
+    tick: &mut dyn FnMut(u64),
+) -> Result<PowercutReport, PowercutError> {
     if plan.rounds == 0 {
         return Err(PowercutError::Zero("--rounds"));
     }
     if plan.clients == 0 || plan.clients > 4096 {
         return Err(PowercutError::Clients(plan.clients));
     }
-    let checker = fsck::Checker::of(&plan.fs)?;
-    let mut report = Report::new(plan, checker.as_ref());
+    let checker = fsck::FsckProgram::of(&plan.fs)?;
+    let mut report = PowercutReport::new(plan, checker.as_ref());
     for round in 0..plan.rounds {
-        match trial::round(plan, checker.as_ref(), plan.seed.wrapping_add(round)) {
+        match powercut_round::round(plan, checker.as_ref(), plan.seed.wrapping_add(round)) {
             Ok(outcome) => report.add(outcome),
             Err(PowercutError::Interrupted) => report.interrupted = true,
             Err(_) if interrupted() => report.interrupted = true,

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use luc_disk::CutReport;
-use luc_stats::random;
+use luc_stats::seeded_random;
 use luc_units::OnPath as _;
 use rand::RngExt;
 
-use super::Powercut;
+use super::PowercutRequest;
 use super::acks::{Acks, AcksEnd};
-use super::check::{self, Acknowledged};
+use super::durability_check::{self, Acknowledgements};
 use super::error::PowercutError;
-use super::fsck::Checker;
-use super::report::{BadRound, Outcome};
-use super::site::Site;
+use super::fsck::FsckProgram;
+use super::report::{BadRound, RoundResult};
+use super::round_setup::RoundSetup;
 
 /// The chances of a round.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Fate {
     /// Draws the fate of the round with this seed. The cut comes after 0.1 to 1 s. In a quarter of the rounds no
     /// unflushed sector persists, in the others a random subset does.
     fn of(seed: u64) -> Self {
-        let mut random = random::stream(seed, u64::MAX);
+        let mut random = seeded_random::stream(seed, u64::MAX);
         Self {
             cut_after: Duration::from_micros(random.random_range(100_000..1_000_000)),
             cut_seed: (random.random_range(0..4) > 0).then(|| random.random()),
@@ -37,13 +37,13 @@ impl Fate {
 }
 
 pub(super) fn round(
-    plan: &Powercut,
-    checker: Option<&Checker>,
+    plan: &PowercutRequest,
+    checker: Option<&FsckProgram>,
     seed: u64,
-) -> Result<Outcome, PowercutError> {
+) -> Result<RoundResult, PowercutError> {
     let fate = Fate::of(seed);
-    let mut site = Site::create(plan)?;
-    let mut acknowledged = Acknowledged::default();
+    let mut site = RoundSetup::create(plan)?;
+    let mut acknowledged = Acknowledgements::default();
     let cut = until_the_cut(plan, seed, &fate, &mut site, &mut acknowledged)?;
     site.kill_clients();
     site.unmount()?;
@@ -60,7 +60,7 @@ pub(super) fn round(
     };
     match site.mount() {
         Ok(()) => {
-            let findings = check::check(&site.dir, seed, &acknowledged);
+            let findings = durability_check::check(&site.dir, seed, &acknowledged);
             round.lost = findings.lost;
             round.torn = findings.torn;
             round.examples = findings.examples;
@@ -78,16 +78,16 @@ pub(super) fn round(
         round.examples.push(problem);
     }
     site.remove()?;
-    Ok(Outcome { round, cut })
+    Ok(RoundResult { round, cut })
 }
 
 /// Lets the clients work, and cuts the power. Acknowledgements are read before the cut only.
 fn until_the_cut(
-    plan: &Powercut,
+    plan: &PowercutRequest,
     seed: u64,
     fate: &Fate,
-    site: &mut Site,
-    acknowledged: &mut Acknowledged,
+    site: &mut RoundSetup,
+    acknowledged: &mut Acknowledgements,
 ) -> Result<CutReport, PowercutError> {
     let pipe = site.start(plan, seed)?;
     let program = match &plan.command {

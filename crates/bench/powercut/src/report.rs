@@ -4,17 +4,18 @@ use luc_disk::CutReport;
 use luc_workload::workers::ClientKind;
 use serde::Serialize;
 
-use super::Powercut;
-use super::fsck::Checker;
+use super::PowercutRequest;
+use super::fsck::FsckProgram;
 
 /// Result of a round. A round without findings is a [`BadRound`] with nothing bad in it.
-pub(super) struct Outcome {
+pub(super) struct RoundResult {
     pub(super) round: BadRound,
     pub(super) cut: CutReport,
 }
 
+/// Report of `luc powercut` on all rounds.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct PowercutReport {
     /// Seed of the first round.
     pub seed: u64,
     pub rounds: u64,
@@ -71,8 +72,8 @@ pub struct BadRound {
     pub examples: Vec<String>,
 }
 
-impl Report {
-    pub(super) fn new(plan: &Powercut, checker: Option<&Checker>) -> Self {
+impl PowercutReport {
+    pub(super) fn new(plan: &PowercutRequest, checker: Option<&FsckProgram>) -> Self {
         let ours = plan.command.is_none();
         let words = |command: &Vec<std::ffi::OsString>| {
             command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
@@ -90,7 +91,7 @@ impl Report {
             client_kind: ours.then_some(plan.kind),
             command: plan.command.as_ref().map(words),
             unsafe_no_fsync: plan.unsafe_no_fsync,
-            checker: checker.map(Checker::command_line),
+            checker: checker.map(FsckProgram::command_line),
             acknowledged: 0,
             lost: 0,
             torn: 0,
@@ -110,8 +111,8 @@ impl Report {
         self.bad_rounds.is_empty()
     }
 
-    pub(super) fn add(&mut self, outcome: Outcome) {
-        let Outcome { round, cut } = outcome;
+    pub(super) fn add(&mut self, outcome: RoundResult) {
+        let RoundResult { round, cut } = outcome;
         self.rounds += 1;
         self.acknowledged += round.acknowledged;
         self.lost += round.lost;

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use luc_disk::Mount;
-use luc_host::private;
+use luc_disk::MountSpec;
+use luc_host::private_directory;
 use luc_units::OnPath as _;
 use luc_workload::workers::ClientKind;
 
-use super::Powercut;
-use super::disk::Disk;
+use super::PowercutRequest;
 use super::error::PowercutError;
-use crate::strays::kill_strays;
+use super::trial_disk::TrialDisk;
+use crate::stray_processes::kill_strays;
 
 /// Time for killed processes to release the file system.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,9 +24,9 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Environment variable that names the directory under trial.
 const DIRECTORY_VARIABLE: &str = "LUC_POWERCUT_DIR";
 
-/// The place of one round.
-pub(super) struct Site {
-    pub(super) disk: Disk,
+/// Disk, mount and clients of one round of power cuts.
+pub(super) struct RoundSetup {
+    pub(super) disk: TrialDisk,
     pub(super) device: PathBuf,
     pub(super) dir: PathBuf,
     mount_options: String,
@@ -36,17 +36,18 @@ pub(super) struct Site {
     mounted: bool,
 }
 
-impl Site {
-    pub(super) fn create(plan: &Powercut) -> Result<Self, PowercutError> {
+impl RoundSetup {
+    pub(super) fn create(plan: &PowercutRequest) -> Result<Self, PowercutError> {
         let name = format!("powercut-{}", std::process::id());
         let temporary = std::env::temp_dir();
         remove_stale(&temporary);
-        let work = private::create(&temporary, &format!("luc-{name}"))
+        let work = private_directory::create(&temporary, &format!("luc-{name}"))
             .map_err(PowercutError::io("making a directory for the trial", &temporary))?;
         let dir = work.join("mnt");
         fs::create_dir(&dir)
             .map_err(PowercutError::io("making a directory for the trial", &work))?;
-        let (disk, device) = Disk::create(plan, &name, &dir).inspect_err(|_| remove_work(&work))?;
+        let (disk, device) =
+            TrialDisk::create(plan, &name, &dir).inspect_err(|_| remove_work(&work))?;
         Ok(Self {
             disk,
             device,
@@ -61,7 +62,7 @@ impl Site {
     /// Starts the clients and returns their standard output.
     pub(super) fn start(
         &mut self,
-        plan: &Powercut,
+        plan: &PowercutRequest,
         seed: u64,
     ) -> Result<ChildStdout, PowercutError> {
         let arguments = client_arguments(plan, &self.dir, seed);
@@ -137,7 +138,7 @@ impl Site {
     }
 
     pub(super) fn mount(&mut self) -> Result<(), luc_disk::Error> {
-        let mount = Mount { dir: self.dir.clone(), options: self.mount_options.clone() };
+        let mount = MountSpec { dir: self.dir.clone(), options: self.mount_options.clone() };
         luc_disk::mount(&self.device, &mount)?;
         self.mounted = true;
         Ok(())
@@ -166,7 +167,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for RoundSetup {
     fn drop(&mut self) {
         // Another error, or an interrupt, is on its way to the user already.
         let _ = self.clear();
@@ -192,14 +193,14 @@ fn remove_stale(temporary: &Path) {
             .map(|(process, _)| process);
         let ended = |process: &str| !Path::new("/proc").join(process).exists();
         if process.is_some_and(|process| process.parse::<u32>().is_ok() && ended(process))
-            && private::is_own(&entry.path())
+            && private_directory::is_own(&entry.path())
         {
             remove_work(&entry.path());
         }
     }
 }
 
-fn client_arguments(plan: &Powercut, dir: &Path, seed: u64) -> Vec<OsString> {
+fn client_arguments(plan: &PowercutRequest, dir: &Path, seed: u64) -> Vec<OsString> {
     if let Some(command) = &plan.command {
         return command.clone();
     }
@@ -232,11 +233,12 @@ mod tests {
             fs::write(folder.join("stderr"), "precious").expect("written");
         };
         // The number of no process.
-        let own = private::create(temporary.path(), "luc-powercut-4294967295").expect("made");
+        let own =
+            private_directory::create(temporary.path(), "luc-powercut-4294967295").expect("made");
         fill(&own);
         // Of a process that lives.
         let mine = format!("luc-powercut-{}", std::process::id());
-        let living = private::create(temporary.path(), &mine).expect("made");
+        let living = private_directory::create(temporary.path(), &mine).expect("made");
         fill(&living);
         // A link to somewhere else, and what others may enter.
         let elsewhere = path("elsewhere");

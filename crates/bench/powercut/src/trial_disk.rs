@@ -4,31 +4,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use luc_disk::{CutReport, DiskSpec, Mkfs, Mount};
+use luc_disk::{CutReport, DiskSpec, MkfsSpec, MountSpec};
 use luc_units::OnPath as _;
 
-use super::Powercut;
+use super::PowercutRequest;
 use super::error::PowercutError;
 
 /// A disk with a file system that is mounted.
 #[derive(Debug)]
-pub(super) enum Disk {
+pub(super) enum TrialDisk {
     /// Made for the round, by its name.
     Emulated(String),
     /// A lagdisk, by the folder of its attributes in sysfs.
     Lagdisk(PathBuf),
 }
 
-impl Disk {
+impl TrialDisk {
     /// Makes or wipes the disk, makes the file system and mounts it on `dir`. `name` is that of an
     /// emulated disk. Returns the device, too.
     pub(super) fn create(
-        plan: &Powercut,
+        plan: &PowercutRequest,
         name: &str,
         dir: &Path,
     ) -> Result<(Self, PathBuf), PowercutError> {
-        let mkfs = Mkfs { fs: plan.fs.clone(), options: plan.mkfs_options.clone() };
-        let mount = Mount { dir: dir.to_owned(), options: plan.mount_options.clone() };
+        let mkfs = MkfsSpec { fs: plan.fs.clone(), options: plan.mkfs_options.clone() };
+        let mount = MountSpec { dir: dir.to_owned(), options: plan.mount_options.clone() };
         if let Some(device) = &plan.lagdisk {
             let attributes = attributes(device)?;
             let disk = Self::Lagdisk(attributes);

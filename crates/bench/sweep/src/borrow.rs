@@ -3,7 +3,7 @@
 use luc_borrow::BorrowRequest;
 
 use crate::Sweep;
-use crate::plan::Target;
+use crate::plan::SweepTarget;
 
 impl<'a> Sweep<'a> {
     /// Lists everything that the sweep borrows.
@@ -13,8 +13,8 @@ impl<'a> Sweep<'a> {
             out,
             luc,
             sysfs,
-            devices: plan.target.iter().filter_map(Target::device_request).collect(),
-            makes_disks: plan.target.iter().any(Target::is_emulated),
+            devices: plan.target.iter().filter_map(SweepTarget::device_request).collect(),
+            makes_disks: plan.target.iter().any(SweepTarget::is_emulated),
             directories: plan.target.iter().filter_map(|target| target.directory.clone()).collect(),
             schedulers: &plan.scheduler,
             frequency: plan.lends_processors().then_some(&plan.frequency_options),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A workload of `luc bench`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bench {
+pub enum BuiltinWorkload {
     Metarates,
     Varmail,
     /// A database; the threads are its writers.
@@ -17,7 +17,7 @@ pub enum Bench {
     Overwrite,
 }
 
-impl Bench {
+impl BuiltinWorkload {
     /// Returns its name as in `luc bench NAME`.
     pub(crate) fn name(self) -> &'static str {
         match self {

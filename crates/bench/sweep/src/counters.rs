@@ -1,20 +1,21 @@
 //! Counters of the machine, read before and after each workload where reading costs little.
 //!
 //! A name is `source.what_unit`; without a unit it is a number of things. `machine` counts for the whole machine,
-//! `file_systems` for the target's file system, and `own` reads the workload's report.
+//! `file_systems` for the target's file system, and `report_counters` reads the workload's report.
 
 mod file_systems;
 mod machine;
-pub(super) mod own;
+pub(super) mod report_counters;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::usage::Usage;
+use luc_host::resource_usage::ResourceUsage;
 
-pub type Counters = BTreeMap<String, f64>;
+/// Values of counters, by name.
+pub type CounterValues = BTreeMap<String, f64>;
 
 /// The disk below a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +26,9 @@ struct Disk {
     name: String,
 }
 
-/// Counting, from just before the workload.
+/// Counters of the machine just before a workload.
 #[derive(Debug)]
-pub(super) struct Counting {
+pub(super) struct CounterReadingBefore {
     sysfs: PathBuf,
     disk: Option<Disk>,
     before: Reading,
@@ -38,7 +39,7 @@ pub(super) struct Counting {
 struct Reading {
     machine: machine::MachineTexts,
     file_system: file_systems::FileSystemTexts,
-    usage: Usage,
+    usage: ResourceUsage,
 }
 
 impl Reading {
@@ -48,12 +49,12 @@ impl Reading {
             file_system: disk.map_or_else(file_systems::FileSystemTexts::default, |disk| {
                 file_systems::FileSystemTexts::now(Path::new("/proc"), sysfs, &disk.name)
             }),
-            usage: Usage::of_children(),
+            usage: ResourceUsage::of_children(),
         }
     }
 
     /// Returns the counters that only grow.
-    fn totals(&self, disk: Option<&Disk>) -> Counters {
+    fn totals(&self, disk: Option<&Disk>) -> CounterValues {
         let mut totals = self.machine.totals(disk);
         totals.extend(self.file_system.totals());
         totals.extend(machine::used_by_children(&self.usage));
@@ -61,7 +62,7 @@ impl Reading {
     }
 }
 
-impl Counting {
+impl CounterReadingBefore {
     /// Reads the counters for a workload that is about to work in `dir`.
     pub(super) fn begin(dir: &Path, sysfs: &Path) -> Self {
         let disk = Disk::below(dir);
@@ -69,34 +70,35 @@ impl Counting {
     }
 
     /// Ends the counting, just after the workload.
-    pub(super) fn end(self) -> Counted {
+    pub(super) fn end(self) -> CounterReadings {
         let after = Reading::now(&self.sysfs, self.disk.as_ref());
         let Self { disk, before, .. } = self;
-        Counted { disk, before, after }
+        CounterReadings { disk, before, after }
     }
 }
 
+/// Counters of the machine just before and just after a workload.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct CounterReadings {
     disk: Option<Disk>,
     before: Reading,
     after: Reading,
 }
 
-impl Counted {
+impl CounterReadings {
     /// Returns the differences of all totals, the file system's means, and the workload's own figures.
-    pub(super) fn counters(&self, stdout: &str, elapsed_s: f64) -> Counters {
+    pub(super) fn counters(&self, stdout: &str, elapsed_s: f64) -> CounterValues {
         let disk = self.disk.as_ref();
         let mut counters = differences(&self.before.totals(disk), self.after.totals(disk));
         counters.extend(self.after.file_system.levels());
-        counters.extend(own::counters(stdout));
+        counters.extend(report_counters::counters(stdout));
         counters.insert("workload.elapsed_s".to_owned(), elapsed_s);
         counters
     }
 }
 
 /// Returns the growth of counters that are in both. A counter that went down was reset and is left out.
-fn differences(before: &Counters, after: Counters) -> Counters {
+fn differences(before: &CounterValues, after: CounterValues) -> CounterValues {
     let difference = |(name, after): (String, f64)| {
         let grown = after - before.get(&name)?;
         (grown >= 0.0).then_some((name, grown))
@@ -138,7 +140,7 @@ fn name_figures<const N: usize>(
 mod tests {
     use super::*;
 
-    fn counters(pairs: &[(&str, f64)]) -> Counters {
+    fn counters(pairs: &[(&str, f64)]) -> CounterValues {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
     }
 
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn a_process_that_faults_is_counted() {
         let folder = tempfile::tempdir().expect("a folder");
-        let counting = Counting::begin(folder.path(), Path::new("/sys"));
+        let counting = CounterReadingBefore::begin(folder.path(), Path::new("/sys"));
         let status = std::process::Command::new("sh")
             .args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"])
             .status()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use luc_borrow::BorrowError;
 use luc_filebench::FilebenchError;
 use luc_power::frequency::FrequencyError;
-use luc_units::Failed;
+use luc_units::FileOperationError;
 use luc_workload::BenchError;
 
 /// A sweep that could not start or go on.
@@ -135,8 +135,8 @@ impl From<BorrowError> for SweepError {
     }
 }
 
-impl From<Failed> for SweepError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for SweepError {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::File { action: what, path, reason: source }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use luc_stats::{Association, associations, components, spearman};
+use luc_stats::{RankCorrelation, associations, components, spearman};
 use serde::Serialize;
 
-use super::journal::Record;
-use super::points::Point;
+use super::results_journal::RepeatRecord;
+use super::sweep_points::SweepPoint;
 
 /// Maximum number of components in the report.
 const MAX_COMPONENTS: usize = 5;
@@ -17,7 +17,7 @@ const MAX_SIGNIFICANT_P: f64 = 0.05;
 
 /// Correlations of the figure of one workload.
 #[derive(Debug, Serialize)]
-pub struct Explanation {
+pub struct FigureCorrelations {
     pub workload: String,
     pub unit: String,
     /// Repeats looked at, of all points.
@@ -25,22 +25,24 @@ pub struct Explanation {
     /// Points that they are of.
     pub points: usize,
     /// Every counter that varies, the strongest first.
-    pub counters: Vec<CounterReport>,
+    pub counters: Vec<CounterCorrelation>,
     /// Principal components of the counters that all repeats have, standardized.
-    pub components: Vec<ComponentReport>,
+    pub components: Vec<ComponentCorrelation>,
 }
 
+/// Correlation of a workload's figure with one counter.
 #[derive(Debug, Serialize)]
-pub struct CounterReport {
+pub struct CounterCorrelation {
     pub name: String,
     /// Over all repeats: points differ in both, for whatever reason.
-    pub across: Option<Association>,
+    pub across: Option<RankCorrelation>,
     /// Over repeats with the same settings, if there are several points.
-    pub within: Option<Association>,
+    pub within: Option<RankCorrelation>,
 }
 
+/// Correlation of a workload's figure with one principal component.
 #[derive(Debug, Serialize)]
-pub struct ComponentReport {
+pub struct ComponentCorrelation {
     /// Share of the counters' variance.
     pub share: f64,
     /// Rank correlation with the figure.
@@ -50,8 +52,12 @@ pub struct ComponentReport {
 }
 
 /// Explains all workloads with enough repeats. The same `seed` gives the same result.
-pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Explanation> {
-    let mut workloads: Vec<&Point> = Vec::new();
+pub(super) fn explain(
+    points: &[SweepPoint],
+    records: &[RepeatRecord],
+    seed: u64,
+) -> Vec<FigureCorrelations> {
+    let mut workloads: Vec<&SweepPoint> = Vec::new();
     let mut of_key: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (number, point) in points.iter().enumerate() {
         let known = workloads.iter().position(|at| at.workload.name == point.workload.name);
@@ -61,8 +67,8 @@ pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Ex
         }
         of_key.insert(point.key(), (workload, number));
     }
-    let explained = |(number, point): (usize, &&Point)| {
-        let rows: Vec<(&Record, usize)> = records
+    let explained = |(number, point): (usize, &&SweepPoint)| {
+        let rows: Vec<(&RepeatRecord, usize)> = records
             .iter()
             .filter_map(|record| {
                 let &(workload, at) = of_key.get(&record.key)?;
@@ -74,7 +80,11 @@ pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Ex
     workloads.iter().enumerate().filter_map(explained).collect()
 }
 
-fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Explanation> {
+fn of_workload(
+    point: &SweepPoint,
+    rows: &[(&RepeatRecord, usize)],
+    seed: u64,
+) -> Option<FigureCorrelations> {
     if rows.len() < MIN_REPEATS {
         return None;
     }
@@ -105,14 +115,18 @@ fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Ex
     } else {
         vec![None; columns.len()]
     };
-    let mut counters: Vec<CounterReport> = names
+    let mut counters: Vec<CounterCorrelation> = names
         .iter()
         .zip(across.into_iter().zip(within))
         .filter(|(_, (across, within))| across.is_some() || within.is_some())
-        .map(|(name, (across, within))| CounterReport { name: (*name).to_owned(), across, within })
+        .map(|(name, (across, within))| CounterCorrelation {
+            name: (*name).to_owned(),
+            across,
+            within,
+        })
         .collect();
     counters.sort_by(|a, b| b.strength().total_cmp(&a.strength()));
-    Some(Explanation {
+    Some(FigureCorrelations {
         workload: workload.name.clone(),
         unit: point.unit().to_owned(),
         repeats: rows.len(),
@@ -122,7 +136,11 @@ fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Ex
     })
 }
 
-fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Vec<ComponentReport> {
+fn principal(
+    names: &[&str],
+    columns: &[Vec<Option<f64>>],
+    figure: &[f64],
+) -> Vec<ComponentCorrelation> {
     // Whole columns that vary.
     let (names, columns): (Vec<&str>, Vec<Vec<f64>>) = names
         .iter()
@@ -144,16 +162,17 @@ fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Ve
             let mut loadings: Vec<(String, f64)> =
                 loadings.map(|(name, &loading)| ((*name).to_owned(), loading)).collect();
             loadings.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
-            ComponentReport { share, figure_correlation: spearman(scores, figure), loadings }
+            ComponentCorrelation { share, figure_correlation: spearman(scores, figure), loadings }
         })
         .collect()
 }
 
-impl CounterReport {
+impl CounterCorrelation {
     /// Returns the sort key of a counter: significant correlations first, then by strength.
     fn strength(&self) -> f64 {
-        let strength = |found: Option<Association>| found.map_or(0.0, |at| at.correlation.abs());
-        let is_sure = |found: Option<Association>| {
+        let strength =
+            |found: Option<RankCorrelation>| found.map_or(0.0, |at| at.correlation.abs());
+        let is_sure = |found: Option<RankCorrelation>| {
             found.is_some_and(|found| found.adjusted_p <= MAX_SIGNIFICANT_P)
         };
         let sure = f64::from(u8::from(is_sure(self.within)) * 2 + u8::from(is_sure(self.across)));
@@ -161,7 +180,7 @@ impl CounterReport {
     }
 }
 
-impl Explanation {
+impl FigureCorrelations {
     /// Returns the strongest counters that are more than chance, of all repeats together.
     #[must_use]
     pub fn strongest(&self, most: usize) -> Vec<(&str, f64)> {
@@ -183,26 +202,26 @@ impl Explanation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up;
-    use luc_stats::random;
+    use crate::test_plan;
+    use luc_stats::seeded_random;
 
     /// Flushes slow a repeat down, interrupts do nothing, the journal is there in one target only.
-    fn sweep() -> (Vec<Point>, Vec<Record>) {
-        let plan = made_up::plan();
-        let points = crate::points::points(&plan);
-        let mut random = random::stream(3, 0);
+    fn sweep() -> (Vec<SweepPoint>, Vec<RepeatRecord>) {
+        let plan = test_plan::plan();
+        let points = crate::sweep_points::points(&plan);
+        let mut random = seeded_random::stream(3, 0);
         let records = points
             .iter()
             .flat_map(|point| (0..20).map(move |round| (point, round)))
             .map(|(point, round)| {
-                let flushes = 100.0 + 10.0 * random::normal(&mut random);
-                let mut record = made_up::record(&point.key(), round, 1e6 / flushes);
+                let flushes = 100.0 + 10.0 * seeded_random::normal(&mut random);
+                let mut record = test_plan::record(&point.key(), round, 1e6 / flushes);
                 let mut count = |name: &str, value: f64| {
                     record.counters.insert(name.to_owned(), value);
                 };
                 count("disk.flushes", flushes);
                 count("disk.flush_ms", flushes * 6.0);
-                count("machine.interrupts", random::normal(&mut random));
+                count("machine.interrupts", seeded_random::normal(&mut random));
                 count("vm.major_faults", 0.0);
                 count("operation.fsync.count", 1e6 / flushes);
                 if point.target.name == "b" {

@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use luc_units::OnPath as _;
 
 use super::error::SweepError;
-use super::plan::{Policy, Workload};
-use super::points::Point;
+use super::plan::{PlanWorkload, SweepPolicy};
+use super::sweep_points::SweepPoint;
 
 /// Asks `luc run --check` for every program of a point with a policy of the gate: is the gate's library there, and
 /// would the program load it?
-pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
-    let is_gated = |point: &&Point| matches!(point.policy, Policy::Gate(_));
-    let workloads: BTreeMap<&str, (&Workload, Policy)> = points
+pub(super) fn check(points: &[SweepPoint], luc: &Path) -> Result<(), SweepError> {
+    let is_gated = |point: &&SweepPoint| matches!(point.policy, SweepPolicy::Gate(_));
+    let workloads: BTreeMap<&str, (&PlanWorkload, SweepPolicy)> = points
         .iter()
         .filter(is_gated)
         .map(|point| (&*point.workload.name, (&point.workload, point.policy)))

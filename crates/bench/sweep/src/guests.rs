@@ -1,13 +1,13 @@
 //! A sweep in virtual time: runs its points in guests, several guests at a time.
 //!
 //! A guest runs points of one speed and one round, in the order of that round. `batches` deals them out, `script`
-//! writes the guest's script, `runner` boots the guest, and `reading` parses its results.
+//! writes the guest's script, `runner` boots the guest, and `parse_results` parses its results.
 //!
 //! Batches follow from the plan alone. A sweep that was killed repeats its unfinished batches and ends with the same
 //! figures. If only the best is wanted, the rounds up to each look at the figures form a stage.
 
 mod batches;
-mod reading;
+mod parse_results;
 mod runner;
 mod script;
 
@@ -17,30 +17,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
-use luc_host::memory::available_bytes;
+use luc_host::available_memory::available_bytes;
+use luc_host::interrupt_flag;
 
 use super::error::SweepError;
-use super::journal::{Journal, Record, Results};
-use super::order::Schedule;
-use super::plan::Plan;
-use super::points::Point;
-use crate::{Sweep, Tick};
-use batches::{Batch, Stage};
-pub(super) use reading::FLOWOPS;
+use super::plan::SweepPlan;
+use super::repeat_schedule::RepeatSchedule;
+use super::results_journal::{RecordedResults, RepeatRecord, ResultsJournal};
+use super::sweep_points::SweepPoint;
+use crate::{RepeatProgress, Sweep};
+use batches::{GuestBatch, RepeatStage};
+pub(super) use parse_results::FLOWOPS;
 use runner::GuestRunner;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-type Made = Result<Results, SweepError>;
+type Made = Result<RecordedResults, SweepError>;
 
 /// Runs the missing batches and keeps their results in `journal`.
 pub(super) fn run(
     sweep: &Sweep<'_>,
-    points: &[Point],
-    journal: &mut Journal,
-    mut results: Results,
-    tick: Tick<'_>,
+    points: &[SweepPoint],
+    journal: &mut ResultsJournal,
+    mut results: RecordedResults,
+    tick: RepeatProgress<'_>,
 ) -> Result<(), SweepError> {
     let &Sweep { plan, out, luc, deadline, .. } = sweep;
     let Some(virtual_time) = &plan.virtual_time else {
@@ -49,7 +49,7 @@ pub(super) fn run(
     let is_time_up = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut opened = None;
     tick(results.records.len(), count_wanted(plan, points, &results), "");
-    while let Some(stage) = Stage::next(plan, points, &results) {
+    while let Some(stage) = RepeatStage::next(plan, points, &results) {
         let missing = list_missing(batches::partition(plan, points, &stage), &results);
         if missing.is_empty() || is_time_up() {
             break;
@@ -64,10 +64,10 @@ pub(super) fn run(
         };
         opened = Some(Arc::clone(&runner));
         let jobs = limit_jobs(virtual_time.jobs, runner.memory_bytes());
-        let mut keep = |made: Results| {
+        let mut keep = |made: RecordedResults| {
             for record in made.records {
                 let is_same =
-                    |known: &Record| known.round == record.round && known.key == record.key;
+                    |known: &RepeatRecord| known.round == record.round && known.key == record.key;
                 if results.records.iter().any(is_same) {
                     continue;
                 }
@@ -90,7 +90,7 @@ pub(super) fn run(
 }
 
 /// Refuses to go on with repeats of another QEMU than those of `now`: their figures are not comparable.
-fn check_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
+fn check_qemu(results: &RecordedResults, now: BTreeSet<String>) -> Result<(), SweepError> {
     let mut qemus = results.records.iter().filter_map(|record| record.environment.qemu.as_ref());
     match qemus.find(|qemu| !now.contains(*qemu)) {
         Some(before) => Err(SweepError::OtherQemu {
@@ -102,23 +102,23 @@ fn check_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError
 }
 
 /// Returns the batches that are not whole: a guest that was killed is run again as a whole.
-fn list_missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
+fn list_missing(batches: Vec<GuestBatch>, results: &RecordedResults) -> VecDeque<GuestBatch> {
     let there: HashSet<(&str, usize)> =
         results.records.iter().map(|record| (record.key.as_str(), record.round)).collect();
     let has_failed = |key: &str| results.failures.iter().any(|failure| failure.key == key);
-    let is_missing = |batch: &Batch| {
-        let mut keys = batch.points.iter().map(Point::key);
+    let is_missing = |batch: &GuestBatch| {
+        let mut keys = batch.points.iter().map(SweepPoint::key);
         keys.any(|key| !there.contains(&(key.as_str(), batch.round)) && !has_failed(&key))
     };
     batches.into_iter().filter(is_missing).collect()
 }
 
 /// Counts repeats made and, as far as is known, still to be made.
-fn count_wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
+fn count_wanted(plan: &SweepPlan, points: &[SweepPoint], results: &RecordedResults) -> usize {
     if plan.stop.best {
-        return Schedule::new(plan, points, &results.records, &results.failures).wanted();
+        return RepeatSchedule::new(plan, points, &results.records, &results.failures).wanted();
     }
-    let repeats = |point: &Point| plan.repeats_of(&point.workload).unwrap_or_default();
+    let repeats = |point: &SweepPoint| plan.repeats_of(&point.workload).unwrap_or_default();
     points.iter().map(repeats).sum()
 }
 
@@ -131,10 +131,10 @@ fn limit_jobs(jobs: usize, memory_bytes: u64) -> usize {
 /// Runs batches in parallel guests, and passes the results of each to `keep`.
 fn run_side_by_side(
     runner: Arc<GuestRunner>,
-    batches: VecDeque<Batch>,
+    batches: VecDeque<GuestBatch>,
     jobs: usize,
     deadline: Option<Instant>,
-    keep: &mut dyn FnMut(Results) -> Result<(), SweepError>,
+    keep: &mut dyn FnMut(RecordedResults) -> Result<(), SweepError>,
 ) -> Result<(), SweepError> {
     let queue = Arc::new(Mutex::new(batches));
     let (sender, made) = mpsc::channel();
@@ -147,7 +147,7 @@ fn run_side_by_side(
     let outcome = loop {
         match made.recv_timeout(POLL_INTERVAL) {
             // A signal to the whole group has ended QEMU as well.
-            _ if interrupt::interrupted() => break Err(SweepError::Interrupted),
+            _ if interrupt_flag::interrupted() => break Err(SweepError::Interrupted),
             Ok(made) => {
                 if let Err(error) = made.and_then(&mut *keep) {
                     break Err(error);
@@ -165,7 +165,7 @@ fn run_side_by_side(
 /// Takes batches until there are no more, time is up, or nobody listens.
 fn worker(
     runner: &GuestRunner,
-    queue: &Mutex<VecDeque<Batch>>,
+    queue: &Mutex<VecDeque<GuestBatch>>,
     deadline: Option<Instant>,
     sender: &mpsc::Sender<Made>,
 ) {

@@ -1,12 +1,13 @@
 //! Sweeps: a plan's workloads at every point of its axes, repeated until the figures are sure.
 //!
-//! - `plan` reads a plan and checks it, `points` crosses its axes (`axis`), `order` says which repeat is next.
-//! - `run` makes a repeat on this machine, `guests` makes repeats in virtual time. `journal` keeps each, so that a
-//!   sweep that was killed at any moment goes on.
+//! - `plan` reads a plan and checks it, `sweep_points` crosses its axes (`axis`), `repeat_schedule` says which repeat
+//!   is next.
+//! - `run_repeat` makes a repeat on this machine, `guests` makes repeats in virtual time. `results_journal` keeps each,
+//!   so that a sweep that was killed at any moment goes on.
 //! - `borrow` lists the devices and settings that a sweep needs; `luc_borrow` gives them back, whatever ends the sweep.
 //! - `counters` reads the machine's counters during a repeat. `gateable` asks whether workloads can be gated.
-//! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page`
-//!   draws both, `parquet` has all repeats as tables.
+//! - `report` has medians, intervals and ratios, `figure_correlations` the counters that the figure is correlated with;
+//!   `page` draws both, `parquet` has all repeats as tables.
 //!
 //! # In virtual time
 //!
@@ -14,7 +15,7 @@
 //!
 //! 1. `guests/batches` deals the points out: a batch has one speed and one round, in that round's order.
 //! 2. `guests/script` writes what a guest does, `point.sh` does it, `guests/runner` boots it.
-//! 3. `guests/reading` makes repeats of what the guest left, with the counters of `luc.ko`, the disk and the
+//! 3. `guests/parse_results` makes repeats of what the guest left, with the counters of `luc.ko`, the disk and the
 //!    workload.
 //!
 //! A sweep has one instruction time; a point's speed stretches everything else. A batch is whole or is made again, so
@@ -23,65 +24,66 @@
 //! does not go on with another one.
 
 mod axis;
-mod bench;
-mod best;
+mod best_selection;
 mod borrow;
+mod builtin_workload;
 mod counters;
-mod environment;
 mod error;
-mod explain;
+mod figure_correlations;
 mod gateable;
 mod guest_needs;
 mod guests;
-mod journal;
-#[cfg(test)]
-mod made_up;
-mod options;
-mod order;
 mod page;
 mod parquet;
 mod plan;
-mod points;
+mod repeat_environment;
+mod repeat_schedule;
 mod report;
-mod run;
+mod results_journal;
+mod run_repeat;
+mod sweep_points;
+#[cfg(test)]
+mod test_plan;
 mod time_scale;
+mod workload_options;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 
-pub use axis::Axis;
-pub use bench::Bench;
-pub use best::Group;
-pub use counters::Counters;
-pub use environment::Environment;
+pub use axis::SweepAxis;
+pub use best_selection::ComparedPoints;
+pub use builtin_workload::BuiltinWorkload;
+pub use counters::CounterValues;
 pub use error::SweepError;
-pub use explain::{ComponentReport, CounterReport, Explanation};
+pub use figure_correlations::{ComponentCorrelation, CounterCorrelation, FigureCorrelations};
 pub use guest_needs::{GuestNeeds, guest_needs};
-pub use journal::{Discarded, Failure, Record};
 pub use luc_borrow::{
-    BorrowError, DeviceAbout, Restored, Scheduler, clean_up, name_of, restore_left, saved,
-    shown_size,
+    BorrowError, DeviceDescription, IoScheduler, RestoredResources, clean_up, name_of,
+    restore_left, saved, shown_size,
 };
-pub use options::option_value;
 pub use page::page;
 pub use plan::{
-    Batching, CopyOut, Disk, OwnDisk, Plan, Policy, Size, Span, Stop, Target, VirtualTime, Workload,
+    BatchingRule, CopyOutRule, PlanDisk, PlanDuration, PlanSize, PlanWorkload, StopRule, SweepPlan,
+    SweepPolicy, SweepTarget, TargetDisk, VirtualTime,
 };
 pub use plan::{MAX_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
-pub use points::Point;
-pub use report::{PointEnergy, PointReport, Ratio, Report};
+pub use repeat_environment::RepeatEnvironment;
+pub use report::{PointEnergy, PointRatio, PointReport, SweepReport};
+pub use results_journal::{DiscardedRepeat, PointFailure, RepeatRecord};
+pub use sweep_points::SweepPoint;
+pub use workload_options::option_value;
 
-use journal::{Journal, Results};
-use luc_borrow::{CleanupProcess, HeldDevices, Power};
-use order::Schedule;
+use luc_borrow::{BorrowedProcessors, CleanupProcess, HeldDevices};
+use repeat_schedule::RepeatSchedule;
+use results_journal::{RecordedResults, ResultsJournal};
 
 /// A plan, and where it is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sweep<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a SweepPlan,
     pub out: &'a Path,
     /// The program that makes disks and runs workloads.
     pub luc: &'a Path,
@@ -92,19 +94,19 @@ pub struct Sweep<'a> {
 }
 
 /// Progress callback: repeats made, repeats wanted as far as known, and the point of the last repeat.
-pub type Tick<'a> = &'a mut dyn FnMut(usize, usize, &str);
+pub type RepeatProgress<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 /// Runs `plan` without a deadline.
 ///
 /// # Errors
 /// The errors of [`Sweep::run`].
 pub fn run(
-    plan: &Plan,
+    plan: &SweepPlan,
     out: &Path,
     luc: &Path,
     sysfs: &Path,
-    tick: Tick<'_>,
-) -> Result<Report, SweepError> {
+    tick: RepeatProgress<'_>,
+) -> Result<SweepReport, SweepError> {
     Sweep { plan, out, luc, sysfs, deadline: None }.run(tick)
 }
 
@@ -114,17 +116,17 @@ impl Sweep<'_> {
     /// # Errors
     /// [`SweepError`]: before anything is made where plan or machine do not allow it, or for the repeat that failed;
     /// repeats that were finished before stay in the folder.
-    pub fn run(&self, tick: Tick<'_>) -> Result<Report, SweepError> {
+    pub fn run(&self, tick: RepeatProgress<'_>) -> Result<SweepReport, SweepError> {
         let &Self { plan, out, .. } = self;
         plan.check_machine(self.sysfs)?;
-        journal::check_owner(out)?;
-        let points = points::points(plan);
+        results_journal::check_owner(out)?;
+        let points = sweep_points::points(plan);
         let mut held = HeldDevices::default();
         if plan.virtual_time.is_none() {
             held = luc_borrow::hold(&self.borrow_request())?;
             gateable::check(&points, self.luc)?;
         }
-        let (mut journal, results) = Journal::open(out, plan)?;
+        let (mut journal, results) = ResultsJournal::open(out, plan)?;
         let outcome = if plan.virtual_time.is_some() {
             guests::run(self, &points, &mut journal, results, tick)
         } else {
@@ -135,20 +137,20 @@ impl Sweep<'_> {
             outcome => outcome?,
         }
         let results = journal.read_back()?;
-        export(plan, &points, out, results, interrupt::interrupted())
+        export(plan, &points, out, results, interrupt_flag::interrupted())
     }
 
     /// Makes the missing repeats on this machine, and keeps them in `journal`.
     fn run_here(
         &self,
-        points: &[Point],
-        journal: &mut Journal,
-        results: &Results,
+        points: &[SweepPoint],
+        journal: &mut ResultsJournal,
+        results: &RecordedResults,
         held: HeldDevices,
-        tick: Tick<'_>,
+        tick: RepeatProgress<'_>,
     ) -> Result<(), SweepError> {
         let plan = self.plan;
-        let mut schedule = Schedule::new(plan, points, &results.records, &results.failures);
+        let mut schedule = RepeatSchedule::new(plan, points, &results.records, &results.failures);
         tick(schedule.made(), schedule.wanted(), "");
         if schedule.next().is_none() {
             return Ok(luc_borrow::clear_left(&self.borrow_request())?);
@@ -156,13 +158,13 @@ impl Sweep<'_> {
         let request = self.borrow_request();
         let mut cleanup = CleanupProcess::start(&request, journal.lock_copy()?, held)?;
         // Dropped before the cleanup process, which it uses.
-        let mut power = Power::start(&request, &mut cleanup)?;
+        let mut power = BorrowedProcessors::start(&request, &mut cleanup)?;
         while let Some((number, round)) = schedule.next() {
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
             let point = &points[number];
-            match run::repeat(plan, point, round, &cleanup, &mut power) {
+            match run_repeat::repeat(plan, point, round, &cleanup, &mut power) {
                 Ok(record) => {
                     journal.append(&record)?;
                     schedule.add(number, record.value);
@@ -170,7 +172,7 @@ impl Sweep<'_> {
                 // One impossible candidate does not end the sweep.
                 Err(error) if plan.stop.best && error.is_of_one_point() => {
                     cleanup.clear_repeat()?;
-                    journal.append_failure(&Failure {
+                    journal.append_failure(&PointFailure {
                         key: point.key(),
                         round,
                         failed: error.to_string(),
@@ -187,16 +189,16 @@ impl Sweep<'_> {
 
 /// Makes the report of `results` and writes its files to the folder `out`.
 fn export(
-    plan: &Plan,
-    points: &[Point],
+    plan: &SweepPlan,
+    points: &[SweepPoint],
     out: &Path,
-    mut results: Results,
+    mut results: RecordedResults,
     interrupted: bool,
-) -> Result<Report, SweepError> {
+) -> Result<SweepReport, SweepError> {
     if plan.virtual_time.is_some() {
         // Guests end in any order.
-        let at: HashMap<String, usize> = points.iter().map(Point::key).zip(0..).collect();
-        let order = |record: &Record| (record.round, at.get(&record.key).copied());
+        let at: HashMap<String, usize> = points.iter().map(SweepPoint::key).zip(0..).collect();
+        let order = |record: &RepeatRecord| (record.round, at.get(&record.key).copied());
         results.records.sort_by_key(order);
     }
     let report = report::report(plan, points, results, luc_borrow::energy_about(out), interrupted);
@@ -209,7 +211,7 @@ fn export(
 ///
 /// # Errors
 /// [`SweepError`]: it is no folder of a sweep, or cannot be read or written.
-pub fn report_again(out: &Path) -> Result<Report, SweepError> {
-    let (plan, results) = journal::read(out)?;
-    export(&plan, &points::points(&plan), out, results, false)
+pub fn report_again(out: &Path) -> Result<SweepReport, SweepError> {
+    let (plan, results) = results_journal::read(out)?;
+    export(&plan, &sweep_points::points(&plan), out, results, false)
 }

@@ -2,21 +2,21 @@
 
 mod correlations;
 mod environment;
-mod names;
+mod point_names;
 mod rates;
 mod speedups;
 
-use luc_graphs::{Page, Section};
-use luc_units::figures::utc;
+use luc_graphs::{GraphPage, PageSection};
+use luc_units::number_formats::utc;
 
-use crate::Report;
+use crate::SweepReport;
 
-use names::Axes;
+use point_names::PlanAxes;
 
 /// Returns the page of the report of a sweep called `name`.
 #[must_use]
-pub fn page(report: &Report, name: &str) -> Page {
-    let axes = Axes::of(report);
+pub fn page(report: &SweepReport, name: &str) -> GraphPage {
+    let axes = PlanAxes::of(report);
     let (warnings, notes): (Vec<String>, Vec<String>) = report
         .notes()
         .into_iter()
@@ -29,8 +29,8 @@ pub fn page(report: &Report, name: &str) -> Page {
         correlations::section(report),
         environment::section(report, notes),
     ];
-    let is_empty = |section: &Section| section.graphs.is_empty() && section.text.is_empty();
-    Page {
+    let is_empty = |section: &PageSection| section.graphs.is_empty() && section.text.is_empty();
+    GraphPage {
         title: name.to_owned(),
         kind: "sweep".to_owned(),
         facts: facts(report),
@@ -50,7 +50,7 @@ pub fn page(report: &Report, name: &str) -> Page {
     }
 }
 
-fn facts(report: &Report) -> Vec<String> {
+fn facts(report: &SweepReport) -> Vec<String> {
     let times = || {
         let repeats = report.repeats.iter();
         repeats.map(|repeat| repeat.environment.started_unix_s)
@@ -69,7 +69,7 @@ fn facts(report: &Report) -> Vec<String> {
     facts
 }
 
-fn doubts(report: &Report) -> Vec<String> {
+fn doubts(report: &SweepReport) -> Vec<String> {
     let mut doubts = Vec::new();
     let (wide, points) = (report.not_converged(), report.points.len());
     if wide > 0 {

@@ -16,8 +16,8 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
 use super::error::SweepError;
-use super::journal::Record;
-use super::report::{PointReport, Report};
+use super::report::{PointReport, SweepReport};
+use super::results_journal::RepeatRecord;
 
 /// The version of both tables' columns.
 const SCHEMA_VERSION: &str = "1";
@@ -50,7 +50,7 @@ impl Column {
 }
 
 /// Writes both files to the folder `out`, each whole or not at all.
-pub(super) fn export(report: &Report, out: &Path) -> Result<(), SweepError> {
+pub(super) fn export(report: &SweepReport, out: &Path) -> Result<(), SweepError> {
     let plan = serde_json::json!(report.plan).to_string();
     for (name, columns) in [("results", results(report)), ("counters", counters(report))] {
         let path = out.join(format!("{name}.parquet"));
@@ -64,24 +64,24 @@ pub(super) fn export(report: &Report, out: &Path) -> Result<(), SweepError> {
     Ok(())
 }
 
-fn results(report: &Report) -> Vec<Column> {
+fn results(report: &SweepReport) -> Vec<Column> {
     let points: HashMap<&str, &PointReport> =
         report.points.iter().map(|point| (&*point.key, point)).collect();
     // Repeats of points that the plan does not have are left out.
-    let rows: Vec<(&Record, &PointReport)> = report
+    let rows: Vec<(&RepeatRecord, &PointReport)> = report
         .repeats
         .iter()
         .filter_map(|record| Some((record, *points.get(&*record.key)?)))
         .collect();
-    let text = |name: &str, of: fn(&Record) -> Option<&str>| {
+    let text = |name: &str, of: fn(&RepeatRecord) -> Option<&str>| {
         let values = rows.iter().map(|(row, _)| of(row).map(str::to_owned));
         Column::new(name, Values::Text(values.collect()))
     };
-    let whole = |name: &str, of: fn(&Record) -> Option<u64>| {
+    let whole = |name: &str, of: fn(&RepeatRecord) -> Option<u64>| {
         let values = rows.iter().map(|(row, _)| of(row).and_then(|value| value.try_into().ok()));
         Column::new(name, Values::Whole(values.collect()))
     };
-    let real = |name: &str, of: fn(&Record) -> Option<f64>| {
+    let real = |name: &str, of: fn(&RepeatRecord) -> Option<f64>| {
         let values = rows.iter().map(|(row, _)| of(row));
         Column::new(name, Values::Real(values.collect()))
     };
@@ -121,7 +121,7 @@ fn results(report: &Report) -> Vec<Column> {
     columns
 }
 
-fn counters(report: &Report) -> Vec<Column> {
+fn counters(report: &SweepReport) -> Vec<Column> {
     let rows = || {
         report.repeats.iter().flat_map(|record| {
             let counters = record.counters.iter();
@@ -202,9 +202,9 @@ fn put<T: DataType, V>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Results;
-    use crate::made_up;
-    use luc_power::energy::{About, Energy};
+    use crate::results_journal::RecordedResults;
+    use crate::test_plan;
+    use luc_power::energy::{EnergyProvenance, RunEnergy};
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
     use parquet::record::Field;
     use serde_json::Value;
@@ -233,25 +233,25 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let plan = made_up::plan();
-        let points = crate::points::points(&plan);
-        let mut records: Vec<Record> = (0..6)
+        let plan = test_plan::plan();
+        let points = crate::sweep_points::points(&plan);
+        let mut records: Vec<RepeatRecord> = (0..6)
             .flat_map(|round| points.iter().map(move |point| (round, point)))
-            .map(|(round, point)| made_up::record(&point.key(), round, 2.5 + round as f64))
+            .map(|(round, point)| test_plan::record(&point.key(), round, 2.5 + round as f64))
             .collect();
         records[1].counters.insert("disk.flushes".to_owned(), 7.0);
-        records[1].energy = Some(Energy {
+        records[1].energy = Some(RunEnergy {
             seconds: 1.0,
             gross_joules: Some(12.5),
             net_joules: None,
             missing: None,
         });
-        records.push(made_up::record("no,such,point,off", 0, 1.0));
+        records.push(test_plan::record("no,such,point,off", 0, 1.0));
         let report = crate::report::report(
             &plan,
             &points,
-            Results { records, failures: Vec::new() },
-            About::default(),
+            RecordedResults { records, failures: Vec::new() },
+            EnergyProvenance::default(),
             false,
         );
         let out = tempfile::tempdir().expect("a folder");

@@ -3,83 +3,83 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use luc_borrow::{DeviceRequest, Scheduler};
+use luc_borrow::{DeviceRequest, IoScheduler};
 use luc_power::energy;
-use luc_power::frequency::{self, Setting};
-use luc_stats::Goal;
+use luc_power::frequency::{self, FrequencySetting};
+use luc_stats::StoppingRule;
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
-use super::time_scale::Speed;
+use super::time_scale::GuestSpeed;
 
 mod check;
-mod disk;
+mod durations_and_sizes;
 mod file_systems;
+mod plan_disk;
 mod policy;
-mod quantity;
-mod target;
+mod target_checks;
 #[cfg(test)]
 mod tests;
-mod unique;
+mod unique_list;
 mod virtual_time;
 mod workload;
 
-pub use disk::{Disk, OwnDisk};
+pub use durations_and_sizes::{PlanDuration, PlanSize};
 pub use file_systems::{distribution_has, kernel_has, least_bytes};
-pub use policy::{Batching, CopyOut, Policy};
-pub use quantity::{Size, Span};
+pub use plan_disk::{PlanDisk, TargetDisk};
+pub use policy::{BatchingRule, CopyOutRule, SweepPolicy};
 pub use virtual_time::MAX_GUEST_DISK_BYTES;
 pub(super) use virtual_time::MAX_HOLD_US;
 pub use virtual_time::VirtualTime;
-pub(super) use workload::Figure;
-pub use workload::Workload;
+pub(super) use workload::FigureLocation;
+pub use workload::PlanWorkload;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Plan {
+pub struct SweepPlan {
     /// Seed of the order and of the workloads.
     #[serde(default = "one")]
     pub seed: u64,
     /// Wait after the caches are dropped, before the workload.
     #[serde(default = "settle")]
-    pub settle: Span,
+    pub settle: PlanDuration,
     /// Idle processors poll and do not halt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub poll_idle: bool,
     #[serde(default)]
-    pub stop: Stop,
+    pub stop: StopRule,
     /// The emulated disk of the targets with `fs`.
     #[serde(default)]
-    pub disk: Disk,
+    pub disk: PlanDisk,
     #[serde(default = "one_thread")]
     pub threads: Vec<usize>,
     /// Axis: the gate's policy.
     #[serde(default = "no_policy")]
-    pub policy: Vec<Policy>,
+    pub policy: Vec<SweepPolicy>,
     /// Runs the points in guests in virtual time instead of here; its `mips` are an axis.
     #[serde(default, rename = "virtual", skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
     /// Axis: I/O schedulers of the disk. Without it the scheduler is not changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scheduler: Vec<Scheduler>,
+    pub scheduler: Vec<IoScheduler>,
     /// Axis: the processors' frequency; absent: unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub frequency: Vec<Setting>,
-    #[serde(default, skip_serializing_if = "frequency::Options::is_empty")]
-    pub frequency_options: frequency::Options,
+    pub frequency: Vec<FrequencySetting>,
+    #[serde(default, skip_serializing_if = "frequency::TurboAndSmtOptions::is_empty")]
+    pub frequency_options: frequency::TurboAndSmtOptions,
     /// Energy that is measured, and how.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub energy: energy::Options,
-    pub workload: Vec<Workload>,
-    pub target: Vec<Target>,
+    pub energy: energy::EnergyOptions,
+    pub workload: Vec<PlanWorkload>,
+    pub target: Vec<SweepTarget>,
 }
 
 /// Rule by which a point has enough repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Stop {
+pub struct StopRule {
     /// Half the 95 % interval over the median.
     pub goal: f64,
     pub min: usize,
@@ -95,7 +95,7 @@ pub struct Stop {
 /// Place where a workload runs: a fresh file system on an emulated disk or device, or an existing directory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Target {
+pub struct SweepTarget {
     pub name: String,
     /// ext2, ext3, ext4, xfs, btrfs or f2fs.
     pub fs: Option<String>,
@@ -106,13 +106,13 @@ pub struct Target {
     pub mount: String,
     /// Policies, which replace the workload's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Vec<Policy>>,
+    pub policy: Option<Vec<SweepPolicy>>,
     /// Fsyncs of the built-in workloads do nothing, to measure the time left without them. UNSAFE.
     #[serde(default, rename = "no-fsync", skip_serializing_if = "is_default")]
     pub no_fsync: bool,
     /// Values of the emulated disk, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk: Option<OwnDisk>,
+    pub disk: Option<TargetDisk>,
     /// An existing directory; a fresh one is made in it for each repeat.
     pub directory: Option<PathBuf>,
     /// Block device to be formatted, which replaces the emulated disk.
@@ -126,7 +126,7 @@ pub struct Target {
     pub overwrite: bool,
 }
 
-impl Default for Plan {
+impl Default for SweepPlan {
     /// Returns a plan without workloads and targets.
     fn default() -> Self {
         Self {
@@ -134,21 +134,21 @@ impl Default for Plan {
             seed: one(),
             settle: settle(),
             poll_idle: false,
-            stop: Stop::default(),
-            disk: Disk::default(),
+            stop: StopRule::default(),
+            disk: PlanDisk::default(),
             threads: one_thread(),
             policy: no_policy(),
             scheduler: Vec::new(),
             frequency: Vec::new(),
-            frequency_options: frequency::Options::default(),
-            energy: energy::Options::default(),
+            frequency_options: frequency::TurboAndSmtOptions::default(),
+            energy: energy::EnergyOptions::default(),
             workload: Vec::new(),
             target: Vec::new(),
         }
     }
 }
 
-impl Default for Stop {
+impl Default for StopRule {
     fn default() -> Self {
         Self { goal: 0.05, min: 10, max: 40, best: false, stolen: None }
     }
@@ -166,15 +166,15 @@ fn one_thread() -> Vec<usize> {
     vec![1]
 }
 
-fn no_policy() -> Vec<Policy> {
-    vec![Policy::Off]
+fn no_policy() -> Vec<SweepPolicy> {
+    vec![SweepPolicy::Off]
 }
 
-fn settle() -> Span {
-    Span::of_ms(500)
+fn settle() -> PlanDuration {
+    PlanDuration::of_ms(500)
 }
 
-impl Target {
+impl SweepTarget {
     /// Returns whether it is a disk made anew for each repeat.
     pub(super) fn is_emulated(&self) -> bool {
         self.fs.is_some() && self.device.is_none()
@@ -192,7 +192,7 @@ impl Target {
     }
 }
 
-impl Plan {
+impl SweepPlan {
     /// Reads a plan from a file and checks it.
     ///
     /// # Errors
@@ -212,14 +212,14 @@ impl Plan {
     }
 
     /// Returns a processor of `mips` in this plan's guests.
-    pub(crate) fn speed(&self, mips: u64) -> Speed {
+    pub(crate) fn speed(&self, mips: u64) -> GuestSpeed {
         let of_workloads = self.workload.iter().filter_map(|load| load.mips.as_ref());
         let of_plan = self.virtual_time.iter().map(|time| &time.mips);
         let least = of_plan.chain(of_workloads).flatten().min();
         let instruction = self.virtual_time.as_ref().and_then(|time| time.instruction.as_ref());
         match instruction {
-            Some(instruction) => Speed::of_instruction(instruction.ns(), mips),
-            None => Speed::new(*least.unwrap_or(&mips), mips),
+            Some(instruction) => GuestSpeed::of_instruction(instruction.ns(), mips),
+            None => GuestSpeed::new(*least.unwrap_or(&mips), mips),
         }
     }
 
@@ -263,12 +263,12 @@ impl Plan {
     }
 
     /// Returns the emulated disk of a target.
-    pub(crate) fn disk_of(&self, target: &Target) -> Disk {
+    pub(crate) fn disk_of(&self, target: &SweepTarget) -> PlanDisk {
         self.disk.with(target.disk.as_ref())
     }
 
     /// Returns every policy that it names.
-    pub(crate) fn all_policies(&self) -> impl Iterator<Item = Policy> {
+    pub(crate) fn all_policies(&self) -> impl Iterator<Item = SweepPolicy> {
         let of_workloads = self.workload.iter().filter_map(|workload| workload.policy.as_ref());
         let of_targets = self.target.iter().filter_map(|target| target.policy.as_ref());
         let lists = std::iter::once(&self.policy).chain(of_workloads).chain(of_targets);
@@ -288,7 +288,7 @@ impl Plan {
 
     /// Returns whether it changes settings of the processors.
     pub(super) fn lends_processors(&self) -> bool {
-        let is_frequency = |setting: &Setting| setting.khz().is_some();
+        let is_frequency = |setting: &FrequencySetting| setting.khz().is_some();
         self.frequency.iter().any(is_frequency) || !self.frequency_options.is_empty()
     }
 
@@ -298,22 +298,22 @@ impl Plan {
 
     /// Returns the goal of a workload's points, unless only the best is wanted. In virtual time, repeats differ only by
     /// their seed, and the plan gives their number.
-    pub(super) fn goal_of(&self, workload: &Workload) -> Goal {
+    pub(super) fn goal_of(&self, workload: &PlanWorkload) -> StoppingRule {
         match self.repeats_of(workload) {
             Some(repeats) => {
-                Goal { relative_half_width: self.stop.goal, min: repeats, max: repeats }
+                StoppingRule { relative_half_width: self.stop.goal, min: repeats, max: repeats }
             }
             None => self.goal(),
         }
     }
 
     /// Returns the goal of points without a fixed number of repeats.
-    pub(super) fn goal(&self) -> Goal {
-        Goal { relative_half_width: self.stop.goal, min: self.stop.min, max: self.stop.max }
+    pub(super) fn goal(&self) -> StoppingRule {
+        StoppingRule { relative_half_width: self.stop.goal, min: self.stop.min, max: self.stop.max }
     }
 
     /// Returns the number of repeats of a workload's points; `None` if the figures decide.
-    pub(super) fn repeats_of(&self, workload: &Workload) -> Option<usize> {
+    pub(super) fn repeats_of(&self, workload: &PlanWorkload) -> Option<usize> {
         let guests = self.virtual_time.as_ref().filter(|_| !self.stop.best)?;
         Some(workload.repeats.unwrap_or(guests.repeats))
     }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use luc_host::processors::Processors;
-use luc_host::programs::tool;
+use luc_host::installed_programs::tool;
+use luc_host::processor_time::ProcessorTicks;
 use luc_power::frequency::now_khz;
 use serde::{Deserialize, Serialize};
 
+/// State of the machine during one repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Environment {
+pub struct RepeatEnvironment {
     /// Start of the repeat, seconds since 1970.
     pub started_unix_s: u64,
     pub kernel: String,
@@ -43,7 +44,7 @@ pub(super) struct EnvironmentBefore {
     started_unix_s: u64,
     io_us: Option<u64>,
     cpu_us: Option<u64>,
-    processors: Processors,
+    processors: ProcessorTicks,
 }
 
 impl EnvironmentBefore {
@@ -53,7 +54,7 @@ impl EnvironmentBefore {
             started_unix_s: since.map(|time| time.as_secs()).unwrap_or_default(),
             io_us: pressure_us("io"),
             cpu_us: pressure_us("cpu"),
-            processors: Processors::now(),
+            processors: ProcessorTicks::now(),
         }
     }
 
@@ -64,7 +65,7 @@ impl EnvironmentBefore {
         fs: Option<&str>,
         caches_dropped: bool,
         sysfs: &Path,
-    ) -> Environment {
+    ) -> RepeatEnvironment {
         // First, before they slow down.
         let frequency_khz = now_khz(sysfs);
         let governor = sysfs.join("devices/system/cpu/cpu0/cpufreq/scaling_governor");
@@ -72,7 +73,7 @@ impl EnvironmentBefore {
             |name: &str, before: Option<u64>| Some(pressure_us(name)?.saturating_sub(before?));
         let trimmed = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let load = trimmed("/proc/loadavg").unwrap_or_default();
-        Environment {
+        RepeatEnvironment {
             started_unix_s: self.started_unix_s,
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             qemu: None,
@@ -81,7 +82,7 @@ impl EnvironmentBefore {
             caches_dropped,
             io_pressure_us: since("io", self.io_us),
             cpu_pressure_us: since("cpu", self.cpu_us),
-            stolen_share: Processors::now().stolen_share_since(self.processors),
+            stolen_share: ProcessorTicks::now().stolen_share_since(self.processors),
             load: load.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
             governor: luc_host::sysfs::read(&governor).ok(),
             frequency_khz,

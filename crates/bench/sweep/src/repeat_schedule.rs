@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use luc_stats::random;
-use luc_stats::{Goal, Verdict};
+use luc_stats::seeded_random;
+use luc_stats::{StoppingRule, StoppingVerdict};
 
-use super::best;
-use super::journal::{Failure, Record};
-use super::plan::Plan;
-use super::points::Point;
-use luc_stats::selection::Candidate;
+use super::best_selection;
+use super::plan::SweepPlan;
+use super::results_journal::{PointFailure, RepeatRecord};
+use super::sweep_points::SweepPoint;
+use luc_stats::selection::MeasuredCandidate;
 
 /// Repeats made and wanted. It follows from the plan and the figures alone, so that a killed sweep goes on as if
 /// uninterrupted.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(super) struct RepeatSchedule {
     /// The goal of each point.
-    goals: Vec<Goal>,
+    goals: Vec<StoppingRule>,
     seed: u64,
     /// The figures of each point, by round.
     values: Vec<Vec<f64>>,
@@ -27,19 +27,19 @@ pub(super) struct Schedule {
 /// Points that are compared with each other.
 #[derive(Debug)]
 struct Best {
-    goal: Goal,
+    goal: StoppingRule,
     groups: Vec<Vec<usize>>,
     /// Candidates without samples, by the number of the point.
-    names: Vec<Candidate>,
+    names: Vec<MeasuredCandidate>,
     failed: Vec<bool>,
 }
 
-impl Schedule {
+impl RepeatSchedule {
     pub(super) fn new(
-        plan: &Plan,
-        points: &[Point],
-        records: &[Record],
-        failures: &[Failure],
+        plan: &SweepPlan,
+        points: &[SweepPoint],
+        records: &[RepeatRecord],
+        failures: &[PointFailure],
     ) -> Self {
         let numbers: HashMap<String, usize> =
             points.iter().enumerate().map(|(at, point)| (point.key(), at)).collect();
@@ -49,35 +49,36 @@ impl Schedule {
                 made[number].push(record);
             }
         }
-        let values = |records| best::in_rounds(records).map(|record| record.value).collect();
+        let values =
+            |records| best_selection::in_rounds(records).map(|record| record.value).collect();
         Self {
             goals: points.iter().map(|point| plan.goal_of(&point.workload)).collect(),
             seed: plan.seed,
             values: made.into_iter().map(values).collect(),
             best: plan.stop.best.then(|| Best {
                 goal: plan.goal(),
-                groups: best::groups(points),
-                names: points.iter().map(Point::candidate).collect(),
-                failed: best::failed(points, failures),
+                groups: best_selection::groups(points),
+                names: points.iter().map(SweepPoint::candidate).collect(),
+                failed: best_selection::failed(points, failures),
             }),
         }
     }
 
     /// Decides which points go on.
-    pub(super) fn verdicts(&self) -> Vec<Verdict> {
+    pub(super) fn verdicts(&self) -> Vec<StoppingVerdict> {
         let Some(best) = &self.best else {
             let each = self.goals.iter().zip(&self.values);
             return each.map(|(goal, values)| goal.verdict(values)).collect();
         };
-        let mut verdicts = vec![Verdict::Converged; self.values.len()];
+        let mut verdicts = vec![StoppingVerdict::Converged; self.values.len()];
         for members in &best.groups {
-            let candidate = |&number: &usize| Candidate {
+            let candidate = |&number: &usize| MeasuredCandidate {
                 rates: self.values[number].clone(),
                 ..best.names[number].clone()
             };
-            let candidates: Vec<Candidate> = members.iter().map(candidate).collect();
+            let candidates: Vec<MeasuredCandidate> = members.iter().map(candidate).collect();
             let failed: Vec<bool> = members.iter().map(|&number| best.failed[number]).collect();
-            let found = best::verdicts(&best.goal, &candidates, &failed);
+            let found = best_selection::verdicts(&best.goal, &candidates, &failed);
             for (&number, verdict) in members.iter().zip(found) {
                 verdicts[number] = verdict;
             }
@@ -88,7 +89,7 @@ impl Schedule {
     /// Returns the next point and its round, from 0; `None` when every point has enough.
     pub(super) fn next(&self) -> Option<(usize, usize)> {
         let verdicts = self.verdicts();
-        let wanting = |number: &usize| matches!(verdicts[*number], Verdict::More(_));
+        let wanting = |number: &usize| matches!(verdicts[*number], StoppingVerdict::More(_));
         let open: Vec<usize> = (0..self.values.len()).filter(wanting).collect();
         let round = open.iter().map(|&number| self.values[number].len()).min()?;
         shuffled(self.seed, round, self.values.len())
@@ -115,8 +116,8 @@ impl Schedule {
 
     /// Counts repeats made and still to be made before the next look at each point.
     pub(super) fn wanted(&self) -> usize {
-        let of_point = |(values, verdict): (&Vec<f64>, Verdict)| match verdict {
-            Verdict::More(count) => count,
+        let of_point = |(values, verdict): (&Vec<f64>, StoppingVerdict)| match verdict {
+            StoppingVerdict::More(count) => count,
             _ => values.len(),
         };
         self.values.iter().zip(self.verdicts()).map(of_point).sum()
@@ -125,16 +126,16 @@ impl Schedule {
 
 /// Shuffles the points for a round.
 pub(super) fn shuffled(seed: u64, round: usize, count: usize) -> Vec<usize> {
-    random::shuffled(count, &mut random::stream(seed, round as u64))
+    seeded_random::shuffled(count, &mut seeded_random::stream(seed, round as u64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn schedule() -> Schedule {
-        let goal = Goal { relative_half_width: 0.1, min: 6, max: 12 };
-        Schedule { goals: vec![goal; 4], seed: 3, values: vec![Vec::new(); 4], best: None }
+    fn schedule() -> RepeatSchedule {
+        let goal = StoppingRule { relative_half_width: 0.1, min: 6, max: 12 };
+        RepeatSchedule { goals: vec![goal; 4], seed: 3, values: vec![Vec::new(); 4], best: None }
     }
 
     /// Point 0 has equal figures, the others never agree with themselves.
@@ -142,7 +143,7 @@ mod tests {
         if number == 0 { 5.0 } else { 1.0 + (round % 2) as f64 * 9.0 }
     }
 
-    fn whole(mut schedule: Schedule) -> Vec<(usize, usize)> {
+    fn whole(mut schedule: RepeatSchedule) -> Vec<(usize, usize)> {
         let mut made = Vec::new();
         while let Some((number, round)) = schedule.next() {
             schedule.add(number, value(number, round));

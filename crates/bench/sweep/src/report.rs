@@ -7,40 +7,43 @@ mod files;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use luc_power::energy::About;
-use luc_stats::{MIN_REPEATS, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
+use luc_power::energy::EnergyProvenance;
+use luc_stats::{
+    MIN_REPEATS, MedianInterval, StoppingVerdict, median, paired_ratios, relative_half_width,
+};
 use serde::Serialize;
 
 pub use energy::PointEnergy;
 
-use super::axis::Axis;
-use super::best::{self, Group};
-use super::explain::{Explanation, explain};
-use super::journal::{Failure, Record, Results};
-use super::order::Schedule;
-use super::plan::{Plan, VirtualTime};
-use super::points::Point;
-use luc_units::figures::FourDigits;
+use super::axis::SweepAxis;
+use super::best_selection::{self, ComparedPoints};
+use super::figure_correlations::{FigureCorrelations, explain};
+use super::plan::{SweepPlan, VirtualTime};
+use super::repeat_schedule::RepeatSchedule;
+use super::results_journal::{PointFailure, RecordedResults, RepeatRecord};
+use super::sweep_points::SweepPoint;
+use luc_units::number_formats::FourDigits;
 
+/// Report of a sweep: its plan, points, groups and repeats.
 #[derive(Debug, Serialize)]
-pub struct Report {
-    pub plan: Plan,
+pub struct SweepReport {
+    pub plan: SweepPlan,
     /// Source of the energy figures, or the reason why there are none.
-    pub energy: About,
+    pub energy: EnergyProvenance,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
     pub points: Vec<PointReport>,
     /// Selections, if only the best is wanted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<Group>,
+    pub groups: Vec<ComparedPoints>,
     /// Points that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub failures: Vec<Failure>,
-    pub explanations: Vec<Explanation>,
+    pub failures: Vec<PointFailure>,
+    pub explanations: Vec<FigureCorrelations>,
     /// Every repeat, in the order made.
-    pub repeats: Vec<Record>,
+    pub repeats: Vec<RepeatRecord>,
     #[serde(skip)]
-    axes: Vec<Axis>,
+    axes: Vec<SweepAxis>,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,7 +52,7 @@ pub struct PointReport {
     pub key: String,
     /// The axes and its values.
     #[serde(skip)]
-    pub axes: Vec<(Axis, String)>,
+    pub axes: Vec<(SweepAxis, String)>,
     pub unit: String,
     pub count: usize,
     /// Median and 95 % interval; `None` of fewer than 6 repeats.
@@ -60,18 +63,18 @@ pub struct PointReport {
     /// Half of the interval over the median.
     pub relative_half_width: Option<f64>,
     /// Whether the point is finished, and within the goal.
-    pub verdict: Verdict,
+    pub verdict: StoppingVerdict,
     /// Against the same point with the first value of each axis.
-    pub ratios: Vec<Ratio>,
+    pub ratios: Vec<PointRatio>,
     /// Energy of its repeats; `None` if it was never measured.
     pub energy: Option<PointEnergy>,
 }
 
 /// Paired ratios of two points.
 #[derive(Debug, Serialize)]
-pub struct Ratio {
+pub struct PointRatio {
     /// The axis in which they differ.
-    pub axis: Axis,
+    pub axis: SweepAxis,
     /// First value of that axis.
     pub to: String,
     /// Pairs: rounds that both have.
@@ -81,31 +84,31 @@ pub struct Ratio {
 }
 
 pub(super) fn report(
-    plan: &Plan,
-    points: &[Point],
-    results: Results,
-    energy: About,
+    plan: &SweepPlan,
+    points: &[SweepPoint],
+    results: RecordedResults,
+    energy: EnergyProvenance,
     interrupted: bool,
-) -> Report {
+) -> SweepReport {
     // 1. Values and verdict of each point.
-    let Results { records, failures } = results;
+    let RecordedResults { records, failures } = results;
     let records = records.as_slice();
-    let verdicts = Schedule::new(plan, points, records, &failures).verdicts();
+    let verdicts = RepeatSchedule::new(plan, points, records, &failures).verdicts();
     let mut values: HashMap<&str, Vec<f64>> = HashMap::new();
     for record in records {
         values.entry(&record.key).or_default().push(record.value);
     }
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
     // 2. Each point's report, with ratios to the first value of each axis.
-    let first = points.first().map(Point::axes);
+    let first = points.first().map(SweepPoint::axes);
     // A workload may have lists of its own in place of the plan's.
-    let mut first_of: HashMap<&str, Vec<(Axis, String)>> = HashMap::new();
+    let mut first_of: HashMap<&str, Vec<(SweepAxis, String)>> = HashMap::new();
     for point in points {
         first_of.entry(&point.workload.name).or_insert_with(|| point.axes());
     }
     let in_virtual_time = plan.virtual_time.is_some();
     let range_of = |values: &[f64]| range(values).filter(|_| in_virtual_time);
-    let point = |(point, verdict): (&Point, Verdict)| {
+    let point = |(point, verdict): (&SweepPoint, StoppingVerdict)| {
         let key = point.key();
         let goal = plan.goal_of(&point.workload);
         let interval = goal.interval(of(&key));
@@ -118,7 +121,7 @@ pub(super) fn report(
             }
             other[at].clone_from(&to);
             let ratios = paired_ratios(of(&key), of(&other.join(","))).ok()?;
-            Some(Ratio {
+            Some(PointRatio {
                 axis,
                 to,
                 pairs: ratios.len(),
@@ -139,14 +142,14 @@ pub(super) fn report(
             key,
         }
     };
-    Report {
+    SweepReport {
         plan: plan.clone(),
         energy,
         axes: first.iter().flatten().map(|(axis, _)| *axis).collect(),
         interrupted,
         points: points.iter().zip(verdicts).map(point).collect(),
         groups: if plan.stop.best {
-            best::select_all(&plan.goal(), points, records)
+            best_selection::select_all(&plan.goal(), points, records)
         } else {
             Vec::new()
         },
@@ -168,16 +171,16 @@ fn range(values: &[f64]) -> Option<MedianInterval> {
 impl PointReport {
     /// Returns its value of an axis; empty if the sweep does not have that axis.
     #[must_use]
-    pub fn value(&self, axis: Axis) -> &str {
+    pub fn value(&self, axis: SweepAxis) -> &str {
         let found = self.axes.iter().find(|(known, _)| *known == axis);
         found.map_or("", |(_, value)| value)
     }
 }
 
-impl Report {
+impl SweepReport {
     /// Returns the axes, in the order in which a point's key has its values.
     #[must_use]
-    pub fn axes(&self) -> &[Axis] {
+    pub fn axes(&self) -> &[SweepAxis] {
         &self.axes
     }
 
@@ -188,7 +191,7 @@ impl Report {
     }
 
     /// Returns the repeats of a point, in the order made.
-    pub fn repeats_of(&self, point: &PointReport) -> impl Iterator<Item = &Record> {
+    pub fn repeats_of(&self, point: &PointReport) -> impl Iterator<Item = &RepeatRecord> {
         let repeats = self.repeats.iter();
         repeats.filter(|repeat| repeat.key == point.key)
     }
@@ -196,7 +199,7 @@ impl Report {
     /// Returns whether repeats are still to be made.
     #[must_use]
     pub fn wants_more(&self) -> bool {
-        let wants = |point: &PointReport| matches!(point.verdict, Verdict::More(_));
+        let wants = |point: &PointReport| matches!(point.verdict, StoppingVerdict::More(_));
         self.points.iter().any(wants)
     }
 
@@ -207,7 +210,7 @@ impl Report {
             // Their number of repeats is fixed.
             return 0;
         }
-        let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
+        let is_wide = |point: &&PointReport| point.verdict == StoppingVerdict::NotConverged;
         self.points.iter().filter(is_wide).count()
     }
 
@@ -221,13 +224,13 @@ impl Report {
     /// Counts points that still lack repeats.
     #[must_use]
     pub fn unfinished(&self) -> usize {
-        let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));
+        let is_open = |point: &&PointReport| matches!(point.verdict, StoppingVerdict::More(_));
         self.points.iter().filter(is_open).count()
     }
 
     /// Names the QEMUs of the guests, as in ` by QEMU 7.2.22 (Debian 1:7.2), one processor`.
     fn by_qemu(&self) -> String {
-        let of_repeat = |repeat: &'_ Record| repeat.environment.qemu.clone();
+        let of_repeat = |repeat: &'_ RepeatRecord| repeat.environment.qemu.clone();
         let qemus: BTreeSet<String> = self.repeats.iter().filter_map(of_repeat).collect();
         let named: Vec<String> = qemus.into_iter().collect();
         match named.as_slice() {
@@ -239,7 +242,7 @@ impl Report {
     /// Returns notes on all points, one per line: dangers, meaning of the throttle, source of energy.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        struct Notes<'a>(&'a Report);
+        struct Notes<'a>(&'a SweepReport);
         impl fmt::Display for Notes<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.write_notes(f)
@@ -303,20 +306,20 @@ impl Report {
         let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
         write!(f, "+-{width:.1} %, {count} repeats")?;
         match point.verdict {
-            Verdict::Converged | Verdict::Failed => writeln!(f)?,
-            Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
-            Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
-            Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
+            StoppingVerdict::Converged | StoppingVerdict::Failed => writeln!(f)?,
+            StoppingVerdict::Worse => writeln!(f, ", given up: worse than the best")?,
+            StoppingVerdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
+            StoppingVerdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
         }
         write_ratios(f, &point.ratios)?;
         if self.energy.source.is_some() {
-            writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
+            writeln!(f, "    energy: {}", energy::EnergyLine(point.energy.as_ref()))?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SweepReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let goal = self.plan.stop.goal * 100.0;
         let (points, repeats) = (self.points.len(), self.repeats.len());
@@ -333,7 +336,7 @@ impl fmt::Display for Report {
             )?,
         }
         self.points.iter().try_for_each(|point| self.write_point(f, point))?;
-        for Group { group, unit, selection, .. } in &self.groups {
+        for ComparedPoints { group, unit, selection, .. } in &self.groups {
             if let Some(selection) = selection {
                 write!(f, "{group}: {}", selection.text(unit))?;
             }
@@ -352,8 +355,8 @@ impl fmt::Display for Report {
     }
 }
 
-fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &[Ratio]) -> fmt::Result {
-    for Ratio { axis, to, pairs, interval } in ratios {
+fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &[PointRatio]) -> fmt::Result {
+    for PointRatio { axis, to, pairs, interval } in ratios {
         let MedianInterval { median, low, high } = interval;
         writeln!(f, "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs")?;
     }

@@ -7,48 +7,49 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::owned;
-use luc_power::energy::Energy;
+use luc_host::root_owned;
+use luc_power::energy::RunEnergy;
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::counters::Counters;
-use super::environment::Environment;
+use super::counters::CounterValues;
 use super::error::SweepError;
-use super::plan::Plan;
+use super::plan::SweepPlan;
+use super::repeat_environment::RepeatEnvironment;
 
 /// Time for the cleanup after a killed sweep.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(45);
 
+/// Result of one finished repeat, a line of the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Record {
+pub struct RepeatRecord {
     pub key: String,
     /// Number of the repeat, from 0.
     pub round: usize,
     pub value: f64,
     /// Values of its series that were cut as warm-up; `None` where the figure is one number.
     pub warm_up: Option<usize>,
-    pub environment: Environment,
+    pub environment: RepeatEnvironment,
     /// Energy of the repeat; `None` if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub energy: Option<Energy>,
+    pub energy: Option<RunEnergy>,
     /// Figure over mean power, if the figure is a rate: operations per joule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_gross_joule: Option<f64>,
     /// Figure over mean power above the idle machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_net_joule: Option<f64>,
-    #[serde(default, skip_serializing_if = "Counters::is_empty")]
-    pub counters: Counters,
+    #[serde(default, skip_serializing_if = "CounterValues::is_empty")]
+    pub counters: CounterValues,
     /// Attempts before it that the hypervisor disturbed, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub discarded: Vec<Discarded>,
+    pub discarded: Vec<DiscardedRepeat>,
 }
 
 /// An attempt at a repeat during which the hypervisor took more than the plan's `stop.stolen`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Discarded {
+pub struct DiscardedRepeat {
     pub value: f64,
     /// Share of the processors' time that the hypervisor took.
     pub stolen_share: f64,
@@ -56,39 +57,42 @@ pub struct Discarded {
 
 /// A point that cannot be measured, in a plan that goes on without it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct PointFailure {
     pub key: String,
     /// Number of the repeat, from 0.
     pub round: usize,
     pub failed: String,
 }
 
-/// Content of the file.
+/// Records and failures in a sweep's file of results.
 #[derive(Debug, Default)]
-pub(super) struct Results {
-    pub(super) records: Vec<Record>,
-    pub(super) failures: Vec<Failure>,
+pub(super) struct RecordedResults {
+    pub(super) records: Vec<RepeatRecord>,
+    pub(super) failures: Vec<PointFailure>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JournalLine {
-    Made(Box<Record>),
-    Failed(Failure),
+    Made(Box<RepeatRecord>),
+    Failed(PointFailure),
 }
 
-/// The file, open and locked.
+/// File of a sweep's results, open and locked.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct ResultsJournal {
     file: File,
     lock: File,
     path: PathBuf,
 }
 
-impl Journal {
+impl ResultsJournal {
     /// Opens or creates the results in the folder `out`. Cuts a half-written last line of a killed sweep. Refuses a
     /// folder with other content, or with results of another plan, and leaves it unchanged.
-    pub(super) fn open(out: &Path, plan: &Plan) -> Result<(Self, Results), SweepError> {
+    pub(super) fn open(
+        out: &Path,
+        plan: &SweepPlan,
+    ) -> Result<(Self, RecordedResults), SweepError> {
         refuse_foreign(out)?;
         // Readable for all and writable for the owner only, whatever the umask.
         let made = DirBuilder::new().recursive(true).mode(0o755).create(out);
@@ -123,16 +127,16 @@ impl Journal {
     }
 
     /// Keeps a repeat: it is on the disk when this returns.
-    pub(super) fn append(&mut self, record: &Record) -> Result<(), SweepError> {
+    pub(super) fn append(&mut self, record: &RepeatRecord) -> Result<(), SweepError> {
         self.write(&line(&serde_json::json!(record)))
     }
 
     /// Keeps that a point cannot be measured.
-    pub(super) fn append_failure(&mut self, failure: &Failure) -> Result<(), SweepError> {
+    pub(super) fn append_failure(&mut self, failure: &PointFailure) -> Result<(), SweepError> {
         self.write(&line(&serde_json::json!(failure)))
     }
 
-    pub(super) fn read_back(&mut self) -> Result<Results, SweepError> {
+    pub(super) fn read_back(&mut self) -> Result<RecordedResults, SweepError> {
         let text = self.text()?;
         results(&text, &self.path)
     }
@@ -160,10 +164,10 @@ impl Journal {
 }
 
 /// Reads the plan and the repeats that are written in the folder `out` so far. Nothing is locked or changed.
-pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
+pub(super) fn read(out: &Path) -> Result<(SweepPlan, RecordedResults), SweepError> {
     #[derive(Deserialize)]
     struct Head {
-        plan: Plan,
+        plan: SweepPlan,
     }
     let path = out.join("results.jsonl");
     let text = fs::read_to_string(&path).map_err(|_| SweepError::NoSweep(out.to_owned()))?;
@@ -175,8 +179,8 @@ pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
 }
 
 /// Parses the lines after the first of the file at `path`.
-fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
-    let mut results = Results::default();
+fn results(text: &str, path: &Path) -> Result<RecordedResults, SweepError> {
+    let mut results = RecordedResults::default();
     for (at, line) in text.lines().enumerate().skip(1) {
         match serde_json::from_str(line) {
             Ok(JournalLine::Made(record)) => results.records.push(*record),
@@ -194,7 +198,7 @@ fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
 pub(super) fn check_owner(out: &Path) -> Result<(), SweepError> {
     for name in ["", "devices.json", "processors.json"] {
         let path = if name.is_empty() { out.to_owned() } else { out.join(name) };
-        if let Some(reason) = owned::doubt_at(&path) {
+        if let Some(reason) = root_owned::doubt_at(&path) {
             return Err(SweepError::Doubtful { path, reason });
         }
     }
@@ -241,12 +245,12 @@ fn lock(out: &Path) -> Result<File, SweepError> {
 mod tests {
     use super::*;
 
-    fn plan() -> Plan {
+    fn plan() -> SweepPlan {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("plan.toml");
         let text = "[[workload]]\nname = 'w'\ncommand = ['true']\n[[target]]\nname = 't'\ndirectory = '/'\n";
         fs::write(&path, text).expect("written");
-        Plan::read(&path).expect("fine")
+        SweepPlan::read(&path).expect("fine")
     }
 
     #[test]
@@ -257,17 +261,17 @@ mod tests {
             let out = tempfile::tempdir().expect("a folder");
             let file = out.path().join(name);
             fs::write(&file, text).expect("written");
-            Journal::open(out.path(), &plan()).expect_err("refused");
+            ResultsJournal::open(out.path(), &plan()).expect_err("refused");
             assert_eq!(fs::read_to_string(&file).expect("there"), text);
         }
     }
 
     #[test]
     fn discarded_attempts_are_kept_and_old_results_have_none() {
-        let mut record = crate::made_up::record("w,1,a,off", 0, 5.0);
+        let mut record = crate::test_plan::record("w,1,a,off", 0, 5.0);
         let old = line(&serde_json::json!(record));
         assert!(!old.contains("discarded"));
-        record.discarded.push(Discarded { value: 3.0, stolen_share: 0.2 });
+        record.discarded.push(DiscardedRepeat { value: 3.0, stolen_share: 0.2 });
         let new = line(&serde_json::json!(record));
         let both = format!("head\n{old}{new}");
         let read = results(&both, Path::new("r.jsonl")).expect("fine").records;
@@ -279,11 +283,11 @@ mod tests {
     fn a_first_line_cut_short_is_begun_anew() {
         let out = tempfile::tempdir().expect("a folder");
         let file = out.path().join("results.jsonl");
-        drop(Journal::open(out.path(), &plan()).expect("begun"));
+        drop(ResultsJournal::open(out.path(), &plan()).expect("begun"));
         let whole = fs::read_to_string(&file).expect("there");
         for length in [0, 1, whole.len() - 1, whole.len()] {
             fs::write(&file, &whole[..length]).expect("written");
-            let (_, results) = Journal::open(out.path(), &plan()).expect("opened");
+            let (_, results) = ResultsJournal::open(out.path(), &plan()).expect("opened");
             assert!(results.records.is_empty());
             assert_eq!(fs::read_to_string(&file).expect("there"), whole);
         }

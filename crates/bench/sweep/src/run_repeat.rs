@@ -10,27 +10,28 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_borrow::{
-    Block, CleanupProcess, DeviceRequest, LentDevice, Power, SWEEP_VARIABLE, identified,
+    BorrowableDevice, BorrowedProcessors, ChangedDevice, CleanupProcess, DeviceRequest,
+    SWEEP_VARIABLE, identified,
 };
-use luc_disk::{Mkfs, Mount};
-use luc_host::interrupt;
-use luc_host::programs::tool;
-use luc_power::energy::Energy;
+use luc_disk::{MkfsSpec, MountSpec};
+use luc_host::installed_programs::tool;
+use luc_host::interrupt_flag;
+use luc_power::energy::RunEnergy;
 use luc_stats::warm_up;
 use luc_units::OnPath as _;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::counters::{Counters, Counting, own};
-use super::environment::EnvironmentBefore;
+use super::counters::{CounterReadingBefore, CounterValues, report_counters};
 use super::error::SweepError;
 use super::guests::FLOWOPS;
-use super::journal::{Discarded, Record};
-use super::options::{self, Personality};
-use super::plan::{Figure, Plan, Policy};
-use super::points::Point;
+use super::plan::{FigureLocation, SweepPlan, SweepPolicy};
+use super::repeat_environment::EnvironmentBefore;
+use super::results_journal::{DiscardedRepeat, RepeatRecord};
+use super::sweep_points::SweepPoint;
 use super::time_scale::TimeScale;
+use super::workload_options::{self, PersonalityOptions};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time for a program to end after SIGTERM.
@@ -45,12 +46,12 @@ const MIN_NET_SHARE: f64 = 0.01;
 /// Makes a repeat of `point`, again while the hypervisor takes more of the processors' time than the plan's
 /// `stop.stolen`.
 pub(super) fn repeat(
-    plan: &Plan,
-    point: &Point,
+    plan: &SweepPlan,
+    point: &SweepPoint,
     round: usize,
     cleanup: &CleanupProcess,
-    power: &mut Power,
-) -> Result<Record, SweepError> {
+    power: &mut BorrowedProcessors,
+) -> Result<RepeatRecord, SweepError> {
     let what = format!("{} repeat {}", point.key(), round + 1);
     let runner = Runner { what, plan, point, round, cleanup };
     let mut discarded = Vec::new();
@@ -59,24 +60,24 @@ pub(super) fn repeat(
         let stolen_share = made.environment.stolen_share;
         let is_disturbed = plan.stop.stolen.is_some_and(|most| stolen_share > most);
         if !is_disturbed || discarded.len() + 1 == MAX_ATTEMPTS {
-            return Ok(Record { discarded, ..made });
+            return Ok(RepeatRecord { discarded, ..made });
         }
-        discarded.push(Discarded { value: made.value, stolen_share });
+        discarded.push(DiscardedRepeat { value: made.value, stolen_share });
     }
 }
 
 struct Runner<'a> {
     /// Point and round, for errors.
     what: String,
-    plan: &'a Plan,
-    point: &'a Point,
+    plan: &'a SweepPlan,
+    point: &'a SweepPoint,
     round: usize,
     cleanup: &'a CleanupProcess,
 }
 
 impl Runner<'_> {
     /// Makes the repeat, whatever disturbs it.
-    fn attempt(&self, power: &mut Power) -> Result<Record, SweepError> {
+    fn attempt(&self, power: &mut BorrowedProcessors) -> Result<RepeatRecord, SweepError> {
         let &Self { point, round, .. } = self;
         // 1. A fresh folder, the settings, and a machine at rest.
         let dir = self.prepare()?;
@@ -85,7 +86,7 @@ impl Runner<'_> {
         let caches_dropped = settle(self.plan);
         // 2. The workload, between two readings of counters and meter.
         let before = EnvironmentBefore::now();
-        let counting = Counting::begin(&dir, &power.sysfs);
+        let counting = CounterReadingBefore::begin(&dir, &power.sysfs);
         power.energy.begin();
         let begun = Instant::now();
         let outcome = self.execute(&mut command);
@@ -101,7 +102,7 @@ impl Runner<'_> {
         let mut counters = counted.counters(&stdout, elapsed_s);
         counters.extend(self.own_counters(&stdout));
         self.clear()?;
-        let per_joule = |joules: fn(&Energy) -> Option<f64>| {
+        let per_joule = |joules: fn(&RunEnergy) -> Option<f64>| {
             point.unit_per_joule()?;
             let energy = energy.as_ref()?;
             // A smaller difference is noise of both, and its inverse could be any number.
@@ -109,7 +110,7 @@ impl Runner<'_> {
             let joules = joules(energy).filter(|&joules| joules > least)?;
             Some(value * energy.seconds / joules)
         };
-        Ok(Record {
+        Ok(RepeatRecord {
             per_gross_joule: per_joule(|energy| energy.gross_joules),
             per_net_joule: per_joule(|energy| energy.net_joules),
             key: point.key(),
@@ -140,8 +141,8 @@ impl Runner<'_> {
             self.create_disk()?;
         }
         if let Some(scheduler) = self.point.scheduler {
-            let block = Block::below(&mount, &state.sysfs)?;
-            LentDevice::set_scheduler(&state.devices, &block, scheduler)?;
+            let block = BorrowableDevice::below(&mount, &state.sysfs)?;
+            ChangedDevice::set_scheduler(&state.devices, &block, scheduler)?;
         }
         Ok(mount)
     }
@@ -167,13 +168,13 @@ impl Runner<'_> {
     fn format(&self, request: &DeviceRequest) -> Result<(), SweepError> {
         let (state, target) = (&self.cleanup.state, &self.point.target);
         let device = &request.path;
-        let block = Block::open(device, &state.sysfs)?;
+        let block = BorrowableDevice::open(device, &state.sysfs)?;
         self.cleanup.held.release(&block);
         let uuid = block.prepare(&state.devices, request)?;
         let fs = request.file_system.clone();
-        let mkfs = Mkfs { options: identified(&fs, &uuid, &target.mkfs), fs };
+        let mkfs = MkfsSpec { options: identified(&fs, &uuid, &target.mkfs), fs };
         self.execute(&mut luc_disk::mkfs_command(device, &mkfs))?;
-        let mount = Mount { dir: state.mount(), options: target.mount.clone() };
+        let mount = MountSpec { dir: state.mount(), options: target.mount.clone() };
         self.execute(&mut luc_disk::mount_command(device, &mount))?;
         Ok(())
     }
@@ -182,7 +183,7 @@ impl Runner<'_> {
         let (state, point) = (&self.cleanup.state, self.point);
         if point.scheduler.is_some() {
             // The loop device outlives the disk and would keep the scheduler.
-            LentDevice::restore_schedulers(&state.devices, &state.sysfs)?;
+            ChangedDevice::restore_schedulers(&state.devices, &state.sysfs)?;
         }
         if point.target.device.is_some() {
             let mut command = tool("umount");
@@ -205,7 +206,7 @@ impl Runner<'_> {
         let workload = &point.workload;
         let luc = || self.cleanup.luc.clone().into_os_string();
         let mut words: Vec<OsString> = Vec::new();
-        if let Policy::Gate(batching) = point.policy {
+        if let SweepPolicy::Gate(batching) = point.policy {
             words.extend([luc(), "run".into(), "--level".into(), "gate".into()]);
             words.extend(["--policy", batching.name(), "--no-why", "--quiet"].map(OsString::from));
             words.extend(["--json".into(), self.gate_report().into_os_string(), "--".into()]);
@@ -215,7 +216,7 @@ impl Runner<'_> {
             words.extend([bench.clients().into(), point.threads.to_string().into()]);
             words.extend(["--seed".into(), seed.to_string().into()]);
             for (option, value) in &workload.options {
-                let option = options::words(bench, option, value, TimeScale::NONE)?;
+                let option = workload_options::words(bench, option, value, TimeScale::NONE)?;
                 words.extend(option.into_iter().map(OsString::from));
             }
             if point.target.no_fsync {
@@ -228,7 +229,7 @@ impl Runner<'_> {
             fs::write(&file, &workload.text).map_err(SweepError::io("write", &file))?;
             words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
             words.extend(["--dir".into(), dir.into(), "--seed".into(), seed.to_string().into()]);
-            let personality = Personality::of(&workload.options, point.threads)?.words();
+            let personality = PersonalityOptions::of(&workload.options, point.threads)?.words();
             words.extend(personality.into_iter().map(OsString::from));
             words.push("--json".into());
         }
@@ -247,18 +248,18 @@ impl Runner<'_> {
     }
 
     /// Reads the counters that the plan names in the workload's report, and the gate's.
-    fn own_counters(&self, stdout: &str) -> Counters {
+    fn own_counters(&self, stdout: &str) -> CounterValues {
         let point = self.point;
-        let mut counters = Counters::new();
+        let mut counters = CounterValues::new();
         if !point.workload.counters.is_empty() {
             let report = serde_json::from_str(stdout).unwrap_or_default();
-            counters.extend(own::read_named(&report, &point.workload.counters));
+            counters.extend(report_counters::read_named(&report, &point.workload.counters));
         }
-        if matches!(point.policy, Policy::Gate(_)) {
+        if matches!(point.policy, SweepPolicy::Gate(_)) {
             let report = fs::read_to_string(self.gate_report()).unwrap_or_default();
             let mount = self.cleanup.state.mount();
             let mount = point.target.fs.is_some().then(|| mount.to_string_lossy());
-            counters.extend(own::gate(&report, mount.as_deref()));
+            counters.extend(report_counters::gate(&report, mount.as_deref()));
         }
         counters
     }
@@ -274,7 +275,9 @@ impl Runner<'_> {
             (Some(bench), None) => (json(bench.figure()), None, bench.figure().to_owned()),
             _ if workload.filebench.is_some() => (json(FLOWOPS), None, FLOWOPS.to_owned()),
             (None, None) => (Some(elapsed_s), None, "run time".to_owned()),
-            (_, Some(Figure { json: Some(pointer), .. })) => (json(pointer), None, pointer.clone()),
+            (_, Some(FigureLocation { json: Some(pointer), .. })) => {
+                (json(pointer), None, pointer.clone())
+            }
             (_, Some(figure)) => {
                 let expression = figure.regex.clone().unwrap_or_default();
                 let series = matches(&expression, stdout);
@@ -298,7 +301,7 @@ impl Runner<'_> {
 
     /// Runs a program to its end and returns its output; a signal to the sweep ends it early.
     fn execute(&self, command: &mut Command) -> Result<String, SweepError> {
-        if interrupt::interrupted() {
+        if interrupt_flag::interrupted() {
             return Err(SweepError::Interrupted);
         }
         let work = &self.cleanup.state.work;
@@ -319,7 +322,7 @@ impl Runner<'_> {
                 break status;
             }
             match term_sent {
-                None if interrupt::interrupted() => {
+                None if interrupt_flag::interrupted() => {
                     // It may have just ended.
                     let _ = kill_process(Pid::from_child(&child), Signal::TERM);
                     term_sent = Some(Instant::now());
@@ -331,7 +334,7 @@ impl Runner<'_> {
         };
         // Background processes of it would keep the disk busy.
         self.cleanup.end_programs();
-        if interrupt::interrupted() {
+        if interrupt_flag::interrupted() {
             return Err(SweepError::Interrupted);
         }
         let read = |path: &PathBuf| {
@@ -367,11 +370,11 @@ fn matches(expression: &str, text: &str) -> Vec<f64> {
 }
 
 /// Writes back, drops the caches if allowed, and waits. Returns whether they were dropped.
-fn settle(plan: &Plan) -> bool {
+fn settle(plan: &SweepPlan) -> bool {
     rustix::fs::sync();
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
     let until = Instant::now() + Duration::from_nanos(plan.settle.ns());
-    while Instant::now() < until && !interrupt::interrupted() {
+    while Instant::now() < until && !interrupt_flag::interrupted() {
         sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
     }
     dropped

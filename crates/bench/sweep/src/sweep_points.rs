@@ -2,57 +2,57 @@
 
 use std::collections::BTreeSet;
 
-use luc_power::frequency::Setting;
+use luc_power::frequency::FrequencySetting;
 use toml::Value;
 
-use super::axis::Axis;
-use super::options::{known_name, label, values};
-use super::plan::{Plan, Policy, Target, Workload};
-use luc_borrow::Scheduler;
+use super::axis::SweepAxis;
+use super::plan::{PlanWorkload, SweepPlan, SweepPolicy, SweepTarget};
+use super::workload_options::{known_name, label, values};
+use luc_borrow::IoScheduler;
 
 /// Value of an axis that the workload does not have.
 const NONE: &str = "-";
 
 /// One value of each axis.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub struct SweepPoint {
     /// Workload, with one value for each option.
-    pub workload: Workload,
+    pub workload: PlanWorkload,
     /// Options with several values, and the one here; `-` where the workload has not that option.
     pub parameters: Vec<(&'static str, String)>,
     pub threads: usize,
-    pub target: Target,
+    pub target: SweepTarget,
     /// Under the gate, under the module, or without either.
-    pub policy: Policy,
+    pub policy: SweepPolicy,
     /// The disk's I/O scheduler, where the plan has that axis.
-    pub scheduler: Option<Scheduler>,
+    pub scheduler: Option<IoScheduler>,
     /// The processors' frequency, where the plan has that axis.
-    pub frequency: Option<Setting>,
+    pub frequency: Option<FrequencySetting>,
     /// The speed in virtual time, millions of instructions per second.
     pub mips: Option<u64>,
     /// Number of its guest's processors, if the plan has that axis.
     pub processors: Option<u32>,
 }
 
-impl Point {
+impl SweepPoint {
     /// Lists its axes and values, in the order of the product.
     #[must_use]
-    pub fn axes(&self) -> Vec<(Axis, String)> {
+    pub fn axes(&self) -> Vec<(SweepAxis, String)> {
         let scheduler = self.scheduler.map(|one| one.name().to_owned());
         let optional = [
-            (Axis::Scheduler, scheduler),
-            (Axis::Frequency, self.frequency.map(|one| one.label())),
-            (Axis::Mips, self.mips.map(|mips| mips.to_string())),
-            (Axis::Processors, self.processors.map(|some| some.to_string())),
+            (SweepAxis::Scheduler, scheduler),
+            (SweepAxis::Frequency, self.frequency.map(|one| one.label())),
+            (SweepAxis::Mips, self.mips.map(|mips| mips.to_string())),
+            (SweepAxis::Processors, self.processors.map(|some| some.to_string())),
         ];
         let mut axes = vec![
-            (Axis::Workload, self.workload.name.clone()),
-            (Axis::Threads, self.threads.to_string()),
-            (Axis::Target, self.target.name.clone()),
-            (Axis::Policy, self.policy.to_string()),
+            (SweepAxis::Workload, self.workload.name.clone()),
+            (SweepAxis::Threads, self.threads.to_string()),
+            (SweepAxis::Target, self.target.name.clone()),
+            (SweepAxis::Policy, self.policy.to_string()),
         ];
         let parameters = self.parameters.iter();
-        axes.extend(parameters.map(|(name, value)| (Axis::Option(name), value.clone())));
+        axes.extend(parameters.map(|(name, value)| (SweepAxis::Option(name), value.clone())));
         axes.extend(optional.into_iter().filter_map(|(axis, value)| Some((axis, value?))));
         axes
     }
@@ -68,7 +68,8 @@ impl Point {
     #[must_use]
     pub fn group(&self) -> String {
         let axes = self.axes().into_iter();
-        let common = axes.filter(|(axis, _)| ![Axis::Target, Axis::Policy].contains(axis));
+        let common =
+            axes.filter(|(axis, _)| ![SweepAxis::Target, SweepAxis::Policy].contains(axis));
         common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
     }
 
@@ -89,10 +90,10 @@ impl Point {
     }
 }
 
-pub(super) fn points(plan: &Plan) -> Vec<Point> {
+pub(super) fn points(plan: &SweepPlan) -> Vec<SweepPoint> {
     let parameters = parameters(plan);
     let mut points = Vec::new();
-    let schedulers: Vec<Option<Scheduler>> = if plan.scheduler.is_empty() {
+    let schedulers: Vec<Option<IoScheduler>> = if plan.scheduler.is_empty() {
         vec![None]
     } else {
         plan.scheduler.iter().copied().map(Some).collect()
@@ -110,7 +111,7 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
                     for &policy in target.policy.as_ref().unwrap_or(policies) {
                         for &scheduler in &schedulers {
                             for (frequency, mips, processors) in speeds(plan, workload) {
-                                points.push(Point {
+                                points.push(SweepPoint {
                                     workload: with_options.clone(),
                                     parameters: parameters.clone(),
                                     threads,
@@ -132,8 +133,11 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
 }
 
 /// Returns the targets of a workload.
-fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &'a Target> {
-    let is_mine = |target: &&Target| {
+fn targets<'a>(
+    plan: &'a SweepPlan,
+    workload: &'a PlanWorkload,
+) -> impl Iterator<Item = &'a SweepTarget> {
+    let is_mine = |target: &&SweepTarget| {
         let names = workload.target.as_ref();
         names.is_none_or(|names| names.contains(&target.name))
     };
@@ -141,10 +145,10 @@ fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &
 }
 
 /// A frequency, or in virtual time a speed and a number of processors.
-type OfProcessors = (Option<Setting>, Option<u64>, Option<u32>);
+type OfProcessors = (Option<FrequencySetting>, Option<u64>, Option<u32>);
 
 /// Returns frequencies, or speeds and numbers of processors in virtual time, or neither.
-fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
+fn speeds(plan: &SweepPlan, workload: &PlanWorkload) -> Vec<OfProcessors> {
     if let Some(virtual_time) = &plan.virtual_time {
         let mips = workload.mips.as_ref().unwrap_or(&virtual_time.mips);
         let numbers: Vec<Option<u32>> = match &workload.processors {
@@ -165,8 +169,8 @@ fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
 }
 
 /// Lists the options for which any workload has a list of values.
-fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
-    let of_workload = |workload: &Workload| {
+fn parameters(plan: &SweepPlan) -> BTreeSet<&'static str> {
+    let of_workload = |workload: &PlanWorkload| {
         let lists = workload.options.iter().filter(|(_, value)| value.is_array());
         let names = lists.filter_map(|(name, _)| known_name(workload.bench?, name));
         names.collect::<Vec<_>>()
@@ -176,14 +180,14 @@ fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
 
 /// Returns the workload once for each combination of its options' values. The list `set` of a workload file is one
 /// value.
-fn with_options(workload: &Workload) -> Vec<Workload> {
+fn with_options(workload: &PlanWorkload) -> Vec<PlanWorkload> {
     let mut made = vec![workload.clone()];
     if workload.bench.is_none() {
         return made;
     }
     for (name, value) in &workload.options {
         let Value::Array(_) = value else { continue };
-        let with = |workload: &Workload, value: &Value| {
+        let with = |workload: &PlanWorkload, value: &Value| {
             let mut workload = workload.clone();
             workload.options.insert(name.clone(), value.clone());
             workload
@@ -203,8 +207,8 @@ mod tests {
     use super::*;
 
     fn keys(text: &str) -> Vec<String> {
-        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
-        points(&plan).iter().map(Point::key).collect()
+        let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
+        points(&plan).iter().map(SweepPoint::key).collect()
     }
 
     #[test]

@@ -2,26 +2,26 @@
 
 use std::fs;
 
-use super::environment::Environment;
-use super::journal::Record;
-use super::plan::Plan;
+use super::plan::SweepPlan;
+use super::repeat_environment::RepeatEnvironment;
+use super::results_journal::RepeatRecord;
 
-pub(super) fn plan() -> Plan {
+pub(super) fn plan() -> SweepPlan {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("plan.toml");
     let text = "threads = [1, 8]\n[[workload]]\nname = 'w'\ncommand = ['true']\n\
                 [[target]]\nname = 'a'\ndirectory = '/'\n[[target]]\nname = 'b'\ndirectory = '/tmp'\n";
     fs::write(&path, text).expect("written");
-    Plan::read(&path).expect("fine")
+    SweepPlan::read(&path).expect("fine")
 }
 
-pub(super) fn record(key: &str, round: usize, value: f64) -> Record {
-    Record {
+pub(super) fn record(key: &str, round: usize, value: f64) -> RepeatRecord {
+    RepeatRecord {
         key: key.to_owned(),
         round,
         value,
         warm_up: None,
-        environment: Environment {
+        environment: RepeatEnvironment {
             started_unix_s: 1_700_000_000,
             kernel: "6.1.0".to_owned(),
             qemu: None,

@@ -21,12 +21,12 @@ impl TimeScale {
 ///
 /// All speeds of a sweep have the same shift, since figures could jump between two shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Speed {
+pub(crate) struct GuestSpeed {
     pub(crate) shift: u32,
     pub(crate) scale: TimeScale,
 }
 
-impl Speed {
+impl GuestSpeed {
     /// Returns a speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no
     /// time shorter than it is.
     pub(crate) fn new(least_mips: u64, mips: u64) -> Self {
@@ -73,17 +73,17 @@ mod tests {
             (600, 1200, 1, 2400),
             (2000, 3000, 0, 3000),
         ] {
-            let speed = Speed::new(least_mips, mips);
+            let speed = GuestSpeed::new(least_mips, mips);
             assert_eq!((speed.shift, speed.scale.permille), (shift, permille));
         }
         // An instruction of 1 ns makes a slow processor's other times shorter.
-        let slow = Speed::of_instruction(1, 500);
+        let slow = GuestSpeed::of_instruction(1, 500);
         assert_eq!((slow.shift, slow.scale.permille), (0, 500));
     }
 
     #[test]
     fn a_faster_processor_sees_a_slower_disk() {
-        let speed = Speed::new(1000, 1500);
+        let speed = GuestSpeed::new(1000, 1500);
         assert_eq!(speed.scale.apply(6000), 9000);
         assert!((speed.scale_figure(100.0, "files/s") - 150.0).abs() < 1e-9);
         assert!((speed.scale_figure(150.0, "us") - 100.0).abs() < 1e-9);

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
+use luc_workload::option_units::{duration_ns, file_size_bytes, seconds_ns};
 use luc_workload::workers::Arrivals;
 use toml::Value;
 
-use super::bench::Bench;
+use super::builtin_workload::BuiltinWorkload;
 use super::error::SweepError;
 use super::time_scale::TimeScale;
-use luc_workload::nearest::meant;
+use luc_workload::name_suggestion::meant;
 
 #[derive(Debug, Clone, Copy)]
 enum OptionKind {
@@ -88,8 +88,9 @@ pub fn option_value(text: &str) -> Value {
     }
 }
 
+/// Options that a plan gives to a workload file's run.
 #[derive(Debug)]
-pub(super) struct Personality {
+pub(super) struct PersonalityOptions {
     /// Length of the run; the file's own without.
     pub(super) seconds: Option<f64>,
     /// Whether caches are dropped when its files are made.
@@ -100,7 +101,7 @@ pub(super) struct Personality {
     pub(super) heeds_threads: bool,
 }
 
-impl Personality {
+impl PersonalityOptions {
     /// Parses the plan's options, with `{threads}` replaced.
     pub(super) fn of(
         options: &BTreeMap<String, Value>,
@@ -152,15 +153,15 @@ impl Personality {
     }
 }
 
-fn known(bench: Bench) -> Vec<(&'static str, OptionKind)> {
+fn known(bench: BuiltinWorkload) -> Vec<(&'static str, OptionKind)> {
     let parts: [&[(&str, OptionKind)]; 2] = match bench {
-        Bench::Metarates => [TIMED, METARATES],
-        Bench::Varmail => [TIMED, VARMAIL],
-        Bench::Oltp => [TIMED, OLTP],
-        Bench::InitialWrite => [INITIAL_WRITE, &[]],
-        Bench::Commit => [COMMIT, &[]],
-        Bench::Append => [TIMED, APPEND],
-        Bench::Overwrite => [TIMED, OVERWRITE],
+        BuiltinWorkload::Metarates => [TIMED, METARATES],
+        BuiltinWorkload::Varmail => [TIMED, VARMAIL],
+        BuiltinWorkload::Oltp => [TIMED, OLTP],
+        BuiltinWorkload::InitialWrite => [INITIAL_WRITE, &[]],
+        BuiltinWorkload::Commit => [COMMIT, &[]],
+        BuiltinWorkload::Append => [TIMED, APPEND],
+        BuiltinWorkload::Overwrite => [TIMED, OVERWRITE],
     };
     parts.concat()
 }
@@ -187,14 +188,14 @@ pub(super) fn label(value: &Value) -> String {
 }
 
 /// Returns an option's static name if the workload has that option.
-pub(super) fn known_name(bench: Bench, name: &str) -> Option<&'static str> {
+pub(super) fn known_name(bench: BuiltinWorkload, name: &str) -> Option<&'static str> {
     let mut names = known(bench).into_iter().map(|(known, _)| known);
     names.find(|known| *known == name)
 }
 
 /// Returns the words of one option on the command line of `luc bench`. Errors: the name with the nearest, or the value.
 pub(super) fn words(
-    bench: Bench,
+    bench: BuiltinWorkload,
     name: &str,
     value: &Value,
     scale: TimeScale,
@@ -268,7 +269,8 @@ mod tests {
     fn arrivals_last_as_much_longer_as_other_times() {
         let twice = TimeScale { permille: 2060 };
         let words = |text: &str, scale| {
-            words(Bench::Metarates, "arrivals", &text.into(), scale).map(|words| words[1].clone())
+            words(BuiltinWorkload::Metarates, "arrivals", &text.into(), scale)
+                .map(|words| words[1].clone())
         };
         for (text, stretched) in
             [("40us", "uniform:82.4us"), ("exponential:1ms", "exponential:2.06ms")]

@@ -7,13 +7,14 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::shared::SharedSlice;
+use crate::shared_memory::SharedSlice;
 
 const EXISTS: u32 = 1 << 31;
 const BUSY: u32 = 1 << 30;
 
+/// State that a file must have to be picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedFile {
     /// A file that exists.
     Existing,
     /// A file that exists and that no client has open.
@@ -47,8 +48,8 @@ impl Fileset {
 
     /// Picks a file and makes it busy; the caller then ends with one of the methods below. Waits
     /// while all candidates are busy, which lasts for one call; `None` if there is no candidate.
-    pub fn pick(&self, wanted: Wanted) -> Option<usize> {
-        let rotor = &self.rotors[usize::from(wanted == Wanted::Missing)];
+    pub fn pick(&self, wanted: WantedFile) -> Option<usize> {
+        let rotor = &self.rotors[usize::from(wanted == WantedFile::Missing)];
         loop {
             let start = rotor.load(Ordering::Relaxed) as usize;
             let mut busy = false;
@@ -77,7 +78,7 @@ impl Fileset {
     }
 
     /// Picks as [`Fileset::pick`] does, but from `start` on and without the rotor.
-    pub fn pick_from(&self, wanted: Wanted, start: usize) -> Option<usize> {
+    pub fn pick_from(&self, wanted: WantedFile, start: usize) -> Option<usize> {
         loop {
             let count = self.files.len();
             let mut candidates = (0..count)
@@ -93,7 +94,7 @@ impl Fileset {
     }
 
     /// Makes file `index` busy if it is of the wanted kind and not busy; whether it was.
-    pub fn claim(&self, index: usize, wanted: Wanted) -> bool {
+    pub fn claim(&self, index: usize, wanted: WantedFile) -> bool {
         let claimed = |state| (matches(state, wanted) && state & BUSY == 0).then_some(state | BUSY);
         self.files[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed).is_ok()
     }
@@ -139,12 +140,12 @@ impl Fileset {
     }
 }
 
-fn matches(state: u32, wanted: Wanted) -> bool {
+fn matches(state: u32, wanted: WantedFile) -> bool {
     let exists = state & EXISTS != 0;
     match wanted {
-        Wanted::Existing => exists,
-        Wanted::Closed => exists && state & !(EXISTS | BUSY) == 0,
-        Wanted::Missing => !exists,
+        WantedFile::Existing => exists,
+        WantedFile::Closed => exists && state & !(EXISTS | BUSY) == 0,
+        WantedFile::Missing => !exists,
     }
 }
 
@@ -161,16 +162,16 @@ mod tests {
         }
         let picks: Vec<Option<usize>> = (0..4)
             .map(|_| {
-                let index = set.pick(Wanted::Existing)?;
+                let index = set.pick(WantedFile::Existing)?;
                 set.opened(index);
                 set.closed(index);
                 Some(index)
             })
             .collect();
         assert_eq!(picks, [Some(0), Some(1), Some(3), Some(0)]);
-        assert_eq!(set.pick(Wanted::Missing), Some(2));
+        assert_eq!(set.pick(WantedFile::Missing), Some(2));
         set.opened(2);
-        assert_eq!(set.pick(Wanted::Missing), None);
+        assert_eq!(set.pick(WantedFile::Missing), None);
     }
 
     #[test]
@@ -178,17 +179,17 @@ mod tests {
         let set = Fileset::new(1).expect("memory");
         set.set_existing(0);
         for _ in 0..2 {
-            assert_eq!(set.pick(Wanted::Existing), Some(0));
+            assert_eq!(set.pick(WantedFile::Existing), Some(0));
             set.opened(0);
         }
-        assert_eq!(set.pick(Wanted::Closed), None);
+        assert_eq!(set.pick(WantedFile::Closed), None);
         set.closed(0);
-        assert_eq!(set.pick(Wanted::Closed), None);
+        assert_eq!(set.pick(WantedFile::Closed), None);
         set.closed(0);
-        assert_eq!(set.pick(Wanted::Closed), Some(0));
+        assert_eq!(set.pick(WantedFile::Closed), Some(0));
         set.deleted(0);
-        assert_eq!(set.pick(Wanted::Existing), None);
-        assert_eq!(set.pick(Wanted::Missing), Some(0));
+        assert_eq!(set.pick(WantedFile::Existing), None);
+        assert_eq!(set.pick(WantedFile::Missing), Some(0));
     }
 
     proptest! {
@@ -198,7 +199,7 @@ mod tests {
             let mut exists = [false; 7];
             for action in actions {
                 match action {
-                    0 => match set.pick(Wanted::Missing) {
+                    0 => match set.pick(WantedFile::Missing) {
                         Some(index) => {
                             prop_assert!(!exists[index]);
                             set.opened(index);
@@ -207,7 +208,7 @@ mod tests {
                         }
                         None => prop_assert!(exists.iter().all(|&exists| exists)),
                     },
-                    1 => match set.pick(Wanted::Closed) {
+                    1 => match set.pick(WantedFile::Closed) {
                         Some(index) => {
                             prop_assert!(exists[index]);
                             set.deleted(index);
@@ -215,7 +216,7 @@ mod tests {
                         }
                         None => prop_assert!(!exists.iter().any(|&exists| exists)),
                     },
-                    _ => match set.pick(Wanted::Existing) {
+                    _ => match set.pick(WantedFile::Existing) {
                         Some(index) => {
                             prop_assert!(exists[index]);
                             set.opened(index);
@@ -236,13 +237,14 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for round in 0..2000 {
-                        let wanted = if round % 2 == 0 { Wanted::Missing } else { Wanted::Closed };
+                        let wanted =
+                            if round % 2 == 0 { WantedFile::Missing } else { WantedFile::Closed };
                         let Some(index) = set.pick(wanted) else {
                             continue;
                         };
                         assert_eq!(owners[index].fetch_add(1, Ordering::Relaxed), 0);
                         owners[index].fetch_sub(1, Ordering::Relaxed);
-                        if wanted == Wanted::Missing {
+                        if wanted == WantedFile::Missing {
                             set.opened(index);
                             set.closed(index);
                         } else {

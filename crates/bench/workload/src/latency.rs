@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::shared::SharedSlice;
+use crate::shared_memory::SharedSlice;
 
 const STEP_BITS: u32 = 10;
 const STEPS: usize = 1 << STEP_BITS;
@@ -24,7 +24,7 @@ const TOTALS: usize = 4;
 
 /// The counters of all clients.
 #[derive(Debug)]
-pub struct Recorders {
+pub struct LatencyRecorders {
     operations: usize,
     counts: SharedSlice<AtomicU32>,
     totals: SharedSlice<AtomicU64>,
@@ -32,12 +32,12 @@ pub struct Recorders {
 
 /// Counters of one client; only that client may record.
 #[derive(Debug, Clone, Copy)]
-pub struct Recorder<'a> {
+pub struct ClientLatencyRecorder<'a> {
     counts: &'a [AtomicU32],
     totals: &'a [AtomicU64],
 }
 
-impl Recorders {
+impl LatencyRecorders {
     /// Makes counters for `clients` clients of `operations` operations each.
     pub fn new(clients: usize, operations: usize) -> io::Result<Self> {
         Ok(Self {
@@ -47,18 +47,18 @@ impl Recorders {
         })
     }
 
-    pub fn of(&self, client: usize) -> Recorder<'_> {
+    pub fn of(&self, client: usize) -> ClientLatencyRecorder<'_> {
         let counts = self.operations * BUCKETS;
         let totals = self.operations * TOTALS;
-        Recorder {
+        ClientLatencyRecorder {
             counts: &self.counts[client * counts..][..counts],
             totals: &self.totals[client * totals..][..totals],
         }
     }
 
     /// Sums up the latencies of `operation` over all clients.
-    pub fn summary(&self, clients: usize, operation: usize) -> Latency {
-        let mut latency = Latency::empty();
+    pub fn summary(&self, clients: usize, operation: usize) -> OperationLatency {
+        let mut latency = OperationLatency::empty();
         for client in 0..clients {
             self.of(client).add_to(operation, &mut latency);
         }
@@ -66,7 +66,7 @@ impl Recorders {
     }
 }
 
-impl Recorder<'_> {
+impl ClientLatencyRecorder<'_> {
     /// Counts one latency of `ns` nanoseconds.
     #[inline]
     pub fn record(&self, operation: usize, ns: u64) {
@@ -90,7 +90,7 @@ impl Recorder<'_> {
         (totals[0].load(Ordering::Relaxed), totals[2].load(Ordering::Relaxed))
     }
 
-    fn add_to(&self, operation: usize, latency: &mut Latency) {
+    fn add_to(&self, operation: usize, latency: &mut OperationLatency) {
         let (sum_ns, count) = self.totals(operation);
         if count == 0 {
             return;
@@ -116,13 +116,13 @@ impl Recorder<'_> {
 
 /// The latencies of one operation over all clients.
 #[derive(Debug, Clone)]
-pub struct Latency {
+pub struct OperationLatency {
     histogram: Histogram<u64>,
     sum_ns: u64,
     max_ns: u64,
 }
 
-impl Latency {
+impl OperationLatency {
     pub(crate) fn empty() -> Self {
         let histogram = Histogram::new_with_bounds(1, MAX_NS, 3)
             .expect("constant bounds, within what the histogram takes");
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn figures_of_two_clients_together() {
-        let recorders = Recorders::new(2, 2).expect("memory");
+        let recorders = LatencyRecorders::new(2, 2).expect("memory");
         for step in 1..=500 {
             recorders.of(0).record(1, step * 1000);
             recorders.of(1).record(1, (500 + step) * 1000);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_is_longer_than_the_longest_is_kept() {
-        let recorders = Recorders::new(1, 1).expect("memory");
+        let recorders = LatencyRecorders::new(1, 1).expect("memory");
         recorders.of(0).record(0, u64::from(u32::MAX) * 10_000);
         assert_eq!(recorders.summary(1, 0).count(), 1);
     }

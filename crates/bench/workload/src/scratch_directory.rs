@@ -10,12 +10,12 @@ use crate::error::BenchError;
 /// A subdirectory that nobody else uses and that goes away with this value. Forked clients must
 /// leave by `_exit`, so that only the process that made it removes it.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct ScratchDirectory {
     path: PathBuf,
     removed: bool,
 }
 
-impl Scratch {
+impl ScratchDirectory {
     /// Makes `parent/luc-bench-PID-K`. Errors: [`BenchError::Directory`] with advice.
     pub fn create(parent: &Path) -> Result<Self, BenchError> {
         let parent = parent.canonicalize().map_err(|error| BenchError::directory(parent, error))?;
@@ -49,7 +49,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         if !self.removed {
             // An error is on its way to the user already; this one would hide it.
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn two_at_once_differ_and_both_go() {
         let parent = std::env::temp_dir();
-        let first = Scratch::create(&parent).expect("first");
-        let second = Scratch::create(&parent).expect("second");
+        let first = ScratchDirectory::create(&parent).expect("first");
+        let second = ScratchDirectory::create(&parent).expect("second");
         assert_ne!(first.path(), second.path());
         fs::write(first.path().join("file"), "x").expect("write");
         let paths = [first.path().to_owned(), second.path().to_owned()];
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_missing_parent_is_named() {
-        let error = Scratch::create(Path::new("/no/such/place")).expect_err("must fail");
+        let error = ScratchDirectory::create(Path::new("/no/such/place")).expect_err("must fail");
         assert!(error.to_string().contains("/no/such/place"), "{error}");
         assert!(error.to_string().contains("--dir"), "{error}");
     }

@@ -6,10 +6,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use luc_host::interrupt::interrupted;
+use luc_host::interrupt_flag::interrupted;
 
 use crate::error::BenchError;
-use crate::latency::{Latency, Recorders};
+use crate::latency::{LatencyRecorders, OperationLatency};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
 pub const MAX_RUN_NS: u64 = 365 * 86_400_000_000_000;
@@ -17,35 +17,36 @@ pub const MAX_RUN_NS: u64 = 365 * 86_400_000_000_000;
 mod arrivals;
 mod client;
 mod clock;
-mod control;
 mod processes;
-mod schedule;
-mod think;
+mod run_control;
+mod run_schedule;
+mod think_time;
 mod threads;
 
 pub use arrivals::Arrivals;
-pub use client::Client;
+pub use client::WorkloadClient;
 pub use clock::now_ns;
 pub(crate) use clock::used_ns;
-use control::Control;
-pub use control::Fault;
-pub use schedule::{ClientKind, Progress, Schedule};
-pub(crate) use think::Pauses;
-pub use think::{Distribution, Think};
+pub use run_control::ClientFault;
+use run_control::RunControl;
+pub use run_schedule::{ClientKind, RunProgress, RunSchedule};
+pub(crate) use think_time::ThinkPauses;
+pub use think_time::{ThinkDistribution, ThinkTime};
 
+/// Measured interval of a run, and its clients' latencies.
 #[derive(Debug)]
-pub struct Measured {
+pub struct RunMeasurement {
     /// Length of the measured interval, ns; shorter than planned after an interrupt.
     pub interval_ns: u64,
     pub interrupted: bool,
-    recorders: Recorders,
+    recorders: LatencyRecorders,
     clients: usize,
 }
 
-impl Measured {
+impl RunMeasurement {
     /// Builds the figures of clients that had a fixed amount of work.
     pub fn of_rounds(
-        recorders: Recorders,
+        recorders: LatencyRecorders,
         clients: usize,
         interval_ns: u64,
         interrupted: bool,
@@ -54,7 +55,7 @@ impl Measured {
     }
 
     /// Returns latencies of an operation, of all clients together.
-    pub fn latency(&self, operation: usize) -> Latency {
+    pub fn latency(&self, operation: usize) -> OperationLatency {
         self.recorders.summary(self.clients, operation)
     }
 
@@ -66,8 +67,8 @@ impl Measured {
 
 /// Why a run has no figures.
 #[derive(Debug)]
-pub enum Failure {
-    Fault(Fault),
+pub enum RunFailure {
+    Fault(ClientFault),
     Other(BenchError),
 }
 
@@ -77,20 +78,20 @@ pub enum Failure {
 ///
 /// A client of kind process is forked, so this process must have a single thread.
 pub fn run<T>(
-    schedule: &Schedule,
+    schedule: &RunSchedule,
     operations: usize,
-    prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
-    body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
-    tick: &mut dyn FnMut(Progress),
-) -> Result<Measured, Failure> {
+    prepare: impl Fn(&WorkloadClient<'_>) -> Result<T, ClientFault> + Sync,
+    body: impl Fn(&WorkloadClient<'_>, T) -> Result<(), ClientFault> + Sync,
+    tick: &mut dyn FnMut(RunProgress),
+) -> Result<RunMeasurement, RunFailure> {
     let recorders = recorders(schedule.clients, operations)?;
     let span = drive(schedule, &recorders, prepare, body, tick)?;
     let interval_ns = span.end_ns.saturating_sub(span.begin_ns);
     if interval_ns == 0 {
-        return Err(Failure::Other(BenchError::Interrupted));
+        return Err(RunFailure::Other(BenchError::Interrupted));
     }
     let interrupted = interval_ns < schedule.measured_ns;
-    Ok(Measured { interval_ns, interrupted, recorders, clients: schedule.clients })
+    Ok(RunMeasurement { interval_ns, interrupted, recorders, clients: schedule.clients })
 }
 
 /// Runs clients that have a fixed amount of work instead of a time. Latencies go into `recorders`. Returns false if a
@@ -98,22 +99,22 @@ pub fn run<T>(
 pub fn run_to_end<T>(
     clients: usize,
     kind: ClientKind,
-    recorders: &Recorders,
-    prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
-    body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
-) -> Result<bool, Failure> {
-    let schedule = Schedule { clients, kind, warmup_ns: 0, measured_ns: MAX_RUN_NS };
+    recorders: &LatencyRecorders,
+    prepare: impl Fn(&WorkloadClient<'_>) -> Result<T, ClientFault> + Sync,
+    body: impl Fn(&WorkloadClient<'_>, T) -> Result<(), ClientFault> + Sync,
+) -> Result<bool, RunFailure> {
+    let schedule = RunSchedule { clients, kind, warmup_ns: 0, measured_ns: MAX_RUN_NS };
     drive(&schedule, recorders, prepare, body, &mut |_| {})?;
     Ok(!interrupted())
 }
 
 /// Makes counters for `clients` clients of `operations` operations each.
-pub fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure> {
-    Recorders::new(clients, operations).map_err(|reason| no_memory(clients, reason))
+pub fn recorders(clients: usize, operations: usize) -> Result<LatencyRecorders, RunFailure> {
+    LatencyRecorders::new(clients, operations).map_err(|reason| no_memory(clients, reason))
 }
 
-fn no_memory(clients: usize, reason: std::io::Error) -> Failure {
-    Failure::Other(BenchError::Start { client: 1, clients, reason })
+fn no_memory(clients: usize, reason: std::io::Error) -> RunFailure {
+    RunFailure::Other(BenchError::Start { client: 1, clients, reason })
 }
 
 /// Real begin and end of the measured interval, ns.
@@ -123,17 +124,17 @@ struct Span {
 }
 
 fn drive<T>(
-    schedule: &Schedule,
-    recorders: &Recorders,
-    prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
-    body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
-    tick: &mut dyn FnMut(Progress),
-) -> Result<Span, Failure> {
-    let control = Control::new().map_err(|reason| no_memory(schedule.clients, reason))?;
+    schedule: &RunSchedule,
+    recorders: &LatencyRecorders,
+    prepare: impl Fn(&WorkloadClient<'_>) -> Result<T, ClientFault> + Sync,
+    body: impl Fn(&WorkloadClient<'_>, T) -> Result<(), ClientFault> + Sync,
+    tick: &mut dyn FnMut(RunProgress),
+) -> Result<Span, RunFailure> {
+    let control = RunControl::new().map_err(|reason| no_memory(schedule.clients, reason))?;
     control.end_ns().store(u64::MAX, Ordering::Relaxed);
     control.begin_ns().store(u64::MAX, Ordering::Relaxed);
     let client_main = |index: usize| {
-        let client = Client { index, control: &control, recorder: recorders.of(index) };
+        let client = WorkloadClient { index, control: &control, recorder: recorders.of(index) };
         let prepared = prepare(&client);
         control.wait_for_start();
         if let Err(fault) = prepared.and_then(|prepared| body(&client, prepared)) {
@@ -146,9 +147,9 @@ fn drive<T>(
         ClientKind::Process => processes::run(schedule, &control, client_main, tick),
     };
     if let Some(fault) = control.first_fault() {
-        return Err(Failure::Fault(fault));
+        return Err(RunFailure::Fault(fault));
     }
-    outcome.map_err(Failure::Other)?;
+    outcome.map_err(RunFailure::Other)?;
     Ok(Span {
         begin_ns: control.begin_ns().load(Ordering::Relaxed),
         end_ns: control.end_ns().load(Ordering::Relaxed),
@@ -158,10 +159,10 @@ fn drive<T>(
 /// Coordinates: starts the clients once all are ready and watches until the end. `dead` looks
 /// for a client that ended before its time.
 fn coordinate(
-    schedule: &Schedule,
-    control: &Control,
+    schedule: &RunSchedule,
+    control: &RunControl,
     mut dead: impl FnMut() -> Option<BenchError>,
-    tick: &mut dyn FnMut(Progress),
+    tick: &mut dyn FnMut(RunProgress),
 ) -> Result<(), BenchError> {
     while control.ready().load(Ordering::Acquire) < schedule.clients as u32 {
         if let Some(error) = dead() {
@@ -188,7 +189,7 @@ fn coordinate(
             control.end_ns().fetch_min(now, Ordering::Relaxed);
             return Err(error);
         }
-        tick(Progress { elapsed_ns: now - start, total_ns: end - start });
+        tick(RunProgress { elapsed_ns: now - start, total_ns: end - start });
         if control.all_ended(schedule.clients, (end - now).min(100_000_000)) {
             return Ok(());
         }
@@ -204,8 +205,8 @@ mod tests {
     /// Long enough for a client to run in it on a busy machine.
     const MEASURED_NS: u64 = 1_000_000_000;
 
-    fn schedule(clients: usize) -> Schedule {
-        Schedule { clients, kind: ClientKind::Thread, warmup_ns: 0, measured_ns: MEASURED_NS }
+    fn schedule(clients: usize) -> RunSchedule {
+        RunSchedule { clients, kind: ClientKind::Thread, warmup_ns: 0, measured_ns: MEASURED_NS }
     }
 
     #[test]
@@ -231,14 +232,14 @@ mod tests {
 
     #[test]
     fn the_first_fault_ends_the_run() {
-        let schedule = Schedule { measured_ns: 60_000_000_000, ..schedule(3) };
+        let schedule = RunSchedule { measured_ns: 60_000_000_000, ..schedule(3) };
         let failure = run(
             &schedule,
             1,
             |_| Ok(()),
             |client, ()| {
                 if client.index == 1 {
-                    return Err(Fault { operation: 2, errno: libc::ENOSPC });
+                    return Err(ClientFault { operation: 2, errno: libc::ENOSPC });
                 }
                 while client.running(now_ns()) {
                     std::thread::yield_now();
@@ -249,7 +250,7 @@ mod tests {
         )
         .expect_err("must fail");
         assert!(
-            matches!(failure, Failure::Fault(Fault { operation: 2, errno: libc::ENOSPC })),
+            matches!(failure, RunFailure::Fault(ClientFault { operation: 2, errno: libc::ENOSPC })),
             "{failure:?}"
         );
     }
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn nothing_counts_before_the_interval() {
-        let schedule = Schedule { warmup_ns: 10_000_000, ..schedule(1) };
+        let schedule = RunSchedule { warmup_ns: 10_000_000, ..schedule(1) };
         let measured = run(
             &schedule,
             1,
@@ -302,10 +303,11 @@ mod tests {
     #[test]
     fn clients_are_bounded() {
         for clients in [0, 5000] {
-            let error = Schedule::new(clients, ClientKind::Thread, None, 1).expect_err("refused");
+            let error =
+                RunSchedule::new(clients, ClientKind::Thread, None, 1).expect_err("refused");
             assert!(error.to_string().contains("--threads"), "{error}");
         }
-        let schedule = Schedule::new(1, ClientKind::Thread, None, 60_000_000_000).expect("fine");
+        let schedule = RunSchedule::new(1, ClientKind::Thread, None, 60_000_000_000).expect("fine");
         assert_eq!(schedule.warmup_ns, 6_000_000_000);
     }
 }

@@ -1,5 +1,5 @@
-//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`]. [`ranking`]
-//! is one process on one file.
+//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed_run`].
+//! [`ranking`] is one process on one file.
 
 pub mod append;
 pub mod commit;
@@ -8,20 +8,20 @@ pub mod metarates;
 pub mod oltp;
 pub mod overwrite;
 pub mod ranking;
-mod rounds;
-pub mod timed;
+mod round_plan;
+pub mod timed_run;
 pub mod varmail;
 
 use std::path::Path;
 
 use crate::error::BenchError;
-use crate::workers::Failure;
+use crate::workers::RunFailure;
 
 /// Converts a client's failure to an error for the user.
-pub fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchError {
+pub fn explain(directory: &Path, operations: &[&str], failure: RunFailure) -> BenchError {
     match failure {
-        Failure::Other(error) => error,
-        Failure::Fault(fault) => {
+        RunFailure::Other(error) => error,
+        RunFailure::Fault(fault) => {
             let what = operations.get(fault.operation).copied().unwrap_or("an operation");
             let reason = std::io::Error::from_raw_os_error(fault.errno);
             BenchError::operation(directory, what, reason)

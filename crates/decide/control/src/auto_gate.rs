@@ -1,19 +1,19 @@
 //! The default policy: learns, tries the gate, engages it where it pays, and steps aside where it does not.
 //!
-//! [`Auto`] takes the end of every commit ([`Epoch`]) and returns a [`Plan`]. Ungated, it learns the commit time, the
-//! rate and the number of callers. A trial compares gated with ungated samples ([`crate::engagement`]). Gated, it
-//! learns how soon callers return ([`crate::setpoint`]) and waits for the number that serves the most calls per time.
-//! The PID controller steers its patience with late callers.
+//! [`AutoGate`] takes the end of every commit ([`CommitEnd`]) and returns a [`GatePlan`]. Ungated, it learns the commit
+//! time, the rate and the number of callers. A trial compares gated with ungated samples ([`crate::engagement`]).
+//! Gated, it learns how soon callers return ([`crate::setpoint`]) and waits for the number that serves the most calls
+//! per time. The PID controller steers its patience with late callers.
 
-mod doubts;
-mod plan;
+mod gate_plan;
+mod trial_doubts;
 
-pub use plan::{Phase, Plan, Reason};
+pub use gate_plan::{GatePhase, GatePlan, GateReason};
 
-use crate::engagement::{Backoff, Pairs, Verdict};
-use crate::epoch::Epoch;
-use crate::pid::{Gains, SteeredDelay};
-use crate::sample::{Measured, Sample};
+use crate::commit_end::CommitEnd;
+use crate::commit_sample::{CommitSample, SampleResult};
+use crate::engagement::{CheckBackoff, EngagementVerdict, RatePairs};
+use crate::pid::{PidGains, SteeredDelay};
 use crate::setpoint::{ReturnProfile, SetPoint};
 
 /// Ratio of ungated to gated rate below which a check confirms an obvious gain.
@@ -26,11 +26,11 @@ const MIN_PATIENCE_NS: u64 = 50_000;
 /// The controller. All zeros is the initial state; every bit pattern is safe to use.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Auto {
+pub struct AutoGate {
     phase: u32,
     reason: u32,
     participants: u32,
-    sample: Sample,
+    sample: CommitSample,
     next_ns: u64,
     decided_ns: u64,
     gated_commit_ns: u64,
@@ -43,18 +43,18 @@ pub struct Auto {
     set_point: u32,
     return_ns: u64,
     patience: SteeredDelay,
-    pairs: Pairs,
-    check_backoff: Backoff,
-    trial_backoff: Backoff,
+    pairs: RatePairs,
+    check_backoff: CheckBackoff,
+    trial_backoff: CheckBackoff,
     trials: u32,
     engagements: u32,
     /// End of the first commit, ns.
     begun_ns: u64,
-    /// Whether the trial began because callers fell behind ([`Auto::has_fallen_behind`]): 1, or 0.
+    /// Whether the trial began because callers fell behind ([`AutoGate::has_fallen_behind`]): 1, or 0.
     is_comeback: u32,
     /// Whether a check confirms an obvious gain of a trial: 1, or 0.
     confirms: u32,
-    /// Whether a gated sample of the trial was repeated ([`Auto::measures_once_more`]): 1, or 0.
+    /// Whether a gated sample of the trial was repeated ([`AutoGate::measures_once_more`]): 1, or 0.
     has_repeated: u32,
     /// Whether the other controller holds its callers, and whether it makes a trial: 1, or 0.
     others_gated: u32,
@@ -69,9 +69,9 @@ pub struct Auto {
     profile: ReturnProfile,
 }
 
-impl Auto {
+impl AutoGate {
     /// Takes the end of a commit and returns the plan until the next.
-    pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
+    pub fn on_epoch(&mut self, epoch: &CommitEnd<'_>) -> GatePlan {
         let interval_ns = epoch.end_ns.saturating_sub(self.last_end_ns);
         self.last_end_ns = epoch.end_ns;
         if self.begun_ns == 0 {
@@ -95,11 +95,11 @@ impl Auto {
     }
 
     /// The plan in force now.
-    pub fn plan(&self) -> Plan {
-        Plan {
-            gated: matches!(self.phase(), Phase::TryGated | Phase::Engaged),
+    pub fn plan(&self) -> GatePlan {
+        GatePlan {
+            gated: matches!(self.phase(), GatePhase::TryGated | GatePhase::Engaged),
             trying: self.is_trying(),
-            lost: self.phase() == Phase::Aside && self.reason() == Reason::NoGainMeasured,
+            lost: self.phase() == GatePhase::Aside && self.reason() == GateReason::NoGainMeasured,
             set_point: self.set_point.max(1),
             return_ns: self.return_ns,
             patience_ns: self.patience.delay_ns(),
@@ -108,29 +108,29 @@ impl Auto {
     }
 
     /// Present phase of the controller.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> GatePhase {
         match self.phase {
-            1 => Phase::TryGated,
-            2 => Phase::TryUngated,
-            3 => Phase::Engaged,
-            4 => Phase::Check,
-            5 => Phase::Aside,
-            _ => Phase::Learn,
+            1 => GatePhase::TryGated,
+            2 => GatePhase::TryUngated,
+            3 => GatePhase::Engaged,
+            4 => GatePhase::Check,
+            5 => GatePhase::Aside,
+            _ => GatePhase::Learn,
         }
     }
 
     /// Reason for the present phase.
-    pub fn reason(&self) -> Reason {
+    pub fn reason(&self) -> GateReason {
         match self.reason {
-            1 => Reason::Alone,
-            2 => Reason::NothingToGain,
-            3 => Reason::TooFarApart,
-            4 => Reason::NoGainMeasured,
-            5 => Reason::GainMeasured,
-            6 => Reason::Few,
-            7 => Reason::TakenAlong,
-            8 => Reason::ComeAndGo,
-            _ => Reason::Undecided,
+            1 => GateReason::Alone,
+            2 => GateReason::NothingToGain,
+            3 => GateReason::TooFarApart,
+            4 => GateReason::NoGainMeasured,
+            5 => GateReason::GainMeasured,
+            6 => GateReason::Few,
+            7 => GateReason::TakenAlong,
+            8 => GateReason::ComeAndGo,
+            _ => GateReason::Undecided,
         }
     }
 
@@ -160,12 +160,12 @@ impl Auto {
     }
 
     fn steer(&mut self, released: u32) {
-        if !matches!(self.phase(), Phase::TryGated | Phase::Engaged) || released == 0 {
+        if !matches!(self.phase(), GatePhase::TryGated | GatePhase::Engaged) || released == 0 {
             return;
         }
         let commit_ns = self.commit_ns();
         // The first rounds of a trial wait for all callers, so that their return times can be observed.
-        let settled = self.phase() == Phase::Engaged || self.sample.has_settled(0);
+        let settled = self.phase() == GatePhase::Engaged || self.sample.has_settled(0);
         if let (true, Some(SetPoint { callers, return_ns, .. })) =
             (settled, self.profile.best(commit_ns))
         {
@@ -174,48 +174,48 @@ impl Auto {
         }
         let slope_ns = (self.return_ns / u64::from(self.set_point.max(1))).max(10_000);
         let bounds_ns = (MIN_PATIENCE_NS.max(self.return_ns / 4), commit_ns);
-        self.patience.update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
+        self.patience.update(&PidGains::PAPER, self.set_point, released, slope_ns, bounds_ns);
     }
 
-    fn end_sample(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+    fn end_sample(&mut self, epoch: &CommitEnd<'_>, measured: &SampleResult) {
         let (now_ns, rate) = (epoch.end_ns, measured.rate);
         match self.phase() {
-            Phase::Learn => {
+            GatePhase::Learn => {
                 self.note_ungated(measured);
                 self.consider_trial(epoch, measured);
             }
-            Phase::TryGated => {
+            GatePhase::TryGated => {
                 self.gated_rate = rate;
                 if self.pairs.takes_second_look(rate, self.ungated_rate) {
                     self.sample.go_on();
                 } else if !self.measures_once_more(epoch) {
                     let verdict = self.add_pair();
-                    if verdict == Verdict::Pays && self.is_doubtful(epoch, measured) {
+                    if verdict == EngagementVerdict::Pays && self.is_doubtful(epoch, measured) {
                         self.confirms = 1;
-                        self.enter(Phase::Check);
+                        self.enter(GatePhase::Check);
                     } else {
                         self.conclude(epoch, verdict);
                     }
                 }
             }
-            Phase::TryUngated => {
+            GatePhase::TryUngated => {
                 self.note_ungated(measured);
-                self.enter(Phase::TryGated);
+                self.enter(GatePhase::TryGated);
             }
-            Phase::Engaged => {
+            GatePhase::Engaged => {
                 self.gated_rate = rate;
                 let suspicious = rate < self.ungated_rate || self.has_changed();
                 let is_due = now_ns >= self.next_ns
                     || (self.has_rested(now_ns) && suspicious)
                     || (!epoch.exact && self.falls_behind_held(now_ns, rate));
                 if is_due && self.others_try == 0 {
-                    self.enter(Phase::Check);
+                    self.enter(GatePhase::Check);
                 } else {
                     self.sample.go_on();
                 }
             }
-            Phase::Check => self.end_check(epoch, measured),
-            Phase::Aside => {
+            GatePhase::Check => self.end_check(epoch, measured),
+            GatePhase::Aside => {
                 if self.others_try == 0 && self.has_fallen_behind(now_ns, rate) {
                     self.note_ungated(measured);
                     self.start_trial(epoch);
@@ -227,50 +227,50 @@ impl Auto {
         }
     }
 
-    fn end_check(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+    fn end_check(&mut self, epoch: &CommitEnd<'_>, measured: &SampleResult) {
         let (now_ns, is_confirming) = (epoch.end_ns, self.is_confirming());
         self.confirms = 0;
         self.note_ungated(measured);
         if is_confirming && measured.rate < MAX_CONFIRMING_RATIO * self.gated_rate {
             return self.engage_anew(now_ns);
         }
-        self.pairs = Pairs::default();
+        self.pairs = RatePairs::default();
         let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
         if is_confirming {
-            self.conclude(epoch, Verdict::DoesNotPay);
+            self.conclude(epoch, EngagementVerdict::DoesNotPay);
         } else if self.pairs.pays_still() {
             self.engage(now_ns, 3);
-        } else if verdict == Verdict::DoesNotPay && !epoch.exact {
+        } else if verdict == EngagementVerdict::DoesNotPay && !epoch.exact {
             self.conclude(epoch, verdict);
         } else {
             // One pair may be bad luck, so a trial decides.
             self.begin_trial(epoch);
-            self.enter(Phase::TryGated);
+            self.enter(GatePhase::TryGated);
         }
     }
 
-    fn start_trial(&mut self, epoch: &Epoch<'_>) {
+    fn start_trial(&mut self, epoch: &CommitEnd<'_>) {
         self.begin_trial(epoch);
-        self.pairs = Pairs::default();
+        self.pairs = RatePairs::default();
         self.is_comeback = 0;
-        self.enter(Phase::TryGated);
+        self.enter(GatePhase::TryGated);
     }
 
-    fn begin_trial(&mut self, epoch: &Epoch<'_>) {
+    fn begin_trial(&mut self, epoch: &CommitEnd<'_>) {
         self.trials = self.trials.saturating_add(1);
         self.has_repeated = 0;
         (self.trial_ns, self.trial_completions) = (epoch.end_ns, epoch.completions);
     }
 
-    fn watch_sample(&mut self, epoch: &Epoch<'_>) {
+    fn watch_sample(&mut self, epoch: &CommitEnd<'_>) {
         let now_ns = epoch.end_ns;
         match self.phase() {
-            Phase::Engaged | Phase::TryGated if self.sample.has_settled(0) => {
+            GatePhase::Engaged | GatePhase::TryGated if self.sample.has_settled(0) => {
                 if self.participants <= 1 {
-                    self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
+                    self.step_aside(now_ns, GateReason::Alone, GLANCE_NS);
                 } else if self.set_point <= 1 && self.sample.has_settled(2) {
                     let pause_ns = self.trial_backoff.lengthen(4);
-                    self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
+                    self.step_aside(now_ns, GateReason::TooFarApart, pause_ns);
                 } else if let Some(rate) = self.lost_rate(epoch) {
                     self.gated_rate = rate;
                     if !self.measures_once_more(epoch) {
@@ -279,27 +279,27 @@ impl Auto {
                     }
                 }
             }
-            Phase::Aside
+            GatePhase::Aside
                 if now_ns >= self.next_ns
                     || (self.has_rested(now_ns) && self.has_changed() && !self.has_lost(epoch)) =>
             {
-                self.enter(Phase::Learn);
+                self.enter(GatePhase::Learn);
             }
             _ => {}
         }
     }
 
-    fn conclude(&mut self, epoch: &Epoch<'_>, verdict: Verdict) {
+    fn conclude(&mut self, epoch: &CommitEnd<'_>, verdict: EngagementVerdict) {
         let now_ns = epoch.end_ns;
         match verdict {
-            Verdict::Pays => self.engage_anew(now_ns),
-            Verdict::DoesNotPay => {
+            EngagementVerdict::Pays => self.engage_anew(now_ns),
+            EngagementVerdict::DoesNotPay => {
                 let loss_pause_ns = self.loss_pause_ns(epoch);
                 let pause_ns = self.trial_backoff.lengthen(4).max(loss_pause_ns);
-                self.step_aside(now_ns, Reason::NoGainMeasured, pause_ns);
+                self.step_aside(now_ns, GateReason::NoGainMeasured, pause_ns);
                 self.loss_pause_ns = loss_pause_ns;
             }
-            Verdict::More => self.enter(Phase::TryUngated),
+            EngagementVerdict::More => self.enter(GatePhase::TryUngated),
         }
     }
 
@@ -314,23 +314,23 @@ impl Auto {
     }
 
     fn engage(&mut self, now_ns: u64, lengthen_by: u64) {
-        self.decide(now_ns, Reason::GainMeasured);
+        self.decide(now_ns, GateReason::GainMeasured);
         self.next_ns = now_ns.saturating_add(self.check_backoff.lengthen(lengthen_by));
-        if self.phase() == Phase::TryGated {
-            self.phase = Phase::Engaged as u32;
+        if self.phase() == GatePhase::TryGated {
+            self.phase = GatePhase::Engaged as u32;
             self.sample.go_on();
         } else {
-            self.enter(Phase::Engaged);
+            self.enter(GatePhase::Engaged);
         }
     }
 
-    fn step_aside(&mut self, now_ns: u64, reason: Reason, pause_ns: u64) {
+    fn step_aside(&mut self, now_ns: u64, reason: GateReason, pause_ns: u64) {
         self.decide(now_ns, reason);
         self.next_ns = now_ns.saturating_add(pause_ns);
-        self.enter(Phase::Aside);
+        self.enter(GatePhase::Aside);
     }
 
-    fn decide(&mut self, now_ns: u64, reason: Reason) {
+    fn decide(&mut self, now_ns: u64, reason: GateReason) {
         self.decided_ns = now_ns;
         self.decided_participants = self.participants;
         self.decided_commit_ns = self.ungated_commit_ns;
@@ -338,13 +338,13 @@ impl Auto {
         self.loss_pause_ns = 0;
     }
 
-    fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: GatePhase) {
         self.phase = phase as u32;
-        self.sample = Sample::default();
-        if phase != Phase::Check {
+        self.sample = CommitSample::default();
+        if phase != GatePhase::Check {
             self.confirms = 0;
         }
-        if phase == Phase::TryGated {
+        if phase == GatePhase::TryGated {
             let commit_ns = self.commit_ns();
             self.set_point = self.participants;
             self.return_ns = 0;

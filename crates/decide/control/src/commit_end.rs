@@ -3,7 +3,7 @@
 /// State of the other controller of the same file system. Callers that need a commit and callers that need only a flush
 /// have one controller each. Rates are of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
+pub struct OtherController {
     /// Whether its callers are held.
     pub gated: bool,
     /// Whether it makes a trial.
@@ -14,7 +14,7 @@ pub struct Others {
 
 /// End of a commit as the gate saw it: the first of its callers has returned.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Epoch<'a> {
+pub struct CommitEnd<'a> {
     /// Time at which the commit ended, ns.
     pub end_ns: u64,
     /// Number of calls served before this end, in all.
@@ -22,7 +22,7 @@ pub struct Epoch<'a> {
     /// Number of these calls whose callers belong to this controller.
     pub own_completions: u64,
     /// State of the other controller.
-    pub others: Others,
+    pub others: OtherController,
     /// Number of callers of this controller that have ever called, each counted once.
     pub newcomers: u64,
     /// Largest recent number of calls under way at once, of all callers; 0 if unknown.

@@ -1,7 +1,7 @@
 //! A sample of commits over which a rate is measured.
 
-use crate::auto::Phase;
-use crate::epoch::Epoch;
+use crate::auto_gate::GatePhase;
+use crate::commit_end::CommitEnd;
 
 /// Number of ends of commits that a sample leaves out after a switch, while callers regroup.
 const SETTLE_EPOCHS: u32 = 2;
@@ -21,7 +21,7 @@ const LONGEST_NS: u64 = 1_000_000_000;
 /// State of the present sample. All zeros is its beginning.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sample {
+pub(crate) struct CommitSample {
     epochs: u32,
     /// Number of leading ends whose callers called before others were held.
     from_before: u32,
@@ -49,7 +49,7 @@ struct End {
 
 /// Results of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct SampleResult {
     /// Calls served per second, of all callers.
     pub(crate) rate: f64,
     /// Part of these calls whose callers belong to the controller.
@@ -64,17 +64,21 @@ pub(crate) struct Measured {
     pub(crate) closed: f64,
 }
 
-impl Measured {
+impl SampleResult {
     /// Mean number of calls under way (Little's law), if each took as long as those of the controller's callers.
     pub(crate) fn calls_at_once(&self) -> f64 {
         self.rate * self.latency_s
     }
 }
 
-impl Sample {
+impl CommitSample {
     /// Adds the epoch to the sample. Returns the results once the sample is complete.
-    pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, phase: Phase) -> Option<Measured> {
-        if matches!(phase, Phase::TryGated | Phase::Engaged) && self.is_from_before(epoch) {
+    pub(crate) fn observe(
+        &mut self,
+        epoch: &CommitEnd<'_>,
+        phase: GatePhase,
+    ) -> Option<SampleResult> {
+        if matches!(phase, GatePhase::TryGated | GatePhase::Engaged) && self.is_from_before(epoch) {
             return None;
         }
         self.epochs = self.epochs.saturating_add(1);
@@ -99,7 +103,8 @@ impl Sample {
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
-        let epochs = if phase == Phase::Check || epoch.exact { SHORT_EPOCHS } else { MIN_EPOCHS };
+        let epochs =
+            if phase == GatePhase::Check || epoch.exact { SHORT_EPOCHS } else { MIN_EPOCHS };
         let enough = self.epochs >= SETTLE_EPOCHS + epochs
             && elapsed_ns >= MIN_NS
             && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
@@ -109,7 +114,7 @@ impl Sample {
         // Little's law: the time of all calls, per time.
         let latencies_ns = epoch.latencies_ns.saturating_sub(self.all_latencies_ns);
         let most_ns = elapsed_ns as f64 * f64::from(epoch.most_at_once);
-        (enough || overdue).then(|| Measured {
+        (enough || overdue).then(|| SampleResult {
             rate: served as f64 * 1e9 / elapsed_ns.max(1) as f64,
             own_share: own as f64 / served.max(1) as f64,
             latency_s: self.latencies_ns as f64 / 1e9 / f64::from(self.latencies.max(1)),
@@ -121,7 +126,7 @@ impl Sample {
 
     /// Whether this is not the end of a round yet: callers return that called before others were held. The held callers
     /// wait meanwhile, so they would seem slow.
-    fn is_from_before(&mut self, epoch: &Epoch<'_>) -> bool {
+    fn is_from_before(&mut self, epoch: &CommitEnd<'_>) -> bool {
         let is_from_before = self.epochs == 0
             && epoch.released == 0
             && !epoch.exact
@@ -132,7 +137,7 @@ impl Sample {
 
     /// Rate per second so far, and its number of commits, once two are measured. `None` where everything is seen
     /// exactly, since that sample is short enough.
-    pub(crate) fn so_far(&self, epoch: &Epoch<'_>) -> Option<(f64, u32)> {
+    pub(crate) fn so_far(&self, epoch: &CommitEnd<'_>) -> Option<(f64, u32)> {
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
         let is_measured = self.has_settled(1) && elapsed_ns >= MIN_NS && !epoch.exact;
@@ -151,7 +156,7 @@ impl Sample {
         (self.has_settled(1) && rest_ns > 0).then(|| rest as f64 * 1e9 / rest_ns as f64)
     }
 
-    fn note_end(&mut self, epoch: &Epoch<'_>) {
+    fn note_end(&mut self, epoch: &CommitEnd<'_>) {
         self.last = End { end_ns: epoch.end_ns, completions: epoch.completions };
     }
 
@@ -171,8 +176,8 @@ mod tests {
     use super::*;
 
     /// End of the `number`th commit of 10 ms each, which four callers share.
-    fn end(number: u64, released: u32, exact: bool) -> Epoch<'static> {
-        Epoch {
+    fn end(number: u64, released: u32, exact: bool) -> CommitEnd<'static> {
+        CommitEnd {
             end_ns: number * 10_000_000,
             completions: number * 4,
             own_completions: number * 3,
@@ -181,13 +186,13 @@ mod tests {
             commit_ns: 10_000_000,
             released,
             exact,
-            ..Epoch::default()
+            ..CommitEnd::default()
         }
     }
 
     /// Number of commits of ungated callers until the sample is complete.
-    fn epochs_until_complete(exact: bool, phase: Phase) -> u64 {
-        let mut sample = Sample::default();
+    fn epochs_until_complete(exact: bool, phase: GatePhase) -> u64 {
+        let mut sample = CommitSample::default();
         let mut number = 0;
         loop {
             number += 1;
@@ -202,22 +207,24 @@ mod tests {
     #[test]
     fn what_is_seen_exactly_takes_no_longer_than_a_check() {
         assert_eq!(
-            epochs_until_complete(true, Phase::Learn),
-            epochs_until_complete(false, Phase::Check)
+            epochs_until_complete(true, GatePhase::Learn),
+            epochs_until_complete(false, GatePhase::Check)
         );
         assert!(
-            epochs_until_complete(true, Phase::Learn) < epochs_until_complete(false, Phase::Learn)
+            epochs_until_complete(true, GatePhase::Learn)
+                < epochs_until_complete(false, GatePhase::Learn)
         );
     }
 
     #[test]
     fn a_gated_sample_begins_with_the_first_round() {
         let complete = |from_before: u64| {
-            let mut sample = Sample::default();
+            let mut sample = CommitSample::default();
             (1..)
                 .find(|&number| {
                     let released = if number <= from_before { 0 } else { 4 };
-                    let measured = sample.observe(&end(number, released, false), Phase::TryGated);
+                    let measured =
+                        sample.observe(&end(number, released, false), GatePhase::TryGated);
                     measured.is_some()
                 })
                 .unwrap()
@@ -231,8 +238,8 @@ mod tests {
     #[test]
     fn a_gated_sample_without_rounds_ends_all_the_same() {
         assert_eq!(
-            epochs_until_complete(false, Phase::TryGated),
-            u64::from(MAX_EARLIER_ENDS) + epochs_until_complete(false, Phase::Learn)
+            epochs_until_complete(false, GatePhase::TryGated),
+            u64::from(MAX_EARLIER_ENDS) + epochs_until_complete(false, GatePhase::Learn)
         );
     }
 }

@@ -23,7 +23,7 @@ const MAX_PAIRS: u32 = 12;
 /// Paired log ratios of gated to ungated rates (Welford's method). All zeros is empty.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pairs {
+pub struct RatePairs {
     count: u32,
     /// Whether the first gated sample was hopeful and not counted: 1, or 0.
     has_second_look: u32,
@@ -33,7 +33,7 @@ pub struct Pairs {
 
 /// Verdict on the pairs so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum EngagementVerdict {
     /// Unclear: measure another pair.
     More,
     /// The gate does pay.
@@ -42,7 +42,7 @@ pub enum Verdict {
     DoesNotPay,
 }
 
-impl Pairs {
+impl RatePairs {
     /// Whether the first gated sample of a trial must be repeated before it counts. True at most once.
     pub fn takes_second_look(&mut self, gated: f64, ungated: f64) -> bool {
         let is_first = self.count == 0 && self.has_second_look == 0;
@@ -53,7 +53,7 @@ impl Pairs {
 
     /// Adds a pair of rates (calls served per time) and returns the verdict. A rate that is not positive and finite
     /// counts as no gain.
-    pub fn add(&mut self, gated: f64, ungated: f64) -> Verdict {
+    pub fn add(&mut self, gated: f64, ungated: f64) -> EngagementVerdict {
         let ratio = gated / ungated;
         let log = if ratio.is_finite() && ratio > 0.0 { libm::log(ratio) } else { 0.0 };
         if !(self.mean.is_finite() && self.squares.is_finite()) {
@@ -81,23 +81,23 @@ impl Pairs {
         libm::exp(self.mean)
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> EngagementVerdict {
         let n = f64::from(self.count.max(1));
         if self.count <= 1 {
             return match self.gain() {
-                gain if gain >= OBVIOUS_GAIN => Verdict::Pays,
-                gain if gain <= HOPELESS_GAIN => Verdict::DoesNotPay,
-                _ => Verdict::More,
+                gain if gain >= OBVIOUS_GAIN => EngagementVerdict::Pays,
+                gain if gain <= HOPELESS_GAIN => EngagementVerdict::DoesNotPay,
+                _ => EngagementVerdict::More,
             };
         }
         let spread = libm::sqrt(self.squares.max(0.0) / (n - 1.0)).max(SPREAD_FLOOR);
         let error = spread / libm::sqrt(n);
         if self.mean - 2.0 * error > libm::log(MIN_GAIN) {
-            Verdict::Pays
+            EngagementVerdict::Pays
         } else if self.mean + error < libm::log(MIN_GAIN) || self.count >= MAX_PAIRS {
-            Verdict::DoesNotPay
+            EngagementVerdict::DoesNotPay
         } else {
-            Verdict::More
+            EngagementVerdict::More
         }
     }
 }
@@ -105,11 +105,11 @@ impl Pairs {
 /// Time between checks, which grows while nothing changes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backoff {
+pub struct CheckBackoff {
     interval_ns: u64,
 }
 
-impl Backoff {
+impl CheckBackoff {
     /// The first interval after a change, ns.
     pub const FIRST_NS: u64 = 2_000_000_000;
     /// The longest interval, ns.
@@ -142,61 +142,62 @@ mod tests {
 
     #[test]
     fn an_obvious_gain_needs_one_pair() {
-        assert_eq!(Pairs::default().add(2_000.0, 1_000.0), Verdict::Pays);
+        assert_eq!(RatePairs::default().add(2_000.0, 1_000.0), EngagementVerdict::Pays);
     }
 
     #[test]
     fn a_hopeful_first_sample_is_measured_once_more() {
-        let mut pairs = Pairs::default();
+        let mut pairs = RatePairs::default();
         assert!(pairs.takes_second_look(1_150.0, 1_000.0));
         assert!(!pairs.takes_second_look(1_150.0, 1_000.0), "only once");
-        assert_eq!(pairs.add(1_400.0, 1_000.0), Verdict::Pays);
+        assert_eq!(pairs.add(1_400.0, 1_000.0), EngagementVerdict::Pays);
         for decided in [850.0, 1_000.0, 1_300.0, f64::NAN] {
-            assert!(!Pairs::default().takes_second_look(decided, 1_000.0));
+            assert!(!RatePairs::default().takes_second_look(decided, 1_000.0));
         }
-        let mut begun = Pairs::default();
+        let mut begun = RatePairs::default();
         begun.add(1_150.0, 1_000.0);
         assert!(!begun.takes_second_look(1_150.0, 1_000.0));
     }
 
     #[test]
     fn harm_ends_the_trial_at_once() {
-        assert_eq!(Pairs::default().add(850.0, 1_000.0), Verdict::DoesNotPay);
+        assert_eq!(RatePairs::default().add(850.0, 1_000.0), EngagementVerdict::DoesNotPay);
     }
 
     #[test]
     fn a_small_steady_gain_takes_several_pairs() {
-        let mut pairs = Pairs::default();
-        let verdicts: Vec<Verdict> = (0..6).map(|_| pairs.add(1_100.0, 1_000.0)).collect();
-        assert_eq!(verdicts[0], Verdict::More);
-        assert!(verdicts.contains(&Verdict::Pays));
+        let mut pairs = RatePairs::default();
+        let verdicts: Vec<EngagementVerdict> =
+            (0..6).map(|_| pairs.add(1_100.0, 1_000.0)).collect();
+        assert_eq!(verdicts[0], EngagementVerdict::More);
+        assert!(verdicts.contains(&EngagementVerdict::Pays));
     }
 
     #[test]
     fn noise_around_one_is_given_up_and_never_engages() {
-        let mut pairs = Pairs::default();
+        let mut pairs = RatePairs::default();
         let noise = [1.1, 0.92, 1.05, 0.95, 1.12, 0.9, 1.0, 1.08, 0.93, 1.02, 1.0, 1.0];
-        let last = noise.iter().map(|r| pairs.add(*r, 1.0)).find(|v| *v != Verdict::More);
-        assert_eq!(last, Some(Verdict::DoesNotPay));
+        let last = noise.iter().map(|r| pairs.add(*r, 1.0)).find(|v| *v != EngagementVerdict::More);
+        assert_eq!(last, Some(EngagementVerdict::DoesNotPay));
     }
 
     #[test]
     fn useless_rates_count_as_no_gain() {
-        let mut pairs = Pairs::default();
-        assert_eq!(pairs.add(0.0, 0.0), Verdict::More);
+        let mut pairs = RatePairs::default();
+        assert_eq!(pairs.add(0.0, 0.0), EngagementVerdict::More);
         assert_eq!(pairs.gain(), 1.0);
     }
 
     #[test]
     fn backoff_grows_and_resets() {
-        let mut backoff = Backoff::default();
-        assert_eq!(backoff.lengthen(4), Backoff::FIRST_NS);
-        assert_eq!(backoff.lengthen(4), 4 * Backoff::FIRST_NS);
+        let mut backoff = CheckBackoff::default();
+        assert_eq!(backoff.lengthen(4), CheckBackoff::FIRST_NS);
+        assert_eq!(backoff.lengthen(4), 4 * CheckBackoff::FIRST_NS);
         for _ in 0..10 {
             backoff.lengthen(4);
         }
-        assert_eq!(backoff.lengthen(4), Backoff::LONGEST_NS);
+        assert_eq!(backoff.lengthen(4), CheckBackoff::LONGEST_NS);
         backoff.reset();
-        assert_eq!(backoff.lengthen(2), Backoff::FIRST_NS);
+        assert_eq!(backoff.lengthen(2), CheckBackoff::FIRST_NS);
     }
 }

@@ -5,21 +5,21 @@
 //! pattern is valid. So they can live in memory shared between processes, and survive a participant that dies during an
 //! update.
 //!
-//! - [`delay`]: the thesis' delayJC, a restarting timer with bounded restarts.
+//! - [`delay_jc`]: the thesis' delayJC, a restarting timer with bounded restarts.
 //! - [`pid`]: the LUC paper's controller, and [`stability`] its closed-loop poles.
 //! - [`setpoint`]: how soon callers return after a commit, and how many are worth waiting for.
 //! - [`engagement`]: compares gated with ungated samples, to see whether batching pays.
-//! - [`auto`]: all of them together, the default policy.
+//! - [`auto_gate`]: all of them together, the default policy.
 //! - `throttle`: which tasks may use a disk, and which are frozen meanwhile; a feature.
 #![warn(missing_docs)]
 #![cfg_attr(not(any(test, feature = "throttle")), no_std)]
 
-pub mod auto;
-pub mod delay;
+pub mod auto_gate;
+pub mod commit_end;
+mod commit_sample;
+pub mod delay_jc;
 pub mod engagement;
-pub mod epoch;
 pub mod pid;
-mod sample;
 pub mod setpoint;
 pub mod stability;
 #[cfg(feature = "throttle")]

@@ -3,7 +3,7 @@
 /// Gains of the controller.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gains {
+pub struct PidGains {
     /// Gain of the error (proportional).
     pub kp: f64,
     /// Integral gain, per step.
@@ -12,7 +12,7 @@ pub struct Gains {
     pub kd: f64,
 }
 
-impl Gains {
+impl PidGains {
     /// Gains of the paper. [`crate::stability`] computes their poles.
     pub const PAPER: Self = Self { kp: 0.8, ki: 0.25, kd: 0.25 };
 }
@@ -33,7 +33,7 @@ impl Pid {
     /// value, in requests.
     ///
     /// A state or error that is not finite (memory damaged by a dying process) resets the controller.
-    pub fn update(&mut self, gains: &Gains, error: f64) -> f64 {
+    pub fn update(&mut self, gains: &PidGains, error: f64) -> f64 {
         if !(error.is_finite() && self.integral.is_finite() && self.previous_error.is_finite()) {
             *self = Self::default();
             return 0.0;
@@ -76,7 +76,7 @@ impl SteeredDelay {
     /// `ns_per_request` is the plant's slope: the extra wait for one more request.
     pub fn update(
         &mut self,
-        gains: &Gains,
+        gains: &PidGains,
         set_point: u32,
         measured: u32,
         ns_per_request: u64,
@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The paper's plant (equation 1), with the measurement one step old as in any real loop.
-    fn settle(gains: &Gains, c: f64, set_point: f64, steps: usize) -> f64 {
+    fn settle(gains: &PidGains, c: f64, set_point: f64, steps: usize) -> f64 {
         let mut pid = Pid::default();
         let mut measured = 1.0;
         for _ in 0..steps {
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_loop_settles_on_the_set_point() {
         for c in [0.2, 0.5, 1.0] {
-            let measured = settle(&Gains::PAPER, c, 32.0, 200);
+            let measured = settle(&PidGains::PAPER, c, 32.0, 200);
             assert!((measured - 32.0).abs() < 0.01, "c = {c}: settled at {measured}");
         }
     }
@@ -124,12 +124,12 @@ mod tests {
     fn an_unreachable_set_point_does_not_wind_up() {
         let mut delay = SteeredDelay::default();
         for _ in 0..1_000 {
-            delay.update(&Gains::PAPER, 64, 4, 10_000, (0, 2_000_000));
+            delay.update(&PidGains::PAPER, 64, 4, 10_000, (0, 2_000_000));
         }
         assert_eq!(delay.delay_ns(), 2_000_000);
         let mut steps = 0;
         while delay.delay_ns() > 500_000 {
-            delay.update(&Gains::PAPER, 4, 24, 100_000, (0, 2_000_000));
+            delay.update(&PidGains::PAPER, 4, 24, 100_000, (0, 2_000_000));
             steps += 1;
             assert!(steps < 4, "still at {} ns", delay.delay_ns());
         }
@@ -143,7 +143,7 @@ mod tests {
         ) {
             let mut delay = SteeredDelay::default();
             for (set_point, measured, slope) in feeds {
-                let ns = delay.update(&Gains::PAPER, set_point, measured, slope, (0, high));
+                let ns = delay.update(&PidGains::PAPER, set_point, measured, slope, (0, high));
                 prop_assert!(ns <= high);
             }
         }
@@ -158,7 +158,7 @@ mod tests {
                 delay_ns: f64::from_bits(bits[2]),
             };
             for _ in 0..3 {
-                delay.update(&Gains::PAPER, 4, 2, 1_000, (0, 1_000_000));
+                delay.update(&PidGains::PAPER, 4, 2, 1_000, (0, 1_000_000));
             }
             prop_assert!(delay.delay_ns() <= 1_000_000);
             prop_assert!(delay.delay_ns.is_finite());

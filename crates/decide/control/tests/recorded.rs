@@ -1,8 +1,8 @@
 //! Replays ends of commits that the gate recorded. They are of services on a disk whose flush takes 6 ms, from their
 //! first call on.
 
-use luc_control::auto::{Auto, Phase, Reason};
-use luc_control::epoch::Epoch;
+use luc_control::auto_gate::{AutoGate, GatePhase, GateReason};
+use luc_control::commit_end::CommitEnd;
 
 /// End of a commit, as a line of a file records it.
 struct End {
@@ -39,13 +39,13 @@ fn parse(text: &str) -> Vec<End> {
 
 /// Replays these ends through a controller. The arrivals within a round were not recorded. They are assumed 150 µs
 /// apart.
-fn replay(ends: &[End]) -> Auto {
-    let mut auto = Auto::default();
+fn replay(ends: &[End]) -> AutoGate {
+    let mut auto = AutoGate::default();
     let mut end_ns = 1_000_000_000;
     for end in ends {
         end_ns += end.since_us * 1_000;
         let arrivals_ns: Vec<u32> = (1..=end.released).map(|order| order * 150_000).collect();
-        auto.on_epoch(&Epoch {
+        auto.on_epoch(&CommitEnd {
             end_ns,
             completions: end.served,
             own_completions: end.served,
@@ -53,14 +53,14 @@ fn replay(ends: &[End]) -> Auto {
             commit_ns: end.call_us * 1_000,
             released: end.released,
             arrivals_ns: &arrivals_ns,
-            ..Epoch::default()
+            ..CommitEnd::default()
         });
     }
     auto
 }
 
-/// Eight Redis servers, each with a client that writes key after key. At first two groups of four wait for each other's
-/// commits, then one group of eight.
+/// Eight Redis servers, each with a client that writes key after key. At first four of them wait while the commit of
+/// the other four runs. Held by the gate, all eight share each commit.
 const REDIS: &str = include_str!("recorded/redis.txt");
 
 /// Eight SQLite writers whose calls are notified. When holding begins, the last earlier callers return. Three small
@@ -73,7 +73,7 @@ const RABBITMQ_STARTS: &str = include_str!("recorded/rabbitmq-starts.txt");
 #[test]
 fn callers_that_do_nothing_else_than_call_are_held_on_after_one_trial() {
     let auto = replay(&parse(REDIS));
-    assert_eq!(auto.phase(), Phase::Engaged, "{:?}", auto.gain());
+    assert_eq!(auto.phase(), GatePhase::Engaged, "{:?}", auto.gain());
     assert_eq!(auto.trials(), (1, 1));
 }
 
@@ -85,7 +85,7 @@ fn callers_that_had_time_left_are_let_go_to_confirm_a_gain() {
         end.call_us /= if end.released == 0 { 2 } else { 1 };
     }
     let auto = replay(&ends);
-    assert_eq!(auto.phase(), Phase::Check);
+    assert_eq!(auto.phase(), GatePhase::Check);
     assert_eq!(auto.trials(), (1, 0));
 }
 
@@ -103,13 +103,13 @@ fn calls_that_took_longer_than_two_commits_confirm_nothing() {
         }
     }
     let auto = replay(&ends);
-    assert_eq!(auto.phase(), Phase::Check, "{:?}", auto.gain());
+    assert_eq!(auto.phase(), GatePhase::Check, "{:?}", auto.gain());
 }
 
 #[test]
 fn returns_of_callers_that_were_not_held_are_no_loss() {
     let auto = replay(&parse(SQLITE));
-    assert_eq!(auto.phase(), Phase::Check, "{:?}", auto.gain());
+    assert_eq!(auto.phase(), GatePhase::Check, "{:?}", auto.gain());
     assert!(auto.gain().0 > 1.25, "{:?}", auto.gain());
     assert_eq!(auto.trials(), (1, 0));
 }
@@ -117,6 +117,6 @@ fn returns_of_callers_that_were_not_held_are_no_loss() {
 #[test]
 fn a_service_that_starts_makes_no_trial() {
     let auto = replay(&parse(RABBITMQ_STARTS));
-    assert_eq!(auto.reason(), Reason::TooFarApart);
+    assert_eq!(auto.reason(), GateReason::TooFarApart);
     assert_eq!(auto.trials(), (0, 0));
 }

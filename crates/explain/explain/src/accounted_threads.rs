@@ -1,22 +1,31 @@
 //! Threads: identity, recent waits, and accounts of all their time.
 
+mod thread_time;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use luc_events::codes::WaitState;
-use luc_events::tables::{BriefWait, Task, Wait};
-use luc_events::{Cause, Cgroup, Pid, Tgid};
+use luc_events::event_kinds::WaitState;
+use luc_events::tables::{BriefWait, OffCpuWait, ThreadInfo};
+use luc_events::{Cgroup, Pid, Tgid, WaitCause};
 
+use crate::call_split::SplitWait;
 use crate::device_wait::DeviceWait;
-use crate::fast::{FastMap, FastSet};
-use crate::grow::Grow as _;
-use crate::report::{Account, Accounts};
-use crate::split::Piece;
+use crate::fast_hash::{FastMap, FastSet};
+use crate::report::{TimeAccount, TimeAccounts};
+use crate::saturating_grow::SaturatingGrow as _;
 
+pub(crate) use thread_time::ThreadTime;
+
+/// Minimum length of a wait that is followed to its root.
+pub(crate) const MIN_FOLLOWED_NS: u64 = 1_000_000;
 /// Maximum number of waits kept per thread until the call around them is complete. Of longer calls the split loses the
 /// earliest waits (the accounts do not), and the report counts them.
 const MAX_RECENT_WAITS: usize = 512;
 /// Maximum number of threads with accounts in the report. The others are only in the accounts of processes and cgroups.
 const MAX_REPORTED_THREADS: usize = 1_000;
+
+/// Maximum number of ended threads whose times are kept apart.
+const MAX_EXITED_TIMES: usize = 1 << 14;
 
 /// A thread's time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,11 +34,13 @@ struct Sums {
     user: u64,
     system: u64,
     runnable: u64,
-    blocked: [u64; Cause::ALL.len()],
+    blocked: [u64; WaitCause::ALL.len()],
     /// Number of times that it was frozen; for several threads, that of the thread with most.
     freezes: u64,
     /// Longest of these times; for several threads, the longest of all.
     longest_frozen: u64,
+    /// Waits that are too short to be followed.
+    brief: u64,
 }
 
 impl Sums {
@@ -43,6 +54,7 @@ impl Sums {
         }
         self.freezes = self.freezes.max(other.freezes);
         self.longest_frozen = self.longest_frozen.max(other.longest_frozen);
+        self.brief.grow(other.brief);
     }
 }
 
@@ -60,89 +72,106 @@ struct Cycle {
     brief_ns: u64,
 }
 
+/// Thread of a trace: identity, recent waits, and sums of its time.
 #[derive(Debug, Default)]
-pub(crate) struct Thread {
+pub(crate) struct AccountedThread {
     pub(crate) process: Tgid,
     pub(crate) cgroup: Cgroup,
     cycle: Cycle,
     device_wait: DeviceWait,
-    recent: VecDeque<Piece>,
+    recent: VecDeque<SplitWait>,
     sums: Sums,
     begin_ns: u64,
     comm: String,
     task: Option<(u64, u64)>,
+    /// Whether it has rows of waits or calls.
+    is_recorded: bool,
 }
 
 /// Parent of all kernel threads.
 const KTHREADD: Tgid = Tgid(2);
 
+/// All threads of a trace, with the accounts of their time.
 #[derive(Debug, Default)]
-pub(crate) struct Threads {
-    threads: FastMap<Pid, Thread>,
+pub(crate) struct AccountedThreads {
+    threads: FastMap<Pid, AccountedThread>,
     comms: FastMap<Tgid, String>,
     /// Processes that are kernel threads.
     kernel: FastSet<Tgid>,
-    exited: Vec<Account>,
+    exited: Vec<TimeAccount>,
     exited_sums: FastMap<(u32, u64), Sums>,
+    exited_times: FastMap<Pid, ThreadTime>,
     pub(crate) forgotten_waits: u64,
     start_ns: u64,
 }
 
 /// Returns whether a wait is for the journal, or for a lock whose holder waits for the journal.
-fn is_for_journal(cause: Cause) -> bool {
+fn is_for_journal(cause: WaitCause) -> bool {
     matches!(
         cause,
-        Cause::CommitWait
-            | Cause::FastCommit
-            | Cause::ShadowBuffer
-            | Cause::TransactionLocked
-            | Cause::Checkpoint
-            | Cause::DirectoryLock
-            | Cause::InodeLock
+        WaitCause::CommitWait
+            | WaitCause::FastCommit
+            | WaitCause::ShadowBuffer
+            | WaitCause::TransactionLocked
+            | WaitCause::Checkpoint
+            | WaitCause::DirectoryLock
+            | WaitCause::InodeLock
     )
 }
 
 /// Returns whether a wait can lie inside a file-system call and takes part in its split.
-fn is_in_calls(row: &Wait) -> bool {
+fn is_in_calls(row: &OffCpuWait) -> bool {
     row.state == WaitState::Uninterruptible
         || !matches!(
             row.cause,
-            Cause::Futex
-                | Cause::Sleep
-                | Cause::Poll
-                | Cause::PipeSocket
-                | Cause::Frozen
-                | Cause::Stopped
-                | Cause::Throttled
+            WaitCause::Futex
+                | WaitCause::Sleep
+                | WaitCause::Poll
+                | WaitCause::PipeSocket
+                | WaitCause::Frozen
+                | WaitCause::Stopped
+                | WaitCause::Throttled
         )
 }
 
-impl Threads {
+impl AccountedThreads {
     /// Sets the begin of the trace: earlier times do not count.
     pub(crate) fn begin_at(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
     }
 
-    /// Returns a thread that was seen at `at_ns`, with the process and cgroup of a row.
+    /// Returns a thread that has a row of a wait or a call at `at_ns`, with its process and cgroup.
     pub(crate) fn see(
         &mut self,
         thread: Pid,
         process: Tgid,
         cgroup: Cgroup,
         at_ns: u64,
-    ) -> &mut Thread {
+    ) -> &mut AccountedThread {
+        let found = self.know(thread, process, cgroup, at_ns);
+        found.is_recorded = true;
+        found
+    }
+
+    fn know(
+        &mut self,
+        thread: Pid,
+        process: Tgid,
+        cgroup: Cgroup,
+        at_ns: u64,
+    ) -> &mut AccountedThread {
         let start_ns = self.start_ns;
-        let found = self
-            .threads
-            .entry(thread)
-            .or_insert_with(|| Thread { begin_ns: at_ns.max(start_ns), ..Thread::default() });
+        let found = self.threads.entry(thread).or_insert_with(|| AccountedThread {
+            begin_ns: at_ns.max(start_ns),
+            ..AccountedThread::default()
+        });
         found.process = process;
         found.cgroup = cgroup;
         found
     }
 
-    pub(crate) fn add_wait(&mut self, row: &Wait) {
-        let piece = Piece::of(row);
+    pub(crate) fn add_wait(&mut self, row: &OffCpuWait) {
+        let piece = SplitWait::of(row);
         let thread = self.see(row.thread, row.process, row.cgroup, row.off_ns);
         let off_ns = piece.off_ns.max(thread.begin_ns).min(piece.on_ns);
         let woken_ns = piece.woken_ns.max(off_ns);
@@ -153,7 +182,10 @@ impl Threads {
         if !is_for_journal(piece.cause) {
             thread.cycle.thinking_ns.grow(woken_ns - off_ns);
         }
-        if piece.cause == Cause::Frozen {
+        if piece.on_ns - off_ns < MIN_FOLLOWED_NS && !is_storage(piece.cause) {
+            thread.sums.brief.grow(piece.on_ns - off_ns);
+        }
+        if piece.cause == WaitCause::Frozen {
             thread.sums.freezes.grow(1);
             thread.sums.longest_frozen = thread.sums.longest_frozen.max(woken_ns - off_ns);
         }
@@ -172,11 +204,12 @@ impl Threads {
         let thread = self.see(row.thread, row.process, row.cgroup, row.since_ns);
         let cause = usize::from(row.cause.code());
         let (blocked_ns, runnable_ns) = match row.cause {
-            Cause::Preempted => (0, row.blocked_ns.saturating_add(row.runnable_ns)),
+            WaitCause::Preempted => (0, row.blocked_ns.saturating_add(row.runnable_ns)),
             _ => (row.blocked_ns, row.runnable_ns),
         };
         thread.sums.blocked[cause].grow(blocked_ns);
         thread.sums.runnable.grow(runnable_ns);
+        thread.sums.brief.grow(blocked_ns.saturating_add(runnable_ns));
         thread.cycle.brief_ns.grow(blocked_ns.saturating_add(runnable_ns));
         if !is_for_journal(row.cause) {
             thread.cycle.brief_thinking_ns.grow(blocked_ns);
@@ -189,7 +222,7 @@ impl Threads {
         known.map_or("", |thread| &thread.comm)
     }
 
-    pub(crate) fn add_task(&mut self, row: &Task) {
+    pub(crate) fn add_task(&mut self, row: &ThreadInfo) {
         let (start_ns, at_ns) = (self.start_ns, row.at_ns);
         if row.process.0 == row.thread.0 || !self.comms.contains_key(&row.process) {
             self.comms.insert(row.process, row.comm.clone());
@@ -199,7 +232,7 @@ impl Threads {
         }
         let is_new = row.start_ns >= start_ns && row.start_ns > 0;
         let seen_ns = if is_new { row.start_ns } else { at_ns };
-        let thread = self.see(row.thread, row.process, row.cgroup, seen_ns);
+        let thread = self.know(row.thread, row.process, row.cgroup, seen_ns);
         if is_new {
             thread.begin_ns = row.start_ns;
         }
@@ -214,6 +247,9 @@ impl Threads {
             let sums = thread.sums_until(row.exit_ns);
             let key = (thread.process.0, thread.cgroup.0);
             self.exited_sums.entry(key).or_default().add(&sums);
+            if thread.is_recorded {
+                self.keep_time(ThreadTime::of(row.thread, thread.process, sums));
+            }
             if self.exited.len() < MAX_REPORTED_THREADS {
                 self.exited.push(account(
                     &sums,
@@ -224,6 +260,14 @@ impl Threads {
                 ));
             }
         }
+    }
+
+    /// Keeps the times of a thread that has ended. Further ones are summed by process.
+    fn keep_time(&mut self, time: ThreadTime) {
+        let is_full = self.exited_times.len() >= MAX_EXITED_TIMES;
+        let thread = if is_full { Pid(time.process.0) } else { time.thread };
+        let kept = self.exited_times.entry(thread);
+        kept.and_modify(|kept| kept.sums.add(&time.sums)).or_insert(ThreadTime { thread, ..time });
     }
 
     /// Returns a thread's process and cgroup, if it has been seen and has not ended.
@@ -248,8 +292,16 @@ impl Threads {
         (self.comms.contains_key(&process)).then(|| self.kernel.contains(&process))
     }
 
+    /// Returns the times of all recorded threads, those of the kernel apart.
+    pub(crate) fn thread_times(&self) -> impl Iterator<Item = ThreadTime> {
+        let alive = self.threads.iter().filter(|(_, thread)| thread.is_recorded);
+        let alive = alive.map(|(&pid, thread)| ThreadTime::of(pid, thread.process, thread.sums));
+        let all = alive.chain(self.exited_times.values().copied());
+        all.filter(|time| !self.kernel.contains(&time.process))
+    }
+
     /// Returns the accounts at `end_ns`, longest waits for storage first.
-    pub(crate) fn accounts(&self, end_ns: u64) -> Accounts {
+    pub(crate) fn accounts(&self, end_ns: u64) -> TimeAccounts {
         let mut owners = self.exited_sums.clone();
         let mut threads = self.exited.clone();
         for (&pid, thread) in &self.threads {
@@ -272,7 +324,7 @@ impl Threads {
             entry.1 = Cgroup(cgroup);
             cgroups.entry(cgroup).or_default().add(&sums);
         }
-        let mut accounts = Accounts {
+        let mut accounts = TimeAccounts {
             threads_in_all: threads.len() as u64,
             threads,
             processes: processes
@@ -297,9 +349,9 @@ impl Threads {
     }
 }
 
-impl Thread {
+impl AccountedThread {
     /// Moves the waits that lie in a call to the end of `into`, and forgets earlier ones. Returns the number moved.
-    pub(crate) fn take_waits(&mut self, enter_ns: u64, into: &mut VecDeque<Piece>) -> usize {
+    pub(crate) fn take_waits(&mut self, enter_ns: u64, into: &mut VecDeque<SplitWait>) -> usize {
         let before = into.len();
         for wait in &self.recent {
             if wait.on_ns > enter_ns {
@@ -315,7 +367,7 @@ impl Thread {
     pub(crate) fn end_cycle<'a>(
         &mut self,
         exit_ns: u64,
-        inside: impl Iterator<Item = &'a Piece>,
+        inside: impl Iterator<Item = &'a SplitWait>,
     ) -> Option<(u64, u64)> {
         let cycle = self.cycle;
         let (mut waited, mut thinking_inside) = (0, 0);
@@ -346,36 +398,36 @@ impl Thread {
 }
 
 /// Returns whether blocked time of this cause is idle: waiting for work.
-pub(crate) fn is_idle(cause: Cause) -> bool {
-    matches!(cause, Cause::Sleep | Cause::Poll | Cause::PipeSocket)
+pub(crate) fn is_idle(cause: WaitCause) -> bool {
+    matches!(cause, WaitCause::Sleep | WaitCause::Poll | WaitCause::PipeSocket)
 }
 
 /// Returns whether blocked time of this cause is due to files and disks.
-pub fn is_storage(cause: Cause) -> bool {
+pub fn is_storage(cause: WaitCause) -> bool {
     match cause {
-        Cause::CommitWait
-        | Cause::DataWriteback
-        | Cause::ShadowBuffer
-        | Cause::TransactionLocked
-        | Cause::Checkpoint
-        | Cause::InodeLock
-        | Cause::DirectoryLock
-        | Cause::DirtyThrottle
-        | Cause::Device
-        | Cause::FastCommit
-        | Cause::Flush
-        | Cause::Updates => true,
-        Cause::Other
-        | Cause::Futex
-        | Cause::Sleep
-        | Cause::Poll
-        | Cause::PipeSocket
-        | Cause::Preempted
-        | Cause::PageFault
-        | Cause::KernelLock
-        | Cause::Frozen
-        | Cause::Stopped
-        | Cause::Throttled => false,
+        WaitCause::CommitWait
+        | WaitCause::DataWriteback
+        | WaitCause::ShadowBuffer
+        | WaitCause::TransactionLocked
+        | WaitCause::Checkpoint
+        | WaitCause::InodeLock
+        | WaitCause::DirectoryLock
+        | WaitCause::DirtyThrottle
+        | WaitCause::Device
+        | WaitCause::FastCommit
+        | WaitCause::Flush
+        | WaitCause::Updates => true,
+        WaitCause::Other
+        | WaitCause::Futex
+        | WaitCause::Sleep
+        | WaitCause::Poll
+        | WaitCause::PipeSocket
+        | WaitCause::Preempted
+        | WaitCause::PageFault
+        | WaitCause::KernelLock
+        | WaitCause::Frozen
+        | WaitCause::Stopped
+        | WaitCause::Throttled => false,
     }
 }
 
@@ -385,9 +437,9 @@ fn account(
     process: Option<Tgid>,
     cgroup: Cgroup,
     comm: &str,
-) -> Account {
-    let by_cause = || Cause::ALL.iter().zip(sums.blocked);
-    let total = |of: fn(Cause) -> bool| {
+) -> TimeAccount {
+    let by_cause = || WaitCause::ALL.iter().zip(sums.blocked);
+    let total = |of: fn(WaitCause) -> bool| {
         let chosen = by_cause().filter(|&(&cause, _)| of(cause));
         chosen.fold(0_u64, |sum, (_, ns)| sum.saturating_add(ns))
     };
@@ -401,7 +453,7 @@ fn account(
         .iter()
         .chain(blocked.values())
         .fold(0, |sum: i64, &ns| sum.saturating_add_unsigned(ns));
-    Account {
+    TimeAccount {
         thread,
         process,
         cgroup,

@@ -1,47 +1,48 @@
 //! The analysis of a stream of events.
 //!
 //! Events come in the order of time and stay in a window for a while. A commit is analysed [`COMMIT_DELAY_NS`] after
-//! its end, and a call when the [`window`] releases it.
+//! its end, and a call when the [`pending_calls`] releases it.
 
 use std::fmt;
 use std::ops::ControlFlow;
 
-use luc_events::Event;
-use luc_events::codes::SyncKind;
+use luc_events::TraceEvent;
+use luc_events::event_kinds::SyncKind;
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, ExchangeSum, FileSystem, Handle, Lost, Request, Row, Summary,
-    Sync, Task, Trace, Wait,
+    BlockRequest, BriefWait, ExchangeSum, FileCall, FileData, FsyncCall, JournalCommit,
+    JournalHandle, LostEvents, MountedFileSystem, OffCpuWait, SummaryCount, TableRow, ThreadInfo,
+    TraceDescription,
 };
 
-use crate::journal::Committed;
-use crate::observe::{ExplainedCommit, Observer};
+use crate::analysis_observer::{AnalysisObserver, ExplainedCommit};
+use crate::call_split::{CallSplit, SplitWait};
+use crate::journal_history::CommitContent;
 use crate::owners::Owners;
-use crate::reach::Way;
-use crate::report::Report;
-use crate::split::{Piece, Split};
+use crate::report::TraceReport;
+use crate::sync_ways::SyncWay;
 
-mod calls;
-mod ledgers;
+mod call_analysis;
+mod loss_ledgers;
+mod pending_calls;
 mod report;
-mod totals;
-mod window;
+mod trace_totals;
 
-use totals::{Totals, named};
-use window::{CallRow, Window};
+use pending_calls::{CallRow, PendingCalls};
+use trace_totals::{TraceTotals, named};
 
 /// Delay after a commit's end until all its bytes are known.
 const COMMIT_DELAY_NS: u64 = 50_000_000;
 
 /// Takes in events and reports. Events must come in the order of their times, as
-/// [`Event::time_ns`](luc_events::Event::time_ns) has it; slight disorder does no harm.
+/// [`TraceEvent::time_ns`](luc_events::TraceEvent::time_ns) has it; slight disorder does no harm.
 #[derive(Default)]
 pub struct Analysis<'a> {
-    observer: Option<&'a mut dyn Observer>,
-    window: Window,
-    totals: Totals,
+    observer: Option<&'a mut dyn AnalysisObserver>,
+    window: PendingCalls,
+    totals: TraceTotals,
     /// Waits and split of the present call, kept so that their lists are allocated once.
-    waits: Vec<Piece>,
-    split: Split,
+    waits: Vec<SplitWait>,
+    split: CallSplit,
 }
 
 impl fmt::Debug for Analysis<'_> {
@@ -56,59 +57,61 @@ impl fmt::Debug for Analysis<'_> {
 
 impl<'a> Analysis<'a> {
     /// Begins the analysis of a trace.
-    pub fn new(trace: Trace) -> Self {
+    pub fn new(trace: TraceDescription) -> Self {
         let mut analysis = Self::default();
         analysis.totals.threads.begin_at(trace.start_ns);
+        analysis.totals.roots.begin_at(trace.start_ns);
         analysis.totals.trace = trace;
         analysis
     }
 
     /// Begins the analysis of a trace with an observer that sees every call.
-    pub fn with_observer(trace: Trace, observer: &'a mut dyn Observer) -> Self {
+    pub fn with_observer(trace: TraceDescription, observer: &'a mut dyn AnalysisObserver) -> Self {
         let mut analysis = Self::new(trace);
         analysis.observer = Some(observer);
         analysis
     }
 
     /// Takes in any event. Events that the analysis does not need are only counted.
-    pub fn add(&mut self, event: Event) {
+    pub fn add(&mut self, event: TraceEvent) {
         match event {
-            Event::Sync(row) => self.take(&row, Self::sync),
-            Event::Commit(row) => self.take(&row, Self::commit),
-            Event::Handle(row) => self.take(&row, Self::handle),
-            Event::Wait(row) => self.take(&row, Self::wait),
-            Event::BriefWait(row) => self.take(&row, Self::brief_wait),
-            Event::Call(row) => self.take(&row, Self::call),
-            Event::Request(row) => self.take(&row, Self::request),
-            Event::Data(row) => self.take(&row, Self::data),
-            Event::Task(row) => self.take(&row, Self::task),
-            Event::FileSystem(row) => self.take(&row, Self::file_system),
-            Event::Lost(row) => self.take(&row, Self::lost),
-            Event::Summary(row) => self.take(&row, Self::summary),
-            Event::ExchangeSum(row) => self.take(&row, Self::exchange_sum),
+            TraceEvent::FsyncCall(row) => self.take(&row, Self::sync),
+            TraceEvent::JournalCommit(row) => self.take(&row, Self::commit),
+            TraceEvent::JournalHandle(row) => self.take(&row, Self::handle),
+            TraceEvent::OffCpuWait(row) => self.take(&row, Self::wait),
+            TraceEvent::BriefWait(row) => self.take(&row, Self::brief_wait),
+            TraceEvent::FileCall(row) => self.take(&row, Self::call),
+            TraceEvent::BlockRequest(row) => self.take(&row, Self::request),
+            TraceEvent::FileData(row) => self.take(&row, Self::data),
+            TraceEvent::ThreadInfo(row) => self.take(&row, Self::task),
+            TraceEvent::MountedFileSystem(row) => self.take(&row, Self::file_system),
+            TraceEvent::LostEvents(row) => self.take(&row, Self::lost),
+            TraceEvent::SummaryCount(row) => self.take(&row, Self::summary),
+            TraceEvent::ExchangeSum(row) => self.take(&row, Self::exchange_sum),
             // These matter only to the analysis of several hosts.
-            Event::Asleep(_)
-            | Event::ThreadStart(_)
-            | Event::Program(_)
-            | Event::Counter(_)
-            | Event::Connection(_)
-            | Event::Message(_)
-            | Event::Packet(_)
-            | Event::Token(_)
-            | Event::ClockSample(_)
-            | Event::Stack(_)
-            | Event::Trace(_) => self.totals.rows.count += 1,
+            TraceEvent::AsleepThread(_)
+            | TraceEvent::ThreadStart(_)
+            | TraceEvent::ProcessProgram(_)
+            | TraceEvent::HardwareCount(_)
+            | TraceEvent::SocketConnection(_)
+            | TraceEvent::ConnectionMessage(_)
+            | TraceEvent::TcpPacket(_)
+            | TraceEvent::RequestToken(_)
+            | TraceEvent::ClockSample(_)
+            | TraceEvent::KernelStack(_)
+            | TraceEvent::TraceDescription(_) => self.totals.rows.count += 1,
         }
     }
 
     /// Reports on the events so far, without the calls of the last 100 ms.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> TraceReport {
         report::report(&self.totals)
     }
 
     /// Analyses the rest of the window, and reports.
-    pub fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> TraceReport {
         self.advance(u64::MAX);
+        self.totals.roots.finish();
         for sums in self.totals.file_systems.values_mut() {
             sums.journal.finish();
         }
@@ -119,7 +122,7 @@ impl<'a> Analysis<'a> {
     /// Shows the commits that no call waits for any more.
     fn show_settled(&mut self) {
         let file_systems = self.totals.file_systems.values_mut();
-        let over: Vec<Committed> = file_systems
+        let over: Vec<CommitContent> = file_systems
             .filter_map(|sums| sums.journal.over.as_mut())
             .flat_map(std::mem::take)
             .collect();
@@ -131,8 +134,9 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Counts a row, analyses the calls that are due at its time, and adds it to the sums. Implausible rows are left out.
-    pub(crate) fn take<T: Row>(&mut self, row: &T, add: impl FnOnce(&mut Self, &T)) {
+    /// Counts a row, analyses the calls that are due at its time, and adds it to the sums. Implausible rows are left
+    /// out.
+    pub(crate) fn take<T: TableRow>(&mut self, row: &T, add: impl FnOnce(&mut Self, &T)) {
         if !self.totals.rows.add(row) {
             return;
         }
@@ -162,7 +166,7 @@ impl<'a> Analysis<'a> {
                 sums.journal.over.get_or_insert_default();
             }
             let observer = &mut self.observer;
-            let show = |commit: &Committed, owners: &Owners| {
+            let show = |commit: &CommitContent, owners: &Owners| {
                 if let Some(observer) = observer {
                     let (bytes, data) = (named(&commit.bytes, owners), named(&commit.data, owners));
                     observer.commit(&ExplainedCommit {
@@ -183,8 +187,9 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    pub(crate) fn wait(&mut self, row: &Wait) {
+    pub(crate) fn wait(&mut self, row: &OffCpuWait) {
         self.totals.threads.add_wait(row);
+        self.totals.roots.add_wait(row, &self.totals.threads);
         if let Some(observer) = &mut self.observer {
             observer.wait(row);
         }
@@ -194,14 +199,15 @@ impl<'a> Analysis<'a> {
         self.totals.threads.add_brief_wait(row);
     }
 
-    pub(crate) fn task(&mut self, row: &Task) {
+    pub(crate) fn task(&mut self, row: &ThreadInfo) {
         self.totals.threads.add_task(row);
+        self.totals.roots.add_task(row);
         if let Some(observer) = &mut self.observer {
             observer.task(row);
         }
     }
 
-    pub(crate) fn file_system(&mut self, row: &FileSystem) {
+    pub(crate) fn file_system(&mut self, row: &MountedFileSystem) {
         if let Some(observer) = &mut self.observer {
             observer.file_system(row);
         }
@@ -210,18 +216,18 @@ impl<'a> Analysis<'a> {
         sums.row = Some(row.clone());
     }
 
-    pub(crate) fn handle(&mut self, row: &Handle) {
+    pub(crate) fn handle(&mut self, row: &JournalHandle) {
         let owner = self.totals.owners.id(row.process, row.cgroup);
         let sums = self.totals.file_systems.entry(row.dev).or_default();
         sums.journal.add_handle(row, owner);
     }
 
-    pub(crate) fn data(&mut self, row: &Data) {
+    pub(crate) fn data(&mut self, row: &FileData) {
         let totals = &mut self.totals;
         totals.traffic.add(row, &mut totals.owners);
     }
 
-    pub(crate) fn commit(&mut self, row: &Commit) {
+    pub(crate) fn commit(&mut self, row: &JournalCommit) {
         let mut row = row.clone();
         for at_ns in [&mut row.start_ns, &mut row.flushing_ns, &mut row.logging_ns] {
             *at_ns = (*at_ns).min(row.end_ns);
@@ -231,17 +237,17 @@ impl<'a> Analysis<'a> {
         sums.journal.add_commit(row);
     }
 
-    pub(crate) fn request(&mut self, row: &Request) {
+    pub(crate) fn request(&mut self, row: &BlockRequest) {
         let totals = &mut self.totals;
         let disk = totals.disks.entry(row.dev).or_default();
         disk.add(row, &totals.threads);
     }
 
-    pub(crate) fn lost(&mut self, row: &Lost) {
+    pub(crate) fn lost(&mut self, row: &LostEvents) {
         *self.totals.rows.lost.entry(row.place.clone()).or_default() += row.count;
     }
 
-    pub(crate) fn summary(&mut self, row: &Summary) {
+    pub(crate) fn summary(&mut self, row: &SummaryCount) {
         self.totals.summary.add(row);
     }
 
@@ -250,30 +256,30 @@ impl<'a> Analysis<'a> {
         self.totals.services.add(row, start_ns);
     }
 
-    pub(crate) fn sync(&mut self, row: &Sync) {
+    pub(crate) fn sync(&mut self, row: &FsyncCall) {
         let (enter_ns, exit_ns) = (row.enter_ns.min(row.exit_ns), row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
-        let way = Way::of(row.kind, totals.threads.thread_comm(row.thread));
+        let way = SyncWay::of(row.kind, totals.threads.thread_comm(row.thread));
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
-        let call = CallRow::Sync(Sync { enter_ns, ..row.clone() });
+        let call = CallRow::Sync(FsyncCall { enter_ns, ..row.clone() });
         let inside = self.window.push(call, enter_ns, owner, thread);
         let cycle = thread.end_cycle(exit_ns, inside);
         let sums = totals.file_systems.entry(row.dev).or_default();
         sums.syncs.add(row, way, enter_ns);
-        if way == Way::Call
+        if way == SyncWay::Call
             && let Some((thinking_ns, cpu_ns)) = cycle
         {
             sums.callers.cycle(thinking_ns, cpu_ns);
         }
     }
 
-    pub(crate) fn call(&mut self, row: &Call) {
+    pub(crate) fn call(&mut self, row: &FileCall) {
         let enter_ns = row.enter_ns.min(row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
-        let call = CallRow::Call(Call { enter_ns, ..row.clone() });
+        let call = CallRow::Call(FileCall { enter_ns, ..row.clone() });
         let _ = self.window.push(call, enter_ns, owner, thread);
     }
 }

@@ -2,21 +2,23 @@
 
 use std::ops::ControlFlow;
 
-use luc_events::tables::{Call, Commit, FileSystem, Sync, Task, Wait};
+use luc_events::tables::{
+    FileCall, FsyncCall, JournalCommit, MountedFileSystem, OffCpuWait, ThreadInfo,
+};
 use luc_events::{Cgroup, Tgid, Transaction};
 
-use crate::parts::{Part, Parts};
+use crate::call_time_parts::{CallTimePart, CallTimeParts};
 use crate::report::CommitDetail;
 
 #[derive(Debug)]
 pub struct ExplainedSync<'a> {
-    pub row: &'a Sync,
+    pub row: &'a FsyncCall,
     /// Parts of its time.
-    pub parts: &'a Parts,
+    pub parts: &'a CallTimeParts,
     /// The parts in order from `enter_ns` on, in nanoseconds.
-    pub pieces: &'a [(Part, u64)],
+    pub pieces: &'a [(CallTimePart, u64)],
     /// The commit that it needed.
-    pub own: Option<&'a Commit>,
+    pub own: Option<&'a JournalCommit>,
     /// The commits that it waited for, with times, in order.
     pub waited: &'a [(Transaction, u64)],
     /// Owners of the work that these waits were for, in nanoseconds, largest first. May include the caller.
@@ -26,18 +28,18 @@ pub struct ExplainedSync<'a> {
 /// A call other than an fsync.
 #[derive(Debug)]
 pub struct ExplainedCall<'a> {
-    pub row: &'a Call,
+    pub row: &'a FileCall,
     /// Parts of its time.
-    pub parts: &'a Parts,
+    pub parts: &'a CallTimeParts,
     /// The parts in order from `enter_ns` on, in nanoseconds.
-    pub pieces: &'a [(Part, u64)],
+    pub pieces: &'a [(CallTimePart, u64)],
     /// The commits that it waited for, with times, in order.
     pub waited: &'a [(Transaction, u64)],
 }
 
 #[derive(Debug)]
 pub struct ExplainedCommit<'a> {
-    pub row: &'a Commit,
+    pub row: &'a JournalCommit,
     /// Metadata and data bytes in it, by owner, in no order.
     pub bytes: &'a [(Tgid, Cgroup, u64)],
     /// The data among these bytes: written while the commit ran, or shortly before.
@@ -45,7 +47,7 @@ pub struct ExplainedCommit<'a> {
 }
 
 /// Observer of an analysis. The methods do nothing by default.
-pub trait Observer {
+pub trait AnalysisObserver {
     /// Sees an fsync or the like.
     fn sync(&mut self, _sync: &ExplainedSync<'_>) {}
 
@@ -55,7 +57,7 @@ pub trait Observer {
     /// Sees a commit after all calls that waited for it, when it is fully known.
     fn settled(&mut self, _commit: &CommitDetail) {}
 
-    /// Returns whether the observer uses [`Observer::settled`].
+    /// Returns whether the observer uses [`AnalysisObserver::settled`].
     fn wants_settled(&self) -> bool {
         false
     }
@@ -64,13 +66,13 @@ pub trait Observer {
 
     /// Sees a wait, inside a call or not, about 0.1 s before the call around it. From a stored trace it has no stack,
     /// device and transaction.
-    fn wait(&mut self, _row: &Wait) {}
+    fn wait(&mut self, _row: &OffCpuWait) {}
 
     /// Sees a thread's name, process and parent, roughly before the thread's other rows.
-    fn task(&mut self, _row: &Task) {}
+    fn task(&mut self, _row: &ThreadInfo) {}
 
     /// Sees a mounted file system.
-    fn file_system(&mut self, _row: &FileSystem) {}
+    fn file_system(&mut self, _row: &MountedFileSystem) {}
 
     /// Called every few milliseconds while a stored trace is read: `read` of its `in_all` rows have been read.
     /// `Break` ends the analysis, and the report covers the rows until then.

@@ -18,7 +18,7 @@
 
 use serde::Serialize;
 
-use crate::fit::Fit;
+use crate::line_fit::LineFit;
 
 /// Time that the gate waits for a late round, in commits; as in `control::auto`.
 const LATE_ROUND_COMMITS: f64 = 0.5;
@@ -33,7 +33,7 @@ const MIN_GAIN: f64 = 0.05;
 
 /// Sums over the calls of the threads that call fsync on one file system.
 #[derive(Debug, Default)]
-pub(crate) struct Callers {
+pub(crate) struct FsyncCallerSums {
     thinking_ns: Vec<f64>,
     seen: u64,
     cycles: f64,
@@ -44,7 +44,7 @@ pub(crate) struct Callers {
     overhead_ns: f64,
 }
 
-impl Callers {
+impl FsyncCallerSums {
     /// Adds a round trip, from the end of an fsync to the end of the thread's next. `thinking_ns` are waits for other
     /// things than the journal.
     pub(crate) fn cycle(&mut self, thinking_ns: u64, cpu_ns: u64) {
@@ -73,7 +73,7 @@ impl Callers {
 
 /// The model's other inputs.
 #[derive(Debug)]
-pub(crate) struct Situation<'a> {
+pub(crate) struct BatchingInputs<'a> {
     /// Mean number of callers at a time.
     pub(crate) concurrent: f64,
     pub(crate) processors: u32,
@@ -81,13 +81,14 @@ pub(crate) struct Situation<'a> {
     /// Device time per write, in nanoseconds, without flushes; `None` if unknown.
     pub(crate) write_ns: Option<f64>,
     /// Duration of the full commits that served fsyncs, by the number of fsyncs.
-    pub(crate) commits: &'a Fit,
+    pub(crate) commits: &'a LineFit,
     /// Whether most fsyncs used fast commits.
     pub(crate) fast_commit: bool,
 }
 
+/// Predicted effect of batching on one file system's fsyncs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Batching {
+pub struct BatchingPrediction {
     /// Whether the gate is worth it: it should gain at least 5 %.
     pub would_help: bool,
     /// fsyncs per second as measured.
@@ -115,13 +116,16 @@ pub struct Batching {
 }
 
 /// Predicts the gate's gain.
-pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching {
+pub(crate) fn predict(
+    callers: &FsyncCallerSums,
+    situation: &BatchingInputs<'_>,
+) -> BatchingPrediction {
     let count = situation.concurrent.round().max(0.0);
-    let mut answer = Batching {
+    let mut answer = BatchingPrediction {
         measured_per_s: situation.measured_per_s,
         predicted_per_s: situation.measured_per_s,
         callers: count as u64,
-        ..Batching::default()
+        ..BatchingPrediction::default()
     };
     answer.unknown = if callers.thinking_ns.is_empty() || situation.measured_per_s <= 0.0 {
         Some("no thread called fsync twice")
@@ -176,7 +180,7 @@ struct ClosedLoop<'a> {
     /// Data time of a caller at the device, where callers queue.
     write_ns: f64,
     overhead_ns: f64,
-    commits: &'a Fit,
+    commits: &'a LineFit,
     thinking_ns: &'a [f64],
 }
 
@@ -232,22 +236,27 @@ mod tests {
     use super::*;
 
     /// Commits of 12 ms for any number of fsyncs.
-    fn commits() -> Fit {
-        let mut fit = Fit::default();
+    fn commits() -> LineFit {
+        let mut fit = LineFit::default();
         for served in 0..20 {
             fit.add(f64::from(served), 12e6);
         }
         fit
     }
 
-    fn answer(concurrent: f64, measured_per_s: f64, thinking_ns: u64, cpu_ns: u64) -> Batching {
-        let mut callers = Callers::default();
+    fn answer(
+        concurrent: f64,
+        measured_per_s: f64,
+        thinking_ns: u64,
+        cpu_ns: u64,
+    ) -> BatchingPrediction {
+        let mut callers = FsyncCallerSums::default();
         for _ in 0..100 {
             callers.cycle(thinking_ns, cpu_ns);
             callers.sync(0, 0);
         }
         let commits = commits();
-        let situation = Situation {
+        let situation = BatchingInputs {
             concurrent,
             processors: 2,
             measured_per_s,

@@ -5,12 +5,12 @@
 //! data alone is shared by the bytes written meanwhile.
 //!
 //! Besides the share of the wait, the *load* is kept: the time that an owner's data added to the wait. It is the data's
-//! bytes times the nanoseconds per byte of this journal (see `Journal::ns_per_byte`). A share of a tiny commit only
-//! means that two owners were in one commit. Load means that one slowed the other down.
+//! bytes times the nanoseconds per byte of this journal (see `JournalHistory::ns_per_byte`). A share of a tiny commit
+//! only means that two owners were in one commit. Load means that one slowed the other down.
 
 use luc_events::{Dev, Transaction};
 
-use crate::fast::FastMap;
+use crate::fast_hash::FastMap;
 use crate::owners::OwnerId;
 
 /// Maximum number of pairs. Further ones are dropped and counted.
@@ -18,7 +18,7 @@ const MAX_PAIRS: usize = 1 << 16;
 
 /// The cost of one owner's work to another.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Blamed {
+pub(crate) struct BlameSums {
     /// Shares of waits, in nanoseconds.
     pub(crate) waited_ns: f64,
     /// Sum of wait times bytes of data over duration, in bytes: times ns per byte it is the load.
@@ -28,7 +28,7 @@ pub(crate) struct Blamed {
     pub(crate) worst: (Transaction, f64),
 }
 
-impl Blamed {
+impl BlameSums {
     /// Returns the time that the culprit's data added to the waits, in nanoseconds.
     pub(crate) fn load_ns(&self, ns_per_byte: f64) -> f64 {
         (self.load_bytes * ns_per_byte).min(self.waited_ns)
@@ -37,7 +37,7 @@ impl Blamed {
 
 /// A wait, for work that took `duration_ns`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waited {
+pub(crate) struct CommitWait {
     pub(crate) dev: Dev,
     pub(crate) victim: OwnerId,
     pub(crate) transaction: Transaction,
@@ -47,14 +47,19 @@ pub(crate) struct Waited {
 
 /// Costs by victim and culprit.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    pairs: FastMap<(Dev, OwnerId, OwnerId), Blamed>,
+pub(crate) struct BlameLedger {
+    pairs: FastMap<(Dev, OwnerId, OwnerId), BlameSums>,
     pub(crate) dropped: u64,
 }
 
-impl Ledger {
+impl BlameLedger {
     /// Divides a wait among the owners of `bytes`. `data` is the data among these bytes, by owner.
-    pub(crate) fn add(&mut self, wait: &Waited, bytes: &[(OwnerId, u64)], data: &[(OwnerId, u64)]) {
+    pub(crate) fn add(
+        &mut self,
+        wait: &CommitWait,
+        bytes: &[(OwnerId, u64)],
+        data: &[(OwnerId, u64)],
+    ) {
         let total: u64 = bytes.iter().map(|&(_, bytes)| bytes).sum();
         if total == 0 || wait.waited_ns == 0 {
             return;
@@ -79,7 +84,7 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Dev, OwnerId, OwnerId, &Blamed)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Dev, OwnerId, OwnerId, &BlameSums)> {
         self.pairs.iter().map(|(&(dev, victim, culprit), blamed)| (dev, victim, culprit, blamed))
     }
 }

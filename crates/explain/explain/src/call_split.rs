@@ -6,31 +6,31 @@
 
 use std::collections::VecDeque;
 
-use luc_events::codes::{CommitKind, WaitState};
-use luc_events::tables::Wait;
-use luc_events::{Cause, Pid};
+use luc_events::event_kinds::{CommitKind, WaitState};
+use luc_events::tables::OffCpuWait;
+use luc_events::{Pid, WaitCause};
 
-use crate::grow::Grow as _;
-use crate::journal::Committed;
-use crate::parts::{Part, Parts};
+use crate::call_time_parts::{CallTimePart, CallTimeParts};
+use crate::journal_history::CommitContent;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// A wait, reduced to the columns that a split needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct SplitWait {
     pub(crate) off_ns: u64,
     pub(crate) woken_ns: u64,
     pub(crate) on_ns: u64,
-    pub(crate) cause: Cause,
+    pub(crate) cause: WaitCause,
     /// Thread that ended it; 0 if unseen.
     pub(crate) waker: Pid,
 }
 
-impl Piece {
+impl SplitWait {
     /// Takes the interval of a wait, with its times in order.
-    pub(crate) fn of(row: &Wait) -> Self {
+    pub(crate) fn of(row: &OffCpuWait) -> Self {
         let on_ns = row.on_ns.max(row.off_ns);
         let (woken_ns, cause) = if row.state == WaitState::Preempted {
-            (row.off_ns, Cause::Preempted)
+            (row.off_ns, WaitCause::Preempted)
         } else if row.woken_ns == 0 {
             (on_ns, row.cause)
         } else {
@@ -57,7 +57,7 @@ pub(crate) struct CallSpan<'a> {
     pub(crate) exit_ns: u64,
     pub(crate) thread: Pid,
     /// Waits of the call in order, without overlap.
-    pub(crate) waits: &'a [Piece],
+    pub(crate) waits: &'a [SplitWait],
     pub(crate) commits: CallCommits,
 }
 
@@ -72,45 +72,45 @@ pub(crate) struct CallCommits {
 
 /// Parts of a call's time. It is refilled for each call, so that its lists are allocated once.
 #[derive(Debug, Default)]
-pub(crate) struct Split {
-    pub(crate) parts: Parts,
+pub(crate) struct CallSplit {
+    pub(crate) parts: CallTimeParts,
     /// The parts in order.
-    pub(crate) pieces: Vec<(Part, u64)>,
+    pub(crate) pieces: Vec<(CallTimePart, u64)>,
     /// Waits for commits, by index into the history.
     pub(crate) commits: Vec<(usize, u64)>,
     /// Times that somebody held the call up, by part; only parts that somebody causes.
-    pub(crate) held: Vec<(Part, Holder, u64)>,
+    pub(crate) held: Vec<(CallTimePart, WaitHolder, u64)>,
 }
 
 /// The cause of a caller's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub(crate) enum WaitHolder {
     /// The actor that asked for a commit (index into the history).
     Commit(usize),
     /// The thread that released a lock.
     Thread(Pid),
 }
 
-impl Split {
+impl CallSplit {
     /// Replaces it by the split of `span` over the commits in `history`.
-    pub(crate) fn fill(&mut self, span: &CallSpan<'_>, history: &VecDeque<Committed>) {
-        self.parts = Parts::default();
+    pub(crate) fn fill(&mut self, span: &CallSpan<'_>, history: &VecDeque<CommitContent>) {
+        self.parts = CallTimeParts::default();
         self.pieces.clear();
         self.commits.clear();
         self.held.clear();
         let mut now_ns = span.enter_ns;
         for wait in span.waits {
             let wait = wait.clipped(now_ns.max(span.enter_ns), span.exit_ns.max(now_ns));
-            self.add(Part::Running, wait.off_ns - now_ns);
+            self.add(CallTimePart::Running, wait.off_ns - now_ns);
             self.blocked(span, &wait, history);
-            self.add(Part::Runnable, wait.on_ns - wait.woken_ns);
+            self.add(CallTimePart::Runnable, wait.on_ns - wait.woken_ns);
             now_ns = wait.on_ns;
         }
-        self.add(Part::Running, span.exit_ns.saturating_sub(now_ns));
+        self.add(CallTimePart::Running, span.exit_ns.saturating_sub(now_ns));
     }
 
     /// Appends `ns` of a part.
-    fn add(&mut self, part: Part, ns: u64) {
+    fn add(&mut self, part: CallTimePart, ns: u64) {
         if ns == 0 {
             return;
         }
@@ -121,15 +121,25 @@ impl Split {
         }
     }
 
-    fn blocked(&mut self, span: &CallSpan<'_>, wait: &Piece, history: &VecDeque<Committed>) {
-        let part = Part::of(wait.cause);
-        let by_commits = matches!(part, Part::UnknownCommit | Part::FastCommit);
-        let names_commits = matches!(part, Part::WriteDelay | Part::LockUp | Part::Checkpoint);
+    fn blocked(
+        &mut self,
+        span: &CallSpan<'_>,
+        wait: &SplitWait,
+        history: &VecDeque<CommitContent>,
+    ) {
+        let part = CallTimePart::of(wait.cause);
+        let by_commits = matches!(part, CallTimePart::UnknownCommit | CallTimePart::FastCommit);
+        let names_commits = matches!(
+            part,
+            CallTimePart::WriteDelay | CallTimePart::LockUp | CallTimePart::Checkpoint
+        );
         if !by_commits && !names_commits {
             let blocked_ns = wait.woken_ns - wait.off_ns;
             self.add(part, blocked_ns);
-            if matches!(part, Part::DirectoryLock | Part::Lock) && !wait.waker.is_none() {
-                self.held_by(part, Holder::Thread(wait.waker), blocked_ns);
+            if matches!(part, CallTimePart::DirectoryLock | CallTimePart::Lock)
+                && !wait.waker.is_none()
+            {
+                self.held_by(part, WaitHolder::Thread(wait.waker), blocked_ns);
             }
             return;
         }
@@ -150,7 +160,7 @@ impl Split {
                 self.commit(span, index, commit, from_ns, to_ns);
             } else {
                 self.add(part, to_ns - now_ns);
-                self.held_by(part, Holder::Commit(index), to_ns - now_ns);
+                self.held_by(part, WaitHolder::Commit(index), to_ns - now_ns);
             }
             now_ns = to_ns;
         }
@@ -163,7 +173,7 @@ impl Split {
         &mut self,
         span: &CallSpan<'_>,
         index: usize,
-        commit: &Committed,
+        commit: &CommitContent,
         from_ns: u64,
         to_ns: u64,
     ) {
@@ -174,30 +184,30 @@ impl Split {
         };
         if !is_own {
             let part = match span.commits.own {
-                Some(own) if own < index => Part::Done,
-                _ => Part::Predecessor,
+                Some(own) if own < index => CallTimePart::Done,
+                _ => CallTimePart::Predecessor,
             };
             self.add(part, to_ns - from_ns);
-            if part == Part::Predecessor {
-                self.held_by(part, Holder::Commit(index), to_ns - from_ns);
+            if part == CallTimePart::Predecessor {
+                self.held_by(part, WaitHolder::Commit(index), to_ns - from_ns);
             }
             return;
         }
         if row.kind == CommitKind::Fast {
-            self.add(Part::FastCommit, to_ns - from_ns);
-            self.held_by(Part::FastCommit, Holder::Commit(index), to_ns - from_ns);
+            self.add(CallTimePart::FastCommit, to_ns - from_ns);
+            self.held_by(CallTimePart::FastCommit, WaitHolder::Commit(index), to_ns - from_ns);
             return;
         }
         // A phase whose beginning is not known has no length.
         let flushing_ns = if row.flushing_ns == 0 { row.start_ns } else { row.flushing_ns };
         let logging_ns = row.logging_ns.max(flushing_ns);
         let within = |begin: u64, end: u64| to_ns.min(end).saturating_sub(from_ns.max(begin));
-        self.add(Part::Locking, within(0, flushing_ns));
-        self.add(Part::Flushing, within(flushing_ns, logging_ns));
-        self.add(Part::Logging, within(logging_ns, u64::MAX));
+        self.add(CallTimePart::Locking, within(0, flushing_ns));
+        self.add(CallTimePart::Flushing, within(flushing_ns, logging_ns));
+        self.add(CallTimePart::Logging, within(logging_ns, u64::MAX));
     }
 
-    fn held_by(&mut self, part: Part, holder: Holder, ns: u64) {
+    fn held_by(&mut self, part: CallTimePart, holder: WaitHolder, ns: u64) {
         if ns > 0 {
             self.held.push((part, holder, ns));
         }
@@ -213,12 +223,17 @@ impl Split {
 
 /// Returns the part of a wait for a commit while none ran. Before the own commit, it had not started yet; after it, the
 /// caller had not been woken yet.
-fn gap(part: Part, span: &CallSpan<'_>, history: &VecDeque<Committed>, at_ns: u64) -> Part {
+fn gap(
+    part: CallTimePart,
+    span: &CallSpan<'_>,
+    history: &VecDeque<CommitContent>,
+    at_ns: u64,
+) -> CallTimePart {
     match span.commits.own.and_then(|own| history.get(own)) {
-        _ if part == Part::FastCommit => Part::FastCommit,
-        None => Part::UnknownCommit,
-        Some(own) if at_ns >= own.row.end_ns => Part::Done,
-        Some(_) => Part::Start,
+        _ if part == CallTimePart::FastCommit => CallTimePart::FastCommit,
+        None => CallTimePart::UnknownCommit,
+        Some(own) if at_ns >= own.row.end_ns => CallTimePart::Done,
+        Some(_) => CallTimePart::Start,
     }
 }
 

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 
-use crate::grow::Grow as _;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// A part of an fsync's or another call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
-pub enum Part {
+pub enum CallTimePart {
     /// The file's data was on its way to the disk.
     DataWriteback,
     /// An earlier transaction's commit had to end first: the paper's file synchronization delay.
@@ -51,7 +51,7 @@ pub enum Part {
     Running,
 }
 
-impl Part {
+impl CallTimePart {
     pub const ALL: [Self; 20] = [
         Self::DataWriteback,
         Self::Predecessor,
@@ -107,43 +107,44 @@ impl Part {
     }
 
     /// Returns the part of a blocked interval by its cause. Waits for commits are split further by the commits.
-    pub(crate) fn of(cause: Cause) -> Self {
+    pub(crate) fn of(cause: WaitCause) -> Self {
         match cause {
-            Cause::DataWriteback => Self::DataWriteback,
-            Cause::CommitWait => Self::UnknownCommit,
-            Cause::FastCommit => Self::FastCommit,
-            Cause::Flush => Self::Flush,
-            Cause::ShadowBuffer => Self::WriteDelay,
-            Cause::TransactionLocked => Self::LockUp,
-            Cause::Checkpoint => Self::Checkpoint,
-            Cause::DirectoryLock => Self::DirectoryLock,
-            Cause::InodeLock | Cause::KernelLock => Self::Lock,
-            Cause::DirtyThrottle => Self::Throttle,
-            Cause::Device => Self::Device,
-            Cause::Preempted | Cause::Throttled => Self::Runnable,
-            Cause::Futex
-            | Cause::Sleep
-            | Cause::Poll
-            | Cause::PipeSocket
-            | Cause::PageFault
-            | Cause::Updates
-            | Cause::Frozen
-            | Cause::Stopped
-            | Cause::Other => Self::Other,
+            WaitCause::DataWriteback => Self::DataWriteback,
+            WaitCause::CommitWait => Self::UnknownCommit,
+            WaitCause::FastCommit => Self::FastCommit,
+            WaitCause::Flush => Self::Flush,
+            WaitCause::ShadowBuffer => Self::WriteDelay,
+            WaitCause::TransactionLocked => Self::LockUp,
+            WaitCause::Checkpoint => Self::Checkpoint,
+            WaitCause::DirectoryLock => Self::DirectoryLock,
+            WaitCause::InodeLock | WaitCause::KernelLock => Self::Lock,
+            WaitCause::DirtyThrottle => Self::Throttle,
+            WaitCause::Device => Self::Device,
+            WaitCause::Preempted | WaitCause::Throttled => Self::Runnable,
+            WaitCause::Futex
+            | WaitCause::Sleep
+            | WaitCause::Poll
+            | WaitCause::PipeSocket
+            | WaitCause::PageFault
+            | WaitCause::Updates
+            | WaitCause::Frozen
+            | WaitCause::Stopped
+            | WaitCause::Other => Self::Other,
         }
     }
 }
 
+/// Time of a call, or of many, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    ns: [u64; Part::ALL.len()],
+pub struct CallTimeParts {
+    ns: [u64; CallTimePart::ALL.len()],
     /// A bit for each part that is not 0: a call has few, and only these are read.
     present: u32,
 }
 
-impl Parts {
+impl CallTimeParts {
     /// Adds to a part.
-    pub(crate) fn add(&mut self, part: Part, ns: u64) {
+    pub(crate) fn add(&mut self, part: CallTimePart, ns: u64) {
         self.ns[part as usize].grow(ns);
         self.present |= u32::from(ns > 0) << part as u32;
     }
@@ -156,7 +157,7 @@ impl Parts {
     }
 
     /// Returns the nanoseconds of a part.
-    pub fn get(&self, part: Part) -> u64 {
+    pub fn get(&self, part: CallTimePart) -> u64 {
         self.ns[part as usize]
     }
 
@@ -166,10 +167,10 @@ impl Parts {
     }
 
     /// Returns the parts that are not 0, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Part, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (CallTimePart, u64)> {
         let mut left = self.present;
         std::iter::from_fn(move || {
-            let part = *Part::ALL.get(left.trailing_zeros() as usize)?;
+            let part = *CallTimePart::ALL.get(left.trailing_zeros() as usize)?;
             left &= left - 1;
             Some((part, self.get(part)))
         })
@@ -183,9 +184,9 @@ impl Parts {
     }
 }
 
-impl FromIterator<(Part, u64)> for Parts {
+impl FromIterator<(CallTimePart, u64)> for CallTimeParts {
     /// Sums nanoseconds by part.
-    fn from_iter<I: IntoIterator<Item = (Part, u64)>>(parts: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = (CallTimePart, u64)>>(parts: I) -> Self {
         let mut sums = Self::default();
         for (part, ns) in parts {
             sums.add(part, ns);
@@ -194,7 +195,7 @@ impl FromIterator<(Part, u64)> for Parts {
     }
 }
 
-impl Serialize for Parts {
+impl Serialize for CallTimeParts {
     /// Serializes the parts that are not 0 as a map from name to nanoseconds.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -3,8 +3,8 @@
 //! A request is seen when it has a place in its disk's queue. Some schedulers (BFQ) keep places back from tasks that
 //! have had many. The thread then waits for a place for longer than the request takes; it is not thinking.
 
-use luc_events::tables::Wait;
-use luc_events::{Cause, codes::WaitState};
+use luc_events::tables::OffCpuWait;
+use luc_events::{WaitCause, event_kinds::WaitState};
 
 /// Maximum time on a processor inside a wait for a device: a thread that is woken for a place may find it taken.
 const MAX_PAUSE_NS: u64 = 200_000;
@@ -18,8 +18,8 @@ pub(crate) struct DeviceWait {
 
 impl DeviceWait {
     /// Takes in a wait of the thread.
-    pub(crate) fn add(&mut self, row: &Wait) {
-        if row.cause != Cause::Device || row.state != WaitState::Uninterruptible {
+    pub(crate) fn add(&mut self, row: &OffCpuWait) {
+        if row.cause != WaitCause::Device || row.state != WaitState::Uninterruptible {
             return;
         }
         if row.off_ns > self.to_ns.saturating_add(MAX_PAUSE_NS) {
@@ -38,14 +38,14 @@ impl DeviceWait {
 mod tests {
     use super::*;
 
-    fn wait(off_ns: u64, woken_ns: u64) -> Wait {
-        Wait {
+    fn wait(off_ns: u64, woken_ns: u64) -> OffCpuWait {
+        OffCpuWait {
             off_ns,
             woken_ns,
             on_ns: woken_ns,
-            cause: Cause::Device,
+            cause: WaitCause::Device,
             state: WaitState::Uninterruptible,
-            ..Wait::default()
+            ..OffCpuWait::default()
         }
     }
 
@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn other_waits_do_not_count() {
         let mut found = DeviceWait::default();
-        let sleep = Wait {
-            cause: Cause::Sleep,
+        let sleep = OffCpuWait {
+            cause: WaitCause::Sleep,
             state: WaitState::Interruptible,
             ..wait(10_000_000, 15_000_000)
         };

@@ -3,10 +3,10 @@
 //! The writes of an fsync that waits behind another's commit also wait behind that commit's flushes. Shared commits
 //! remove these waits, so a prediction needs the writes' own time.
 
-use luc_events::codes::RequestKind;
-use luc_events::tables::Request;
+use luc_events::event_kinds::RequestKind;
+use luc_events::tables::BlockRequest;
 
-use crate::grow::Grow as _;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Fewer writes give no time.
 const MIN_WRITES: u64 = 16;
@@ -16,7 +16,7 @@ const LARGE_BYTES: u64 = 64 << 10;
 
 /// Sums over a disk's writes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Service {
+pub(crate) struct DeviceWriteSpeed {
     alone: Busy,
     large: Busy,
     large_bytes: u64,
@@ -32,7 +32,7 @@ struct Busy {
 }
 
 impl Busy {
-    fn add(&mut self, row: &Request) {
+    fn add(&mut self, row: &BlockRequest) {
         let begin_ns = row.issue_ns.max(self.until_ns);
         self.writes += 1;
         self.ns.grow(row.complete_ns.saturating_sub(begin_ns));
@@ -45,9 +45,9 @@ impl Busy {
     }
 }
 
-impl Service {
+impl DeviceWriteSpeed {
     /// Takes in a request; they come in the order of their ends.
-    pub(crate) fn add(&mut self, row: &Request) {
+    pub(crate) fn add(&mut self, row: &BlockRequest) {
         if row.kind == RequestKind::Flush {
             self.flushed_ns = self.flushed_ns.max(row.complete_ns);
         }
@@ -78,13 +78,13 @@ impl Service {
 mod tests {
     use super::*;
 
-    fn request(kind: RequestKind, issue_ns: u64, complete_ns: u64) -> Request {
-        Request { kind, issue_ns, complete_ns, ..Request::default() }
+    fn request(kind: RequestKind, issue_ns: u64, complete_ns: u64) -> BlockRequest {
+        BlockRequest { kind, issue_ns, complete_ns, ..BlockRequest::default() }
     }
 
     #[test]
     fn writes_behind_a_flush_do_not_count() {
-        let mut service = Service::default();
+        let mut service = DeviceWriteSpeed::default();
         for round in 0..MIN_WRITES {
             let at_ns = round * 1_000;
             service.add(&request(RequestKind::Write, at_ns, at_ns + 20));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn parallel_writes_share_the_time() {
-        let mut service = Service::default();
+        let mut service = DeviceWriteSpeed::default();
         for round in 0..MIN_WRITES {
             let at_ns = round * 1_000;
             service.add(&request(RequestKind::Write, at_ns, at_ns + 80));
@@ -107,11 +107,14 @@ mod tests {
 
     #[test]
     fn bandwidth_is_that_of_large_writes() {
-        let mut service = Service::default();
+        let mut service = DeviceWriteSpeed::default();
         for round in 0..MIN_WRITES {
             let at_ns = round << 20;
-            service.add(&Request { bytes: 4_096, ..request(RequestKind::Write, at_ns, at_ns + 5) });
-            service.add(&Request {
+            service.add(&BlockRequest {
+                bytes: 4_096,
+                ..request(RequestKind::Write, at_ns, at_ns + 5)
+            });
+            service.add(&BlockRequest {
                 bytes: LARGE_BYTES,
                 ..request(RequestKind::Write, at_ns, at_ns + 2 * LARGE_BYTES)
             });
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn few_writes_say_nothing() {
-        let mut service = Service::default();
+        let mut service = DeviceWriteSpeed::default();
         service.add(&request(RequestKind::Write, 5, 10));
         assert_eq!(service.ns_per_write(), None);
     }

@@ -8,29 +8,29 @@
 //! A task is a process. Kernel threads write for others, so they are no tasks. A process whose name is not known
 //! is no task either. The time of both counts as the disk's.
 
-use crate::grow::Grow as _;
+use crate::saturating_grow::SaturatingGrow as _;
 
+mod bounded_sample;
 mod estimate;
-pub(crate) mod figures;
 mod report;
-mod samples;
-mod sum;
-mod task;
+pub(crate) mod reported_figures;
+mod request_sum;
+mod task_requests;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 use luc_events::Tgid;
-use luc_events::codes::RequestKind;
-use luc_events::tables::Request;
+use luc_events::event_kinds::RequestKind;
+use luc_events::tables::BlockRequest;
 
-use crate::fast::FastMap;
-use crate::threads::Threads;
+use crate::accounted_threads::AccountedThreads;
+use crate::fast_hash::FastMap;
 
-pub use figures::{Basis, Contention, DiskTask, Slowed};
+pub use reported_figures::{DiskContention, DiskTask, TaskSlowdown, UndisturbedBasis};
 
-use task::{Before, ProcessKind, Task};
+use task_requests::{ProcessKind, RequestBefore, TaskRequests};
 
 /// Length of the stretches over which contention is judged. A cheap turn has 250 ms; a disk with an arm serves some 20
 /// requests in a stretch.
@@ -48,8 +48,8 @@ const MAX_SERVED: usize = 1_024;
 
 /// A disk's service to its tasks.
 #[derive(Debug)]
-pub(crate) struct Sharing {
-    tasks: Vec<Task>,
+pub(crate) struct DiskSharing {
+    tasks: Vec<TaskRequests>,
     places: FastMap<u32, u16>,
     /// The task that was served last, unless a flush came after it.
     last: Option<u16>,
@@ -89,10 +89,10 @@ struct Together {
     bytes: u64,
 }
 
-impl Default for Sharing {
+impl Default for DiskSharing {
     fn default() -> Self {
         Self {
-            tasks: vec![Task::default()],
+            tasks: vec![TaskRequests::default()],
             places: FastMap::default(),
             last: None,
             recent: [OTHERS; 2],
@@ -106,9 +106,9 @@ impl Default for Sharing {
     }
 }
 
-impl Sharing {
+impl DiskSharing {
     /// Takes in a request. Requests come in the order of their ends.
-    pub(crate) fn add(&mut self, row: &Request, threads: &Threads) {
+    pub(crate) fn add(&mut self, row: &BlockRequest, threads: &AccountedThreads) {
         if row.complete_ns >= self.window.begin_ns.saturating_add(WINDOW_NS) {
             self.end_window(row.complete_ns, threads);
         }
@@ -124,7 +124,7 @@ impl Sharing {
         self.window.bytes.grow(row.bytes);
         let place = self.place(row.issuer_process, threads);
         let before = self.before(place);
-        self.window.switches += u32::from(before == Before::Another);
+        self.window.switches += u32::from(before == RequestBefore::Another);
         let last = self.last.replace(place);
         let task = &mut self.tasks[usize::from(place)];
         let waiting_ns = task.serve(row, service_ns, before, last, threads);
@@ -139,12 +139,12 @@ impl Sharing {
     }
 
     /// Returns what the disk served before a request of `place`.
-    fn before(&self, place: u16) -> Before {
+    fn before(&self, place: u16) -> RequestBefore {
         let is_user = |place: u16| self.tasks[usize::from(place)].kind == ProcessKind::User;
         match self.last {
-            Some(last) if last == place && place != OTHERS => Before::Itself,
-            Some(last) if is_user(last) && is_user(place) => Before::Another,
-            _ => Before::Unknown,
+            Some(last) if last == place && place != OTHERS => RequestBefore::Itself,
+            Some(last) if is_user(last) && is_user(place) => RequestBefore::Another,
+            _ => RequestBefore::Unknown,
         }
     }
 
@@ -164,7 +164,7 @@ impl Sharing {
     }
 
     /// Returns the place of a process. If there is no room, the task that has used the disk least loses its place.
-    fn place(&mut self, process: Tgid, threads: &Threads) -> u16 {
+    fn place(&mut self, process: Tgid, threads: &AccountedThreads) -> u16 {
         for place in self.recent {
             if place != OTHERS && self.tasks[usize::from(place)].process == process {
                 return place;
@@ -178,8 +178,8 @@ impl Sharing {
         place
     }
 
-    fn new_place(&mut self, process: Tgid, threads: &Threads) -> u16 {
-        let task = Task::new(process, threads);
+    fn new_place(&mut self, process: Tgid, threads: &AccountedThreads) -> u16 {
+        let task = TaskRequests::new(process, threads);
         let place = if self.tasks.len() <= MAX_TASKS {
             self.tasks.push(task);
             (self.tasks.len() - 1) as u16
@@ -216,7 +216,7 @@ impl Sharing {
     }
 
     /// Ends a stretch and begins the next one at `now_ns`.
-    fn end_window(&mut self, now_ns: u64, threads: &Threads) {
+    fn end_window(&mut self, now_ns: u64, threads: &AccountedThreads) {
         let window = std::mem::take(&mut self.window);
         let wall_ns = now_ns.saturating_sub(window.begin_ns);
         let is_busy = window.busy_ns as f64 >= MIN_BUSY * wall_ns as f64;

@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with the fast hash.
-pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Multiply>>;
+pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FibonacciHasher>>;
 
 /// A set with the fast hash.
-pub(crate) type FastSet<K> = HashSet<K, BuildHasherDefault<Multiply>>;
+pub(crate) type FastSet<K> = HashSet<K, BuildHasherDefault<FibonacciHasher>>;
 
 /// Fibonacci hashing, word by word.
 #[derive(Default)]
-pub(crate) struct Multiply(u64);
+pub(crate) struct FibonacciHasher(u64);
 
-impl Hasher for Multiply {
+impl Hasher for FibonacciHasher {
     fn finish(&self) -> u64 {
         // The table takes its index from the low bits and its tag from the high ones.
         self.0 ^ (self.0 >> 32)

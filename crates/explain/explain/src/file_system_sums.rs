@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use luc_events::Pid;
-use luc_events::codes::CallKind;
-use luc_events::tables::{Call, FileSystem, Sync};
+use luc_events::event_kinds::FileCallKind;
+use luc_events::tables::{FileCall, FsyncCall, MountedFileSystem};
 
-use crate::batching::{Callers, Situation, predict};
-use crate::fast::FastMap;
-use crate::grow::Grow as _;
-use crate::histogram::Histogram;
-use crate::journal::Journal;
-use crate::parts::{Part, Parts};
-use crate::reach::{Way, Ways};
-use crate::report::{CallReport, FileSystemReport, SyncReport};
-use crate::spread::SpreadSums;
-use crate::thesis::{FsyncSums, WriteModel};
+use crate::batching_prediction::{BatchingInputs, FsyncCallerSums, predict};
+use crate::call_time_parts::{CallTimePart, CallTimeParts};
+use crate::fast_hash::FastMap;
+use crate::journal_history::JournalHistory;
+use crate::late_callers::LateCallerSums;
+use crate::latency_histogram::LatencyHistogram;
+use crate::report::{CallKindReport, FileSystemReport, SyncReport};
+use crate::saturating_grow::SaturatingGrow as _;
+use crate::sync_ways::{SyncWay, SyncWayCounts};
+use crate::thesis_models::{FsyncSums, WriteModel};
 
 /// A thread's first and last fsync, and their number.
 #[derive(Clone, Copy, Debug)]
@@ -27,15 +27,15 @@ struct Caller {
 
 /// Sums over fsync and the like.
 #[derive(Debug, Default)]
-pub(crate) struct Syncs {
-    latency: Histogram,
-    parts: Parts,
-    own_commit: Histogram,
+pub(crate) struct SyncSums {
+    latency: LatencyHistogram,
+    parts: CallTimeParts,
+    own_commit: LatencyHistogram,
     errors: u64,
     kinds: BTreeMap<&'static str, u64>,
     pub(crate) without_commit: u64,
     closed: u64,
-    ways: Ways,
+    ways: SyncWayCounts,
     all: Times,
     /// fsyncs that `luc run` reaches.
     reached: Times,
@@ -81,27 +81,27 @@ impl Times {
     }
 }
 
-impl Syncs {
+impl SyncSums {
     /// Counts a call that is complete.
-    pub(crate) fn add(&mut self, row: &Sync, way: Way, enter_ns: u64) {
+    pub(crate) fn add(&mut self, row: &FsyncCall, way: SyncWay, enter_ns: u64) {
         self.latency.record(row.exit_ns.saturating_sub(enter_ns));
         let kind = match way {
-            Way::IoUring => "io_uring",
+            SyncWay::IoUring => "io_uring",
             _ => row.kind.name(),
         };
         *self.kinds.entry(kind).or_default() += 1;
         self.errors += u64::from(row.errno != 0);
         self.ways.add(way);
         self.all.add(row.thread, enter_ns, row.exit_ns);
-        if way == Way::Call {
+        if way == SyncWay::Call {
             self.reached.add(row.thread, enter_ns, row.exit_ns);
         }
     }
 
     /// Adds what a call's time was made of. `is_closed`: the parts are as long as the call, within 1 %.
-    pub(crate) fn add_parts(&mut self, parts: &Parts, is_closed: bool) {
+    pub(crate) fn add_parts(&mut self, parts: &CallTimeParts, is_closed: bool) {
         self.parts.add_all(parts);
-        if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
+        if let own_ns @ 1.. = parts.own_commit() + parts.get(CallTimePart::FastCommit) {
             self.own_commit.record(own_ns);
         }
         self.closed += u64::from(is_closed);
@@ -124,27 +124,27 @@ impl Syncs {
     }
 }
 
-/// Sums over calls of one kind.
+/// Sums over the calls of one kind on a file system.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
-    latency: Histogram,
+pub(crate) struct CallSums {
+    latency: LatencyHistogram,
     errors: u64,
     bytes: u64,
-    parts: Parts,
+    parts: CallTimeParts,
     delayed: u64,
     locked_up: u64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct FileSystemSums {
-    pub(crate) row: Option<FileSystem>,
-    pub(crate) journal: Journal,
-    pub(crate) syncs: Syncs,
-    pub(crate) calls: BTreeMap<CallKind, Calls>,
+    pub(crate) row: Option<MountedFileSystem>,
+    pub(crate) journal: JournalHistory,
+    pub(crate) syncs: SyncSums,
+    pub(crate) calls: BTreeMap<FileCallKind, CallSums>,
     pub(crate) fsync_model: FsyncSums,
-    pub(crate) spread: SpreadSums,
+    pub(crate) spread: LateCallerSums,
     pub(crate) write_model: WriteModel,
-    pub(crate) callers: Callers,
+    pub(crate) callers: FsyncCallerSums,
 }
 
 impl FileSystemSums {
@@ -153,7 +153,7 @@ impl FileSystemSums {
         let row = self.row.clone().unwrap_or_default();
         let sums = &self.journal.sums;
         let commits = sums.full.count() + sums.fast.count();
-        let situation = Situation {
+        let situation = BatchingInputs {
             concurrent: self.syncs.reached.concurrent(),
             processors,
             write_ns,
@@ -184,18 +184,18 @@ impl FileSystemSums {
     }
 }
 
-impl Calls {
-    pub(crate) fn add(&mut self, row: &Call, parts: &Parts) {
+impl CallSums {
+    pub(crate) fn add(&mut self, row: &FileCall, parts: &CallTimeParts) {
         self.latency.record(row.exit_ns.saturating_sub(row.enter_ns));
         self.errors += u64::from(row.errno != 0);
         self.bytes.grow(row.bytes);
         self.parts.add_all(parts);
-        self.delayed += u64::from(parts.get(Part::WriteDelay) > 0);
-        self.locked_up += u64::from(parts.get(Part::LockUp) > 0);
+        self.delayed += u64::from(parts.get(CallTimePart::WriteDelay) > 0);
+        self.locked_up += u64::from(parts.get(CallTimePart::LockUp) > 0);
     }
 
-    fn report(&self) -> CallReport {
-        CallReport {
+    fn report(&self) -> CallKindReport {
+        CallKindReport {
             latency: self.latency.summary(),
             errors: self.errors,
             bytes: self.bytes,

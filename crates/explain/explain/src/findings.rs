@@ -2,15 +2,14 @@
 
 mod actors;
 mod contention;
-mod figures;
-mod find;
-mod kept;
-mod storage;
+mod find_problems;
+mod finding_inputs;
+mod lost_time;
 
 use luc_events::Dev;
 use serde::Serialize;
 
-pub(crate) use find::{find, ranked};
+pub(crate) use find_problems::{find, ranked};
 
 use crate::actor::Actor;
 
@@ -37,12 +36,20 @@ pub enum FindingKind {
     DirtyThrottling,
     /// Time goes into fast commits, one after the other.
     FastCommitBound,
-    /// Callers are runnable, but do not run.
+    /// Threads are ready to run, but others have the processor.
     ProcessorBound,
+    /// Signals or a debugger stop threads.
+    Stopped,
     /// Somebody freezes the cgroup of tasks, as `luc throttle` does to give others their turn.
     Frozen,
     /// The tasks' cgroup has used up its quota of processor time.
     Throttled,
+    /// Threads wait for another one that has a lock, outside of files.
+    Lock,
+    /// Threads that have work sleep.
+    Timer,
+    /// Threads wait for pages of memory.
+    PageFaults,
     /// The file system has no jbd2 journal, and its own log or data takes the time.
     OtherLog,
     /// The device takes the time, for the caller's own work.
@@ -66,40 +73,43 @@ impl FindingKind {
             Self::DirtyThrottling => "dirty_throttling",
             Self::FastCommitBound => "fast_commit_bound",
             Self::ProcessorBound => "processor_bound",
+            Self::Stopped => "stopped",
             Self::Frozen => "frozen",
             Self::Throttled => "throttled",
+            Self::Lock => "lock",
+            Self::Timer => "timer",
+            Self::PageFaults => "page_faults",
             Self::OtherLog => "other_log",
             Self::DeviceBound => "device_bound",
             Self::NotStorage => "not_storage",
         }
     }
 
-    /// Names the whole of a finding's share, in words after "of".
-    pub fn share_of(self) -> &'static str {
-        match self {
-            Self::Frozen | Self::Throttled => "all their thread time",
-            Self::NotStorage => "that not idle",
-            _ => "that in calls",
-        }
+    /// Returns whether this is a limit of files and disks rather than something to cure.
+    pub(crate) fn is_limit(self) -> bool {
+        matches!(self, Self::DeviceBound | Self::OtherLog | Self::FastCommitBound)
     }
 
-    /// Returns whether this is a limit rather than something to cure.
-    pub(crate) fn is_limit(self) -> bool {
-        matches!(
+    /// Returns whether this is about calls on files, or about disks.
+    pub(crate) fn is_on_files(self) -> bool {
+        !matches!(
             self,
-            Self::DeviceBound
-                | Self::NotStorage
-                | Self::OtherLog
-                | Self::FastCommitBound
+            Self::ProcessorBound
+                | Self::Stopped
                 | Self::Frozen
                 | Self::Throttled
+                | Self::Lock
+                | Self::Timer
+                | Self::PageFaults
+                | Self::NotStorage
         )
     }
 }
 
+/// Unit of a finding's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum FigureUnit {
     Ns,
     /// A fraction of 1.
     Share,
@@ -111,10 +121,10 @@ pub enum Unit {
 
 /// A figure that a finding rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct FindingFigure {
     pub what: &'static str,
     pub value: f64,
-    pub unit: Unit,
+    pub unit: FigureUnit,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -125,14 +135,13 @@ pub struct Finding {
     pub dev: Option<Dev>,
     /// Thread time lost to it, in nanoseconds.
     pub cost_ns: u64,
-    /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not; of
-    /// "frozen" and "throttled", over all thread time of the processes that are.
+    /// `cost_ns` over the working time of all recorded threads.
     pub share: f64,
     /// Actor that lost most, if any.
     pub victim: Option<Actor>,
     /// Owner of the work, if it was another's.
     pub culprit: Option<Actor>,
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<FindingFigure>,
 }
 
 /// A way to cure a finding.

@@ -1,18 +1,18 @@
 //! Actors that held callers up. They asked for the commits that callers waited for, had the locks, or kept a
 //! transaction locked by a handle. Also each caller's losses by part, held up by somebody or not.
 //!
-//! [`blame`](crate::blame) has the owners of the work in a commit; this has the callers that made the commit run at
-//! that time.
+//! [`blame`](crate::blame_ledger) has the owners of the work in a commit; this has the callers that made the commit run
+//! at that time.
 
 use luc_events::{Cgroup, Dev, Tgid};
 
-use crate::fast::FastMap;
-use crate::grow::Grow as _;
-use crate::journal::Journal;
+use crate::accounted_threads::AccountedThreads;
+use crate::call_split::{CallSplit, WaitHolder};
+use crate::call_time_parts::{CallTimePart, CallTimeParts};
+use crate::fast_hash::FastMap;
+use crate::journal_history::JournalHistory;
 use crate::owners::{OwnerId, Owners};
-use crate::parts::{Part, Parts};
-use crate::split::{Holder, Split};
-use crate::threads::Threads;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Maximum number of pairs. Further ones are left out.
 const MAX_PAIRS: usize = 1 << 16;
@@ -21,21 +21,27 @@ const MAX_VICTIMS: usize = 1 << 13;
 
 /// Time by file system, part, victim and holder.
 #[derive(Debug, Default)]
-pub(crate) struct Holders {
-    lost: FastMap<(Dev, OwnerId), Parts>,
-    ns: FastMap<(Dev, Part, OwnerId, OwnerId), u64>,
+pub(crate) struct HolderLosses {
+    lost: FastMap<(Dev, OwnerId), CallTimeParts>,
+    ns: FastMap<(Dev, CallTimePart, OwnerId, OwnerId), u64>,
 }
 
 /// Tables from which holders are named.
-pub(crate) struct Names<'a> {
-    pub(crate) journal: &'a Journal,
-    pub(crate) threads: &'a Threads,
+pub(crate) struct HolderNames<'a> {
+    pub(crate) journal: &'a JournalHistory,
+    pub(crate) threads: &'a AccountedThreads,
     pub(crate) owners: &'a mut Owners,
 }
 
-impl Holders {
+impl HolderLosses {
     /// Takes in one call of `victim`.
-    pub(crate) fn add(&mut self, dev: Dev, victim: OwnerId, split: &Split, mut names: Names<'_>) {
+    pub(crate) fn add(
+        &mut self,
+        dev: Dev,
+        victim: OwnerId,
+        split: &CallSplit,
+        mut names: HolderNames<'_>,
+    ) {
         self.lose(dev, victim, &split.parts);
         for &(part, holder, ns) in &split.held {
             let Some(holder) = holder_of(part, holder, &mut names) else {
@@ -48,7 +54,7 @@ impl Holders {
         }
     }
 
-    fn lose(&mut self, dev: Dev, victim: OwnerId, parts: &Parts) {
+    fn lose(&mut self, dev: Dev, victim: OwnerId, parts: &CallTimeParts) {
         let key = (dev, victim);
         if self.lost.len() < MAX_VICTIMS || self.lost.contains_key(&key) {
             self.lost.entry(key).or_default().add_all(parts);
@@ -56,20 +62,20 @@ impl Holders {
     }
 
     /// Returns part, victim and time on a file system, longest first.
-    pub(crate) fn lost_on(&self, dev: Dev) -> Vec<(Part, OwnerId, u64)> {
+    pub(crate) fn lost_on(&self, dev: Dev) -> Vec<(CallTimePart, OwnerId, u64)> {
         let on_dev = self.lost.iter().filter(|((on, _), _)| *on == dev);
         let mut found: Vec<_> = on_dev
             .flat_map(|(&(_, victim), parts)| {
                 parts.iter().map(move |(part, ns)| (part, victim, ns))
             })
-            .filter(|&(part, ..)| part != Part::Running)
+            .filter(|&(part, ..)| part != CallTimePart::Running)
             .collect();
         found.sort_by_key(|&(part, victim, ns)| (std::cmp::Reverse(ns), part, victim));
         found
     }
 
     /// Returns part, victim, holder and time on a file system, longest first.
-    pub(crate) fn on(&self, dev: Dev) -> Vec<(Part, OwnerId, OwnerId, u64)> {
+    pub(crate) fn on(&self, dev: Dev) -> Vec<(CallTimePart, OwnerId, OwnerId, u64)> {
         let mut found: Vec<_> = self
             .ns
             .iter()
@@ -87,14 +93,20 @@ impl Holders {
 /// longest. Other waits for a commit are caused by the one that asked for it. A wait for a lock is caused by the one
 /// that released it. Everybody who filled the journal causes a wait for space in it, whoever asked for the commit
 /// that runs meanwhile. So nobody is named for that.
-fn holder_of(part: Part, holder: Holder, names: &mut Names<'_>) -> Option<OwnerId> {
+fn holder_of(
+    part: CallTimePart,
+    holder: WaitHolder,
+    names: &mut HolderNames<'_>,
+) -> Option<OwnerId> {
     let (thread, process) = match holder {
-        Holder::Thread(thread) => (thread, Tgid(0)),
-        Holder::Commit(index) => {
+        WaitHolder::Thread(thread) => (thread, Tgid(0)),
+        WaitHolder::Commit(index) => {
             let commit = names.journal.history().get(index)?;
             match part {
-                Part::Checkpoint => return None,
-                Part::LockUp if commit.longest_open().is_some() => return commit.longest_open(),
+                CallTimePart::Checkpoint => return None,
+                CallTimePart::LockUp if commit.longest_open().is_some() => {
+                    return commit.longest_open();
+                }
                 _ => (commit.row.asked_by, commit.row.asked_by_process),
             }
         }

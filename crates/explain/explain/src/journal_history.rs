@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 
-use luc_events::codes::CommitKind;
-use luc_events::tables::{Commit, Handle};
+use luc_events::event_kinds::CommitKind;
+use luc_events::tables::{JournalCommit, JournalHandle};
 use luc_events::{Dev, Transaction};
 
-use crate::fast::FastMap;
-use crate::grow::Grow as _;
+use crate::fast_hash::FastMap;
+use crate::owner_traffic::{OwnerTraffic, add_share};
 use crate::owners::{OwnerId, Owners};
-use crate::traffic::{Traffic, add_share};
+use crate::saturating_grow::SaturatingGrow as _;
 
 mod commits;
 
-pub(crate) use commits::{CommitSums, Committed, HandleSum};
+pub(crate) use commits::{CommitContent, CommitSums, OwnerHandles};
 
 /// Minimum number of remembered commits. A longer call is split without the earliest of its commits.
 const MIN_HISTORY_COMMITS: usize = 1_024;
@@ -35,23 +35,23 @@ const DEFAULT_BLOCK_BYTES: u64 = 4_096;
 
 /// The journal of a file system.
 #[derive(Debug, Default)]
-pub(crate) struct Journal {
-    history: VecDeque<Committed>,
-    unsettled: VecDeque<Commit>,
-    handles: FastMap<u32, Vec<(OwnerId, HandleSum)>>,
-    longest: Vec<Committed>,
+pub(crate) struct JournalHistory {
+    history: VecDeque<CommitContent>,
+    unsettled: VecDeque<JournalCommit>,
+    handles: FastMap<u32, Vec<(OwnerId, OwnerHandles)>>,
+    longest: Vec<CommitContent>,
     last_end_ns: u64,
-    /// Last result of [`Journal::ended_after`].
+    /// Last result of [`JournalHistory::ended_after`].
     found: usize,
     /// Commits that no call waits for any more, if somebody wants them.
-    pub(crate) over: Option<Vec<Committed>>,
+    pub(crate) over: Option<Vec<CommitContent>>,
     pub(crate) block_bytes: u64,
     pub(crate) sums: CommitSums,
 }
 
-impl Journal {
-    pub(crate) fn add_handle(&mut self, row: &Handle, owner: OwnerId) {
-        let sum = HandleSum {
+impl JournalHistory {
+    pub(crate) fn add_handle(&mut self, row: &JournalHandle, owner: OwnerId) {
+        let sum = OwnerHandles {
             count: u64::from(row.count),
             dirtied: u64::from(row.dirtied),
             open_ns: row.total_ns,
@@ -70,7 +70,7 @@ impl Journal {
         of_owner.add(sum);
     }
 
-    pub(crate) fn add_commit(&mut self, row: Commit) {
+    pub(crate) fn add_commit(&mut self, row: JournalCommit) {
         self.unsettled.push_back(row);
     }
 
@@ -79,9 +79,9 @@ impl Journal {
     pub(crate) fn settle(
         &mut self,
         until_ns: u64,
-        traffic: &Traffic,
+        traffic: &OwnerTraffic,
         owners: &mut Owners,
-        mut show: impl FnMut(&Committed, &Owners),
+        mut show: impl FnMut(&CommitContent, &Owners),
     ) {
         while self.unsettled.front().is_some_and(|row| row.end_ns <= until_ns) {
             let Some(row) = self.unsettled.pop_front() else {
@@ -94,7 +94,7 @@ impl Journal {
         }
     }
 
-    fn take_in(&mut self, row: Commit, traffic: &Traffic, owners: &mut Owners) {
+    fn take_in(&mut self, row: JournalCommit, traffic: &OwnerTraffic, owners: &mut Owners) {
         let from_ns =
             self.last_end_ns.min(row.start_ns).max(row.start_ns.saturating_sub(MAX_CACHED_NS));
         let data = traffic.between(row.dev, from_ns, row.end_ns);
@@ -110,7 +110,7 @@ impl Journal {
         }
         let asker = (!row.asked_by_process.is_none())
             .then(|| owners.id(row.asked_by_process, luc_events::Cgroup(0)));
-        let committed = Committed { row, bytes, data, handles, served: 0, blocked_writes: 0 };
+        let committed = CommitContent { row, bytes, data, handles, served: 0, blocked_writes: 0 };
         self.count(&committed, asker);
         self.last_end_ns = self.last_end_ns.max(committed.row.end_ns);
         self.history.push_back(committed);
@@ -119,7 +119,7 @@ impl Journal {
         }
     }
 
-    fn count(&mut self, committed: &Committed, asker: Option<OwnerId>) {
+    fn count(&mut self, committed: &CommitContent, asker: Option<OwnerId>) {
         let (row, sums) = (&committed.row, &mut self.sums);
         let duration_ns = committed.duration_ns();
         match row.kind {
@@ -165,7 +165,7 @@ impl Journal {
         if self.longest.len() < MAX_REPORTED_COMMITS
             || (self.longest.last()).is_some_and(|last| last.duration_ns() < commit.duration_ns())
         {
-            let longer = |known: &Committed| known.duration_ns() >= commit.duration_ns();
+            let longer = |known: &CommitContent| known.duration_ns() >= commit.duration_ns();
             let place = self.longest.partition_point(longer);
             self.longest.insert(place, commit.clone());
             self.longest.truncate(MAX_REPORTED_COMMITS);
@@ -176,13 +176,13 @@ impl Journal {
     }
 
     /// Returns the longest commits so far, longest first.
-    pub(crate) fn longest(&self) -> Vec<&Committed> {
+    pub(crate) fn longest(&self) -> Vec<&CommitContent> {
         let enough_ns = match self.longest.last() {
             Some(last) if self.longest.len() >= MAX_REPORTED_COMMITS => last.duration_ns(),
             _ => 0,
         };
         let recent = self.history.iter().filter(|commit| commit.duration_ns() >= enough_ns);
-        let mut longest: Vec<&Committed> = self.longest.iter().chain(recent).collect();
+        let mut longest: Vec<&CommitContent> = self.longest.iter().chain(recent).collect();
         longest
             .sort_by_key(|commit| (std::cmp::Reverse(commit.duration_ns()), commit.row.start_ns));
         longest.truncate(MAX_REPORTED_COMMITS);
@@ -230,11 +230,11 @@ impl Journal {
         low
     }
 
-    pub(crate) fn history(&self) -> &VecDeque<Committed> {
+    pub(crate) fn history(&self) -> &VecDeque<CommitContent> {
         &self.history
     }
 
-    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Committed> {
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut CommitContent> {
         self.history.get_mut(index)
     }
 
@@ -249,7 +249,7 @@ impl Journal {
         first: usize,
         exit_ns: u64,
     ) -> Option<usize> {
-        let in_time = |commit: &Committed| {
+        let in_time = |commit: &CommitContent| {
             commit.row.end_ns <= exit_ns + MAX_END_DELAY_NS && commit.row.start_ns <= exit_ns
         };
         let found = self.history.range(first..).enumerate().rev();
@@ -267,7 +267,7 @@ impl Journal {
     }
 
     /// Returns the first full commit that began after `enter_ns`. `first` is the first that ended after it.
-    pub(crate) fn first_begun_after(&self, first: usize, enter_ns: u64) -> Option<&Committed> {
+    pub(crate) fn first_begun_after(&self, first: usize, enter_ns: u64) -> Option<&CommitContent> {
         self.history
             .range(first..)
             .find(|commit| commit.row.kind == CommitKind::Full && commit.row.start_ns > enter_ns)
@@ -275,7 +275,7 @@ impl Journal {
 
     /// Returns the nanoseconds that a byte of data adds to a commit: the slope of the commits' durations by their
     /// bytes. If the bytes are large but do not vary, it comes from the largest amount written in 10 ms.
-    pub(crate) fn ns_per_byte(&self, dev: Dev, traffic: &Traffic) -> f64 {
+    pub(crate) fn ns_per_byte(&self, dev: Dev, traffic: &OwnerTraffic) -> f64 {
         const LARGE_BYTES: f64 = (1 << 20) as f64;
         let by_bytes = &self.sums.by_bytes;
         let peak = traffic.peak_bytes_per_s(dev);
@@ -291,24 +291,29 @@ impl Journal {
 mod tests {
     use super::*;
 
-    fn journal(commits: &[(u32, u64, u64)]) -> Journal {
-        let mut journal = Journal::default();
+    fn journal(commits: &[(u32, u64, u64)]) -> JournalHistory {
+        let mut journal = JournalHistory::default();
         for &(transaction, start_ns, end_ns) in commits {
-            journal.add_commit(Commit {
+            journal.add_commit(JournalCommit {
                 transaction: Transaction(transaction),
                 start_ns,
                 end_ns,
-                ..Commit::default()
+                ..JournalCommit::default()
             });
         }
-        let (traffic, mut owners) = (Traffic::default(), Owners::default());
+        let (traffic, mut owners) = (OwnerTraffic::default(), Owners::default());
         journal.settle(u64::MAX, &traffic, &mut owners, |_, _| ());
         journal
     }
 
     const MS: u64 = 1_000_000;
 
-    fn own(journal: &mut Journal, wanted: (u32, u32), enter_ms: u64, exit_ms: u64) -> Option<u32> {
+    fn own(
+        journal: &mut JournalHistory,
+        wanted: (u32, u32),
+        enter_ms: u64,
+        exit_ms: u64,
+    ) -> Option<u32> {
         let wanted = (Transaction(wanted.0), Transaction(wanted.1));
         let first = journal.ended_after(enter_ms * MS);
         let index = journal.own_commit(wanted, first, exit_ms * MS)?;

@@ -6,21 +6,21 @@
 
 use serde::Serialize;
 
-use luc_events::codes::CommitKind;
-use luc_events::tables::Sync;
+use luc_events::event_kinds::CommitKind;
+use luc_events::tables::FsyncCall;
 
-use crate::grow::Grow as _;
-use crate::histogram::Histogram;
-use crate::journal::Journal;
-use crate::parts::Part;
-use crate::split::Split;
+use crate::call_split::CallSplit;
+use crate::call_time_parts::CallTimePart;
+use crate::journal_history::JournalHistory;
+use crate::latency_histogram::LatencyHistogram;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Divisor of a commit's duration: the journal had rested if no commit ran for that time before.
 const REST_DIVISOR: u64 = 10;
 
 /// fsyncs that came after the journal had rested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
+pub struct LateCallers {
     /// Commits that began after a rest and served an fsync.
     pub bursts: u64,
     /// fsyncs that these served.
@@ -36,7 +36,7 @@ pub struct Spread {
     pub fall_at_most: f64,
 }
 
-impl Spread {
+impl LateCallers {
     /// Returns the share of the calls after a rest that came too late.
     pub(crate) fn late_share(&self) -> f64 {
         self.late as f64 / (self.in_time + self.late).max(1) as f64
@@ -45,7 +45,7 @@ impl Spread {
 
 /// An fsync's place among the commits, as indexes into the history.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SyncPlace {
+pub(crate) struct SyncCommits {
     /// First commit that ended after the call began.
     pub(crate) first: usize,
     /// The commit that the call needed.
@@ -54,24 +54,24 @@ pub(crate) struct SyncPlace {
     pub(crate) served: u32,
 }
 
-/// Running sums of [`Spread`].
+/// Running sums of [`LateCallers`].
 #[derive(Debug, Default)]
-pub(crate) struct SpreadSums {
+pub(crate) struct LateCallerSums {
     bursts: u64,
     in_time: u64,
     waited_ns: u64,
     total_ns: u64,
-    late_by: Histogram,
+    late_by: LatencyHistogram,
 }
 
-impl SpreadSums {
+impl LateCallerSums {
     /// Counts an fsync that waited for its own commit.
     pub(crate) fn add(
         &mut self,
-        row: &Sync,
-        SyncPlace { first, own, served }: SyncPlace,
-        journal: &Journal,
-        split: &Split,
+        row: &FsyncCall,
+        SyncCommits { first, own, served }: SyncCommits,
+        journal: &JournalHistory,
+        split: &CallSplit,
     ) {
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
         if began_after_rest(journal, own) {
@@ -88,18 +88,18 @@ impl SpreadSums {
                 return;
             };
             self.late_by.record(late_by_ns);
-            self.waited_ns.grow(split.parts.get(Part::Predecessor));
+            self.waited_ns.grow(split.parts.get(CallTimePart::Predecessor));
             self.total_ns.grow(duration_ns);
         }
     }
 
-    pub(crate) fn report(&self) -> Spread {
+    pub(crate) fn report(&self) -> LateCallers {
         let late_by = self.late_by.summary();
         let (late, all) = (late_by.count, self.in_time + late_by.count);
         let wait_ns = self.waited_ns as f64 / late.max(1) as f64;
         let more_ns = all.saturating_sub(self.bursts + late) as f64 * wait_ns;
         let total_ns = self.total_ns as f64;
-        Spread {
+        LateCallers {
             bursts: self.bursts,
             in_time: self.in_time,
             late,
@@ -112,7 +112,7 @@ impl SpreadSums {
 
 /// Returns whether the commit at `index` is a full one that began after a rest of the journal. Of the first remembered
 /// one that is unknown.
-fn began_after_rest(journal: &Journal, index: usize) -> bool {
+fn began_after_rest(journal: &JournalHistory, index: usize) -> bool {
     let history = journal.history();
     let (Some(before), Some(commit)) =
         (index.checked_sub(1).and_then(|index| history.get(index)), history.get(index))
@@ -133,12 +133,12 @@ mod tests {
     #[test]
     fn the_fall_is_that_of_a_first_caller_alone() {
         const COMMIT_NS: u64 = 10_000_000;
-        let mut sums = SpreadSums {
+        let mut sums = LateCallerSums {
             bursts: 1,
             in_time: 3,
             waited_ns: COMMIT_NS,
             total_ns: 5 * COMMIT_NS,
-            ..SpreadSums::default()
+            ..LateCallerSums::default()
         };
         sums.late_by.record(50_000);
         let found = sums.report();
@@ -147,8 +147,8 @@ mod tests {
         // Seven commits' time instead of five.
         assert!((found.fall_at_most - 2.0 / 7.0).abs() < 1e-9, "{found:?}");
 
-        let nobody = SpreadSums::default().report();
-        assert_eq!(nobody, Spread::default());
+        let nobody = LateCallerSums::default().report();
+        assert_eq!(nobody, LateCallers::default());
         assert!(nobody.late_share().abs() < 1e-9);
     }
 }

@@ -2,14 +2,15 @@
 
 use serde::Serialize;
 
-use crate::grow::Grow as _;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Buckets per factor of two, as a power of two.
 const SUB_BITS: u32 = 4;
 const SUB: u64 = 1 << SUB_BITS;
 
+/// Latencies counted in 16 buckets per factor of two.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Histogram {
+pub(crate) struct LatencyHistogram {
     buckets: Vec<u64>,
     count: u64,
     total_ns: u64,
@@ -18,7 +19,7 @@ pub(crate) struct Histogram {
 
 /// A latency distribution. Quantiles are upper edges of buckets, at most 1/16 too high.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Latency {
+pub struct LatencyDistribution {
     pub count: u64,
     /// Their sum, in nanoseconds.
     pub total_ns: u64,
@@ -33,7 +34,7 @@ pub struct Latency {
     pub buckets: Vec<(u64, u64)>,
 }
 
-impl Histogram {
+impl LatencyHistogram {
     pub(crate) fn record(&mut self, ns: u64) {
         let index = bucket(ns);
         if index >= self.buckets.len() {
@@ -53,8 +54,8 @@ impl Histogram {
         self.total_ns.checked_div(self.count).unwrap_or(0)
     }
 
-    pub(crate) fn summary(&self) -> Latency {
-        Latency {
+    pub(crate) fn summary(&self) -> LatencyDistribution {
+        LatencyDistribution {
             count: self.count,
             total_ns: self.total_ns,
             mean_ns: self.mean_ns(),
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_known_distribution() {
-        let mut histogram = Histogram::default();
+        let mut histogram = LatencyHistogram::default();
         for latency_us in 1..=1_000 {
             histogram.record(latency_us * 1_000);
         }

@@ -1,73 +1,77 @@
 //! Explains a trace: the parts of each fsync's and write's time, their causes, and remedies.
 //!
-//! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the same for
-//! events from elsewhere, and can report at any time. An [`Observer`] gets every call with its split once that is
-//! final, for exports too large to keep.
+//! [`explain`] reads a trace once, in the order of time, and returns a [`TraceReport`]. [`Analysis`] does the same for
+//! events from elsewhere, and can report at any time. An [`AnalysisObserver`] gets every call with its split once that
+//! is final, for exports too large to keep.
 //!
 //! Memory grows with the number of threads and open transactions, and with the bytes written in a minute. It also
-//! grows with the commits of each journal's last second (at least 1,024 commits). It does not grow with the length of
-//! the trace. `docs/how/explain.md` explains how the figures are computed.
+//! grows with the commits of each journal's last second (at least 1,024 commits). So it does with the waits of the
+//! last ten seconds (at most 81,920). It does not grow with the length of the trace. `docs/how/explain.md` explains
+//! how the figures are computed.
 
+mod accounted_threads;
 mod actor;
 mod analysis;
-mod batching;
-mod blame;
-mod contention;
+mod analysis_observer;
+mod batching_prediction;
+mod blame_ledger;
+mod call_split;
+mod call_time_parts;
 mod device_wait;
-mod exchanges;
-mod fast;
-mod file_system;
+mod device_write_speed;
+mod disk_contention;
+mod fast_hash;
+mod file_system_sums;
 mod findings;
-mod fit;
-mod grow;
-mod histogram;
-mod holders;
-mod journal;
-mod merge;
-mod observe;
+mod holder_losses;
+mod journal_history;
+mod late_callers;
+mod latency_histogram;
+mod line_fit;
+mod merge_tables;
+mod owner_traffic;
 mod owners;
-mod parts;
-mod reach;
 mod remedies;
 mod report;
-mod service;
-mod split;
-mod spread;
-mod summary;
-mod thesis;
-mod threads;
-mod traffic;
+mod root_accounts;
+mod saturating_grow;
+mod service_latency;
+mod summary_mode;
+mod sync_ways;
+mod thesis_models;
+mod wait_losses;
 mod warnings;
 
-use luc_events::store::{Reader, StoreError};
+use luc_events::store::{StoreError, TraceReader};
 
+pub use accounted_threads::is_storage;
 pub use actor::Actor;
 pub use analysis::Analysis;
-pub use batching::Batching;
-pub use contention::{Basis, Contention, DiskTask, Slowed};
-pub use exchanges::{Interval, ServiceReport};
+pub use analysis_observer::{AnalysisObserver, ExplainedCall, ExplainedCommit, ExplainedSync};
+pub use batching_prediction::BatchingPrediction;
+pub use call_time_parts::{CallTimePart, CallTimeParts};
+pub use disk_contention::{DiskContention, DiskTask, TaskSlowdown, UndisturbedBasis};
 pub use findings::{
-    Evidence, Finding, FindingKind, Remedy, RemedyKind, Unit, Warning, WarningKind,
+    FigureUnit, Finding, FindingFigure, FindingKind, Remedy, RemedyKind, Warning, WarningKind,
 };
-pub use histogram::Latency;
-pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
-pub use parts::{Part, Parts};
-pub use reach::{Way, Ways};
+pub use late_callers::LateCallers;
+pub use latency_histogram::LatencyDistribution;
 pub use report::{
-    Account, Accounts, Blame, CallReport, CommitActor, CommitDetail, CommitReport, DiskReport,
-    FileSystemReport, Held, Lost, Omitted, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
+    BlameReport, CallKindReport, CommitActor, CommitDetail, CommitReport, DiskReport,
+    FileSystemReport, HeldTime, LostTime, OmittedRows, ProcessReport, SlowSync, SyncReport,
+    TimeAccount, TimeAccounts, TraceInfo, TraceReport, WorkingTime,
 };
-pub use spread::Spread;
-pub use thesis::{FsyncModel, WriteClass, WriteModel};
-pub use threads::is_storage;
+pub use service_latency::{ServiceInterval, ServiceLatency};
+pub use sync_ways::{SyncWay, SyncWayCounts};
+pub use thesis_models::{FsyncModel, WriteClass, WriteModel};
 
 /// Analyses a trace.
 ///
 /// # Errors
 /// When the trace is damaged or cannot be read.
-pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
+pub fn explain(reader: &TraceReader) -> Result<TraceReport, StoreError> {
     let mut analysis = Analysis::new(reader.trace().clone());
-    merge::feed(reader, &mut analysis)?;
+    merge_tables::feed(reader, &mut analysis)?;
     Ok(analysis.finish())
 }
 
@@ -75,8 +79,11 @@ pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
 ///
 /// # Errors
 /// When the trace is damaged or cannot be read.
-pub fn explain_with(reader: &Reader, observer: &mut dyn Observer) -> Result<Report, StoreError> {
+pub fn explain_with(
+    reader: &TraceReader,
+    observer: &mut dyn AnalysisObserver,
+) -> Result<TraceReport, StoreError> {
     let mut analysis = Analysis::with_observer(reader.trace().clone(), observer);
-    merge::feed(reader, &mut analysis)?;
+    merge_tables::feed(reader, &mut analysis)?;
     Ok(analysis.finish())
 }

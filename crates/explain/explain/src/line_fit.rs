@@ -2,7 +2,7 @@
 
 /// Least squares of y on x.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fit {
+pub(crate) struct LineFit {
     count: f64,
     mean_x: f64,
     mean_y: f64,
@@ -16,7 +16,7 @@ const MIN_POINTS: f64 = 8.0;
 /// Minimum distance of a slope from 0, in standard errors.
 const SIGNIFICANT_ERRORS: f64 = 4.0;
 
-impl Fit {
+impl LineFit {
     /// Adds a point (Welford's update).
     pub(crate) fn add(&mut self, x: f64, y: f64) {
         self.count += 1.0;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_line_is_found() {
-        let mut fit = Fit::default();
+        let mut fit = LineFit::default();
         for x in 0..20 {
             fit.add(f64::from(x), 5.0 + 3.0 * f64::from(x));
         }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn noise_has_no_slope() {
-        let mut fit = Fit::default();
+        let mut fit = LineFit::default();
         for x in 0..20u32 {
             fit.add(f64::from(x % 2), f64::from(x * 7 % 5));
         }

@@ -1,14 +1,15 @@
 //! Merges all tables of a trace into one stream in the order of time.
 
-use luc_events::store::{Reader, Rows, StoreError};
+use luc_events::store::{StoreError, TableRows, TraceReader};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, ExchangeSum, FileSystem, Handle, Lost, Request, Row, Summary,
-    Sync, Task, Wait,
+    BlockRequest, BriefWait, ExchangeSum, FileCall, FileData, FsyncCall, JournalCommit,
+    JournalHandle, LostEvents, MountedFileSystem, OffCpuWait, SummaryCount, TableRow, ThreadInfo,
 };
 
 use crate::analysis::Analysis;
 
-/// Number of rows between two calls of [`Observer::progress`](crate::Observer::progress): some milliseconds.
+/// Number of rows between two calls of [`AnalysisObserver::progress`](crate::AnalysisObserver::progress): some
+/// milliseconds.
 const PROGRESS_ROWS: u64 = 1 << 14;
 
 /// Number of a key's bits that identify the table. The others are the time.
@@ -17,7 +18,7 @@ const TABLE_BITS: u32 = 4;
 const END_KEY: u64 = u64::MAX;
 
 /// Returns the rank of a table's next row: its time, then the table's index.
-fn key<T: Row>(rows: &Rows<T>, table: usize) -> u64 {
+fn key<T: TableRow>(rows: &TableRows<T>, table: usize) -> u64 {
     // Later times are implausible, so their order does not matter.
     const LAST_NS: u64 = (u64::MAX >> TABLE_BITS) - 1;
     rows.current().map_or(END_KEY, |row| row.time_ns().min(LAST_NS) << TABLE_BITS | table as u64)
@@ -37,11 +38,11 @@ macro_rules! sources {
         struct Sources {
             /// Key of each table's next row.
             keys: [u64; TABLES],
-            $($field: Rows<$table>,)+
+            $($field: TableRows<$table>,)+
         }
 
         impl Sources {
-            fn open(reader: &Reader) -> Result<Self, StoreError> {
+            fn open(reader: &TraceReader) -> Result<Self, StoreError> {
                 $(
                     let mut $field = reader.rows_without::<$table>($left_out)?;
                     $field.advance()?;
@@ -77,7 +78,7 @@ macro_rules! sources {
 
         /// Returns all columns of each table, and the names of those that the merge does not read.
         #[cfg(test)]
-        fn columns() -> Vec<(Vec<luc_events::store::Column>, &'static [&'static str])> {
+        fn columns() -> Vec<(Vec<luc_events::store::ParquetColumn>, &'static [&'static str])> {
             vec![$(($table::columns(), $left_out)),+]
         }
     };
@@ -85,23 +86,23 @@ macro_rules! sources {
 
 // Tables that explain others come before them. Columns that neither the analysis nor an observer uses are left out.
 sources! {
-    wait: Wait without &["stack", "dev", "transaction"],
+    wait: OffCpuWait without &["stack", "dev", "transaction"],
     brief_wait: BriefWait without &["count"],
-    file_system: FileSystem without &[],
-    task: Task without &[],
-    handle: Handle without &["thread", "kind", "line", "requested"],
-    data: Data without &["thread"],
-    commit: Commit without &[],
-    request: Request without &["flags"],
-    call: Call without &[],
-    sync: Sync without &["file_system_enter_ns", "file_system_exit_ns", "cpu_enter"],
-    lost: Lost without &[],
-    summary: Summary without &[],
+    file_system: MountedFileSystem without &[],
+    task: ThreadInfo without &[],
+    handle: JournalHandle without &["thread", "kind", "line", "requested"],
+    data: FileData without &["thread"],
+    commit: JournalCommit without &[],
+    request: BlockRequest without &["flags"],
+    call: FileCall without &[],
+    sync: FsyncCall without &["file_system_enter_ns", "file_system_exit_ns", "cpu_enter"],
+    lost: LostEvents without &[],
+    summary: SummaryCount without &[],
     exchange_sum: ExchangeSum without &[],
 }
 
 /// Feeds the whole trace.
-pub(crate) fn feed(reader: &Reader, analysis: &mut Analysis<'_>) -> Result<(), StoreError> {
+pub(crate) fn feed(reader: &TraceReader, analysis: &mut Analysis<'_>) -> Result<(), StoreError> {
     let mut sources = Sources::open(reader)?;
     let in_all = sources.rows_in_all();
     for read in 1_u64.. {

@@ -6,13 +6,13 @@
 
 use std::collections::VecDeque;
 
-use luc_events::codes::Direction;
-use luc_events::tables::Data;
+use luc_events::event_kinds::DataDirection;
+use luc_events::tables::FileData;
 use luc_events::{Dev, Inode};
 
-use crate::fast::FastMap;
-use crate::grow::Grow as _;
+use crate::fast_hash::FastMap;
 use crate::owners::{OwnerId, Owners};
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Time over which a row of the `data` table sums.
 const INTERVAL_NS: u64 = 10_000_000;
@@ -22,10 +22,10 @@ const MAX_INTERVALS: usize = 6_000;
 const MAX_FILES: usize = 1 << 16;
 
 /// Bytes by owner: a list, because owners are few.
-pub(crate) type Shares = Vec<(OwnerId, u64)>;
+pub(crate) type OwnerBytes = Vec<(OwnerId, u64)>;
 
 /// Adds to an owner's bytes.
-pub(crate) fn add_share(shares: &mut Shares, owner: OwnerId, bytes: u64) {
+pub(crate) fn add_share(shares: &mut OwnerBytes, owner: OwnerId, bytes: u64) {
     match shares.iter_mut().find(|(found, _)| *found == owner) {
         Some((_, sum)) => sum.grow(bytes),
         None => shares.push((owner, bytes)),
@@ -42,26 +42,26 @@ fn part(amount: u64, share: u64, whole: u64) -> u64 {
 
 /// Bytes dirtied and written.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic {
-    dirty: FastMap<(u32, u64), Shares>,
-    written: FastMap<Dev, VecDeque<(u64, Shares)>>,
+pub(crate) struct OwnerTraffic {
+    dirty: FastMap<(u32, u64), OwnerBytes>,
+    written: FastMap<Dev, VecDeque<(u64, OwnerBytes)>>,
     peak_bytes: FastMap<Dev, u64>,
     dirtied: FastMap<(Dev, OwnerId), u64>,
     /// Charges of the present row, kept so that the list is allocated once.
-    charged: Shares,
+    charged: OwnerBytes,
 }
 
-impl Traffic {
+impl OwnerTraffic {
     /// Takes in a row.
-    pub(crate) fn add(&mut self, row: &Data, owners: &mut Owners) {
+    pub(crate) fn add(&mut self, row: &FileData, owners: &mut Owners) {
         let owner = owners.id(row.process, row.cgroup);
         let file = (row.dev.0, row.inode.0);
-        if row.direction == Direction::Dirtied {
+        if row.direction == DataDirection::Dirtied {
             if self.dirty.len() >= MAX_FILES && !self.dirty.contains_key(&file) {
                 self.dirty.clear();
             }
             // Most files have one dirtier, and there are many.
-            let dirtiers = (self.dirty.entry(file)).or_insert_with(|| Shares::with_capacity(1));
+            let dirtiers = (self.dirty.entry(file)).or_insert_with(|| OwnerBytes::with_capacity(1));
             add_share(dirtiers, owner, row.bytes);
             self.dirtied.entry((row.dev, owner)).or_default().grow(row.bytes);
             return;
@@ -70,7 +70,7 @@ impl Traffic {
         let interval = row.at_ns.saturating_sub(1) / INTERVAL_NS;
         let written = self.written.entry(row.dev).or_default();
         if written.back().is_none_or(|&(last, _)| last < interval) {
-            written.push_back((interval, Shares::new()));
+            written.push_back((interval, OwnerBytes::new()));
             if written.len() > MAX_INTERVALS {
                 written.pop_front();
             }
@@ -109,14 +109,14 @@ impl Traffic {
     }
 
     /// Returns the bytes written on `dev` between two times, by owner.
-    pub(crate) fn between(&self, dev: Dev, from_ns: u64, to_ns: u64) -> Shares {
-        let mut sums = Shares::new();
+    pub(crate) fn between(&self, dev: Dev, from_ns: u64, to_ns: u64) -> OwnerBytes {
+        let mut sums = OwnerBytes::new();
         self.fill_between(&mut sums, dev, from_ns, to_ns);
         sums
     }
 
     /// Replaces `sums` by the bytes written on `dev` between two times, by owner.
-    pub(crate) fn fill_between(&self, sums: &mut Shares, dev: Dev, from_ns: u64, to_ns: u64) {
+    pub(crate) fn fill_between(&self, sums: &mut OwnerBytes, dev: Dev, from_ns: u64, to_ns: u64) {
         sums.clear();
         let Some(written) = self.written.get(&dev) else {
             return;
@@ -153,24 +153,24 @@ mod tests {
     use super::*;
     use luc_events::{Cgroup, Tgid};
 
-    fn row(at_ns: u64, process: u32, bytes: u64, direction: Direction) -> Data {
-        Data {
+    fn row(at_ns: u64, process: u32, bytes: u64, direction: DataDirection) -> FileData {
+        FileData {
             at_ns,
             dev: Dev::new(8, 1),
             inode: Inode(5),
             process: Tgid(process),
             bytes,
             direction,
-            ..Data::default()
+            ..FileData::default()
         }
     }
 
     #[test]
     fn what_a_flusher_writes_belongs_to_who_dirtied_it() {
-        let (mut traffic, mut owners) = (Traffic::default(), Owners::default());
-        let flusher = Direction::WrittenByFlusher;
-        traffic.add(&row(5_000_000, 10, 3_000, Direction::Dirtied), &mut owners);
-        traffic.add(&row(5_000_000, 11, 1_000, Direction::Dirtied), &mut owners);
+        let (mut traffic, mut owners) = (OwnerTraffic::default(), Owners::default());
+        let flusher = DataDirection::WrittenByFlusher;
+        traffic.add(&row(5_000_000, 10, 3_000, DataDirection::Dirtied), &mut owners);
+        traffic.add(&row(5_000_000, 11, 1_000, DataDirection::Dirtied), &mut owners);
         traffic.add(&row(20_000_000, 99, 2_000, flusher), &mut owners);
         let (ten, eleven) = (owners.id(Tgid(10), Cgroup(0)), owners.id(Tgid(11), Cgroup(0)));
         let all = traffic.between(Dev::new(8, 1), 10_000_000, 20_000_000);
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn without_a_dirtier_the_writer_is_charged() {
-        let (mut traffic, mut owners) = (Traffic::default(), Owners::default());
-        traffic.add(&row(9_000_000, 7, 4_096, Direction::WrittenDirectly), &mut owners);
+        let (mut traffic, mut owners) = (OwnerTraffic::default(), Owners::default());
+        traffic.add(&row(9_000_000, 7, 4_096, DataDirection::WrittenDirectly), &mut owners);
         let seven = owners.id(Tgid(7), Cgroup(0));
         assert_eq!(traffic.between(Dev::new(8, 1), 0, 10_000_000), [(seven, 4_096)]);
     }

@@ -2,7 +2,7 @@
 
 use luc_events::{Cgroup, Tgid};
 
-use crate::fast::FastMap;
+use crate::fast_hash::FastMap;
 
 /// A process in a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

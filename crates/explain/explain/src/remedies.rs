@@ -1,12 +1,12 @@
 //! Remedies that lose no data, and their predicted gains.
 //!
-//! Gains are of the throughput of threads in a closed loop. If a fraction f of their time in calls goes away, their
+//! Gains are of the throughput of threads in a closed loop. If a fraction f of their working time goes away, their
 //! throughput grows to 1 / (1 - f). That is an upper bound, since something else may then limit them. Only the gate's
 //! gain comes from a model of its own.
 
-use crate::contention::{Basis, Contention};
+use crate::disk_contention::{DiskContention, UndisturbedBasis};
 use crate::findings::{Finding, FindingKind, Remedy, RemedyKind};
-use crate::report::{FileSystemReport, Report};
+use crate::report::{FileSystemReport, TraceReport};
 
 /// Basis of an upper bound.
 const UPPER_BOUND_BASIS: &str = "upper bound: all of the time lost to this goes away";
@@ -18,7 +18,7 @@ const CLOSED_LOOP_BASIS: &str = "model: a closed loop of the callers seen, shari
 const MIN_READ_AHEAD_RATIO: f64 = 0.75;
 
 /// Proposes remedies for the findings of a report.
-pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
+pub(crate) fn propose(report: &TraceReport) -> Vec<Remedy> {
     report
         .findings
         .iter()
@@ -37,7 +37,7 @@ pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
 }
 
 /// Proposes remedies for tasks that share a disk.
-fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
+fn apart(finding: &Finding, found: &DiskContention) -> Vec<Remedy> {
     let remedy = |kind, sentence: &str, gain, basis| Remedy {
         kind,
         sentence: sentence.to_owned(),
@@ -52,11 +52,11 @@ fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
          `luc throttle advise` says beforehand what it would do",
         found.gain,
         match found.basis {
-            Basis::Assumed => {
+            UndisturbedBasis::Assumed => {
                 "the busy time with 50 MB/s, as of a disk with an arm, and the tasks' own pauses, against the time \
                  together"
             }
-            Basis::Seen | Basis::Unknown => {
+            UndisturbedBasis::Seen | UndisturbedBasis::Unknown => {
                 "the busy time without what switches cost, and the tasks' own pauses, against the time together"
             }
         },
@@ -186,8 +186,12 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         | FindingKind::FastCommitBound
         | FindingKind::ProcessorBound
         | FindingKind::OtherLog
+        | FindingKind::Stopped
         | FindingKind::Frozen
         | FindingKind::Throttled
+        | FindingKind::Lock
+        | FindingKind::Timer
+        | FindingKind::PageFaults
         | FindingKind::DiskContention
         | FindingKind::NotStorage => Vec::new(),
     }
@@ -196,10 +200,10 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Batching;
-    use crate::reach::Ways;
+    use crate::BatchingPrediction;
+    use crate::sync_ways::SyncWayCounts;
 
-    fn proposed(ways: Ways, gain: f64) -> Remedy {
+    fn proposed(ways: SyncWayCounts, gain: f64) -> Remedy {
         let finding = Finding {
             kind: FindingKind::SynchronizationBound,
             sentence: String::new(),
@@ -211,7 +215,11 @@ mod tests {
             evidence: Vec::new(),
         };
         let mut file_system = FileSystemReport {
-            batching: Batching { would_help: gain > 0.05, gain, ..Batching::default() },
+            batching: BatchingPrediction {
+                would_help: gain > 0.05,
+                gain,
+                ..BatchingPrediction::default()
+            },
             ..FileSystemReport::default()
         };
         file_system.syncs.ways = ways;
@@ -220,7 +228,12 @@ mod tests {
 
     #[test]
     fn the_gate_is_proposed_for_calls_that_it_gets_to_alone() {
-        let ways = |calls, sync_writes, io_uring| Ways { calls, sync_writes, io_uring, others: 0 };
+        let ways = |calls, sync_writes, io_uring| SyncWayCounts {
+            calls,
+            sync_writes,
+            io_uring,
+            others: 0,
+        };
         let none = proposed(ways(0, 628, 0), 0.88);
         assert_eq!(none.predicted_gain, Some(0.0));
         assert!(none.sentence.contains("628 sync writes pass by"), "{none:?}");
@@ -230,6 +243,6 @@ mod tests {
         let all = proposed(ways(500, 0, 0), 0.88);
         assert_eq!(all.predicted_gain, Some(0.88));
         // A trace of sums does not tell.
-        assert_eq!(proposed(Ways::default(), 0.88).predicted_gain, Some(0.88));
+        assert_eq!(proposed(SyncWayCounts::default(), 0.88).predicted_gain, Some(0.88));
     }
 }

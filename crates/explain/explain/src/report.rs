@@ -6,29 +6,29 @@ use luc_events::{Cgroup, Dev, Pid, Tgid, Transaction};
 use serde::Serialize;
 
 use crate::actor::Actor;
-use crate::batching::Batching;
-use crate::contention::figures::Contention;
-use crate::exchanges::ServiceReport;
+use crate::batching_prediction::BatchingPrediction;
+use crate::call_time_parts::{CallTimePart, CallTimeParts};
+use crate::disk_contention::reported_figures::DiskContention;
 use crate::findings::{Finding, Remedy, Warning};
-use crate::histogram::Latency;
-use crate::parts::{Part, Parts};
-use crate::reach::Ways;
-use crate::spread::Spread;
-use crate::thesis::{FsyncModel, WriteModel};
+use crate::late_callers::LateCallers;
+use crate::latency_histogram::LatencyDistribution;
+use crate::service_latency::ServiceLatency;
+use crate::sync_ways::SyncWayCounts;
+use crate::thesis_models::{FsyncModel, WriteModel};
 
 /// [`TraceInfo::mode`] of a trace that has sums only.
 const SUMMARY_MODE: &str = "summary";
 
 /// Everything. Times are nanoseconds; shares and gains are fractions of 1.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct TraceReport {
     /// Version of this structure.
     pub version: u32,
     pub trace: TraceInfo,
     /// Events that the recorder could not keep, by table; empty is good.
     pub lost: BTreeMap<String, u64>,
     /// Data that the analysis had to leave out; all 0 is good.
-    pub omitted: Omitted,
+    pub omitted: OmittedRows,
     pub findings: Vec<Finding>,
     /// Largest predicted gain first.
     pub remedies: Vec<Remedy>,
@@ -38,20 +38,45 @@ pub struct Report {
     pub file_systems: Vec<FileSystemReport>,
     pub disks: Vec<DiskReport>,
     /// Latencies of services, most time first; only from a trace of sums with the network.
-    pub services: Vec<ServiceReport>,
+    pub services: Vec<ServiceLatency>,
     /// fsyncs and calls of each process, most time first.
     pub processes: Vec<ProcessReport>,
     /// Waits by victim and culprit, longest first.
-    pub blame: Vec<Blame>,
+    pub blame: Vec<BlameReport>,
     pub slowest: Vec<SlowSync>,
     /// Time of all threads.
-    pub accounts: Accounts,
+    pub accounts: TimeAccounts,
+    /// The part of it that findings are shares of.
+    pub working: WorkingTime,
 }
 
-impl Report {
+impl TraceReport {
     /// Returns whether the trace has only sums.
     pub(crate) fn is_of_sums(&self) -> bool {
         self.trace.mode == SUMMARY_MODE
+    }
+}
+
+/// Time in which the recorded threads computed or waited for anything but new work. The kernel's threads do not count:
+/// others wait for them.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct WorkingTime {
+    pub total_ns: u64,
+    /// Time on processors, of all threads that count.
+    pub computed_ns: u64,
+    /// Waits for files and disks, with those for threads that wait for them.
+    pub storage_ns: u64,
+    /// Part of `storage_ns` that is of threads which wait for others.
+    pub behind_storage_ns: u64,
+    /// Waits of unknown cause, most of them brief.
+    pub unknown_ns: u64,
+}
+
+impl WorkingTime {
+    /// Returns a part of it as a fraction of 1.
+    pub(crate) fn share(&self, ns: u64) -> f64 {
+        // A call without recorded waits may count for more.
+        ns as f64 / self.total_ns.max(ns).max(1) as f64
     }
 }
 
@@ -80,7 +105,7 @@ pub struct TraceInfo {
 
 /// Data that was left out to bound memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Omitted {
+pub struct OmittedRows {
     /// Waits inside very long calls that are not in the calls' split.
     pub waits: u64,
     /// Pairs of victim and culprit beyond the first 65,536.
@@ -108,23 +133,23 @@ pub struct FileSystemReport {
     pub syncs: SyncReport,
     pub commits: CommitReport,
     /// Other calls, by name.
-    pub calls: BTreeMap<&'static str, CallReport>,
+    pub calls: BTreeMap<&'static str, CallKindReport>,
     pub fsync_model: FsyncModel,
     /// Callers that come one after another while the journal rests.
-    pub spread: Spread,
+    pub spread: LateCallers,
     pub write_model: WriteModel,
-    pub batching: Batching,
+    pub batching: BatchingPrediction,
     /// Holders and their victims, longest first.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldTime>,
     /// Losses by victim and part, held up by somebody or not, most first.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostTime>,
 }
 
 /// Time that one process' calls lost to one thing.
 #[derive(Clone, Debug, Serialize)]
-pub struct Lost {
+pub struct LostTime {
     /// Any part but running.
-    pub part: Part,
+    pub part: CallTimePart,
     pub victim: Actor,
     pub ns: u64,
 }
@@ -132,9 +157,9 @@ pub struct Lost {
 /// Time that a process' calls lost to another one: to commits that it asked for, to its locks, or to its handle,
 /// which kept a transaction locked.
 #[derive(Clone, Debug, Serialize)]
-pub struct Held {
+pub struct HeldTime {
     /// Part of the victim's time: predecessor, fast commit, write delay, lock-up or a lock.
-    pub part: Part,
+    pub part: CallTimePart,
     pub victim: Actor,
     /// Actor that asked for the commits, or had the locks or the handle that was open longest. May be the victim
     /// itself.
@@ -145,20 +170,20 @@ pub struct Held {
 /// Calls of fsync and the like.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SyncReport {
-    pub latency: Latency,
+    pub latency: LatencyDistribution,
     /// Calls per second between the first and the last.
     pub per_s: f64,
     pub errors: u64,
     /// Parts of their time; the sum is `latency.total_ns`.
-    pub parts: Parts,
+    pub parts: CallTimeParts,
     /// Waits for the own commit, full or fast; without calls that did not wait.
-    pub own_commit: Latency,
+    pub own_commit: LatencyDistribution,
     /// Calls whose waits were recorded and whose parts sum to their time within 1 %.
     pub closed: u64,
     /// Calls by kind; those through io_uring are one.
     pub kinds: BTreeMap<&'static str, u64>,
     /// Calls by their way: all but the first pass by `luc run`.
-    pub ways: Ways,
+    pub ways: SyncWayCounts,
     /// Threads that were calling at a time, on average.
     pub concurrent: f64,
     /// Number of calls that found their data already committed.
@@ -171,9 +196,9 @@ pub struct SyncReport {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CommitReport {
     /// Durations of full commits.
-    pub full: Latency,
+    pub full: LatencyDistribution,
     /// Durations of fast commits.
-    pub fast: Latency,
+    pub fast: LatencyDistribution,
     /// Sum of all full commits' times until data was sent out, in nanoseconds.
     pub locking_ns: u64,
     /// Sum of their times to send out data.
@@ -243,12 +268,12 @@ pub struct CommitActor {
 
 /// Calls of one kind on one file system.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct CallReport {
-    pub latency: Latency,
+pub struct CallKindReport {
+    pub latency: LatencyDistribution,
     pub errors: u64,
     pub bytes: u64,
     /// Parts of their time.
-    pub parts: Parts,
+    pub parts: CallTimeParts,
     /// Calls that met the write delay.
     pub delayed: u64,
     /// Calls that met a locked-up transaction.
@@ -259,14 +284,14 @@ pub struct CallReport {
 pub struct DiskReport {
     pub dev: Dev,
     /// Device time by kind of request.
-    pub device: BTreeMap<&'static str, Latency>,
+    pub device: BTreeMap<&'static str, LatencyDistribution>,
     /// Time that requests were queued before.
-    pub queued: Latency,
+    pub queued: LatencyDistribution,
     /// Bytes read, written and discarded.
     pub bytes: u64,
     pub errors: u64,
     /// Tasks that share it; `None` if one task alone has used it.
-    pub contention: Option<Contention>,
+    pub contention: Option<DiskContention>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -277,16 +302,16 @@ pub struct ProcessReport {
     pub syncs: u64,
     pub sync_ns: u64,
     /// Parts of that time.
-    pub sync_parts: Parts,
+    pub sync_parts: CallTimeParts,
     pub calls: u64,
     pub call_ns: u64,
     /// Parts of that time.
-    pub call_parts: Parts,
+    pub call_parts: CallTimeParts,
 }
 
 /// The cost of one process' work to another.
 #[derive(Clone, Debug, Serialize)]
-pub struct Blame {
+pub struct BlameReport {
     pub dev: Dev,
     pub victim: Actor,
     /// Owner of the work; may be the victim itself.
@@ -313,24 +338,24 @@ pub struct SlowSync {
     pub enter_ns: u64,
     pub duration_ns: u64,
     /// Parts of that time.
-    pub parts: Parts,
+    pub parts: CallTimeParts,
     /// Transactions that it waited for, with times.
     pub commits: Vec<(Transaction, u64)>,
 }
 
 /// Time of all threads.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Accounts {
+pub struct TimeAccounts {
     /// Number of threads; `threads` has at most 1,000 of them.
     pub threads_in_all: u64,
-    pub threads: Vec<Account>,
-    pub processes: Vec<Account>,
-    pub cgroups: Vec<Account>,
+    pub threads: Vec<TimeAccount>,
+    pub processes: Vec<TimeAccount>,
+    pub cgroups: Vec<TimeAccount>,
 }
 
 /// Time of a thread, or of all threads of a process or cgroup.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Account {
+pub struct TimeAccount {
     /// Set in accounts of threads.
     pub thread: Option<Pid>,
     /// Set in accounts of threads and processes.

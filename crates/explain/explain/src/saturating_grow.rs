@@ -1,9 +1,9 @@
 /// Saturating addition in place.
-pub(crate) trait Grow {
+pub(crate) trait SaturatingGrow {
     fn grow(&mut self, more: u64);
 }
 
-impl Grow for u64 {
+impl SaturatingGrow for u64 {
     fn grow(&mut self, more: u64) {
         *self = self.saturating_add(more);
     }

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use luc_events::Cgroup;
-use luc_events::codes::Side;
+use luc_events::event_kinds::SocketRole;
 use luc_events::tables::ExchangeSum;
 use serde::Serialize;
 
-use crate::grow::Grow as _;
-use crate::histogram::Latency;
+use crate::latency_histogram::LatencyDistribution;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Time below which all steps are as long as the first, ns.
 const EVEN_BELOW_NS: u64 = 8 << 10;
@@ -18,7 +18,7 @@ const FIRST_NS: u64 = 1 << 10;
 
 /// Time that a program took to answer a peer, or a peer to answer the program.
 #[derive(Clone, Debug, Serialize)]
-pub struct ServiceReport {
+pub struct ServiceLatency {
     /// Name of the program's main thread.
     pub program: String,
     pub cgroup: Cgroup,
@@ -30,14 +30,14 @@ pub struct ServiceReport {
     /// Requests per second, over the intervals with any requests.
     pub per_s: f64,
     /// Latency of requests. Quantiles are means of steps of a quarter of a power of two, at most a quarter off.
-    pub latency: Latency,
+    pub latency: LatencyDistribution,
     /// Interval with the greatest 99th percentile.
-    pub worst: Interval,
+    pub worst: ServiceInterval,
 }
 
 /// An interval of a service's sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Interval {
+pub struct ServiceInterval {
     /// Begin of the interval, from the start of the trace.
     pub since_start_ns: u64,
     pub length_ns: u64,
@@ -83,10 +83,10 @@ impl Steps {
         found.map_or(0, |&(count, total_ns)| total_ns / count.max(1))
     }
 
-    fn latency(&self) -> Latency {
+    fn latency(&self) -> LatencyDistribution {
         let count = self.count();
         let total_ns = self.0.values().fold(0_u64, |sum, step| sum.saturating_add(step.1));
-        Latency {
+        LatencyDistribution {
             count,
             total_ns,
             mean_ns: total_ns.checked_div(count).unwrap_or(0),
@@ -121,7 +121,7 @@ struct Service {
     now: Steps,
     at_ns: u64,
     interval_ns: u64,
-    worst: Option<Interval>,
+    worst: Option<ServiceInterval>,
 }
 
 impl Service {
@@ -138,7 +138,7 @@ impl Service {
     fn end_interval(&mut self, start_ns: u64) {
         let steps = std::mem::take(&mut self.now);
         let begin_ns = self.at_ns.saturating_sub(self.interval_ns);
-        let interval = Interval {
+        let interval = ServiceInterval {
             since_start_ns: begin_ns.saturating_sub(start_ns),
             length_ns: self.interval_ns,
             count: steps.count(),
@@ -151,15 +151,16 @@ impl Service {
     }
 }
 
+/// Sums over services, by program and peer.
 #[derive(Debug, Default)]
-pub(crate) struct Services {
+pub(crate) struct ServiceSums {
     by_key: BTreeMap<Key, Service>,
     /// End of the last interval; `intervals_ns` is the length of all.
     at_ns: u64,
     intervals_ns: u64,
 }
 
-impl Services {
+impl ServiceSums {
     /// Takes in a row. Rows come in the order of time.
     pub(crate) fn add(&mut self, row: &ExchangeSum, start_ns: u64) {
         let key = Key {
@@ -178,19 +179,19 @@ impl Services {
     }
 
     /// Returns the services, most time first.
-    pub(crate) fn report(&self, start_ns: u64) -> Vec<ServiceReport> {
+    pub(crate) fn report(&self, start_ns: u64) -> Vec<ServiceLatency> {
         let seconds = self.intervals_ns.max(1) as f64 / 1e9;
-        let mut services: Vec<ServiceReport> = self
+        let mut services: Vec<ServiceLatency> = self
             .by_key
             .iter()
             .map(|(key, service)| {
                 let mut service = service.clone();
                 service.end_interval(start_ns);
                 let latency = service.all.latency();
-                ServiceReport {
+                ServiceLatency {
                     program: key.program.clone(),
                     cgroup: key.cgroup,
-                    side: Side::from_code(key.side).unwrap_or_default().name(),
+                    side: SocketRole::from_code(key.side).unwrap_or_default().name(),
                     port: key.port,
                     peer: key.peer.clone(),
                     per_s: latency.count as f64 / seconds,
@@ -215,7 +216,7 @@ mod tests {
             at_ns: at_s * SECOND,
             interval_ns: 10 * SECOND,
             program: "redis-server".to_owned(),
-            side: Side::Server,
+            side: SocketRole::Server,
             port: 6379,
             peer: "10.0.0.2".to_owned(),
             at_least_ns,
@@ -225,8 +226,8 @@ mod tests {
         }
     }
 
-    fn services(rows: &[ExchangeSum]) -> Vec<ServiceReport> {
-        let mut services = Services::default();
+    fn services(rows: &[ExchangeSum]) -> Vec<ServiceLatency> {
+        let mut services = ServiceSums::default();
         for row in rows {
             services.add(row, 100 * SECOND);
         }
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn the_worst_interval_has_the_greatest_p99() {
         let found = services(&[row(110, 8192, 98, 9000), row(120, 1 << 20, 5, 1_100_000)]);
-        let worst = Interval {
+        let worst = ServiceInterval {
             since_start_ns: 10 * SECOND,
             length_ns: 10 * SECOND,
             count: 5,

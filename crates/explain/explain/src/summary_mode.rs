@@ -7,17 +7,19 @@
 
 use std::collections::BTreeMap;
 
-use luc_events::codes::Summarized;
-use luc_events::tables::Summary;
-use luc_events::{Cause, Cgroup, Dev, Tgid};
+use luc_events::event_kinds::SummarizedKind;
+use luc_events::tables::SummaryCount;
+use luc_events::{Cgroup, Dev, Tgid, WaitCause};
 
+use crate::accounted_threads::{is_idle, is_storage};
 use crate::actor::Actor;
-use crate::fast::FastMap;
-use crate::findings::{Evidence, Finding, FindingKind, Unit, ranked};
-use crate::grow::Grow as _;
-use crate::histogram::Latency;
-use crate::report::{Account, DiskReport, FileSystemReport, ProcessReport, Report};
-use crate::threads::{is_idle, is_storage};
+use crate::fast_hash::FastMap;
+use crate::findings::{FigureUnit, Finding, FindingFigure, FindingKind, ranked};
+use crate::latency_histogram::LatencyDistribution;
+use crate::report::{
+    DiskReport, FileSystemReport, ProcessReport, TimeAccount, TraceReport, WorkingTime,
+};
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// The reason why there are no predictions.
 const SUMMARY_REASON: &str = "recorded as summary";
@@ -37,14 +39,14 @@ impl Default for Durations {
 }
 
 impl Durations {
-    fn add(&mut self, row: &Summary) {
+    fn add(&mut self, row: &SummaryCount) {
         self.counts[row.log2_ns.min(63) as usize].grow(row.count);
         self.count.grow(row.count);
         self.total_ns.grow(row.total_ns);
     }
 
     /// Quantiles are upper edges of powers of two: at most twice too high.
-    fn latency(&self) -> Latency {
+    fn latency(&self) -> LatencyDistribution {
         let edge_ns = |log2: usize| u64::MAX >> (63 - log2);
         let quantile_ns = |quantile: f64| {
             let rank = ((quantile * self.count as f64).ceil() as u64).max(1);
@@ -56,7 +58,7 @@ impl Durations {
             found.map_or(0, edge_ns)
         };
         let buckets = self.counts.iter().enumerate();
-        Latency {
+        LatencyDistribution {
             count: self.count,
             total_ns: self.total_ns,
             mean_ns: self.mean_ns(),
@@ -77,29 +79,30 @@ impl Durations {
     }
 }
 
+/// Sums that a recorder wrote in its summary mode.
 #[derive(Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct SummaryModeSums {
     syncs: FastMap<Dev, Durations>,
     commits: FastMap<Dev, Durations>,
     /// Requests by disk: those that move data, and flushes.
     requests: FastMap<Dev, [Durations; 2]>,
     syncs_by: FastMap<(Tgid, Cgroup), (u64, u64)>,
-    waits: FastMap<(Dev, Tgid, Cause), u64>,
+    waits: FastMap<(Dev, Tgid, WaitCause), u64>,
 }
 
-impl Sums {
-    pub(crate) fn add(&mut self, row: &Summary) {
+impl SummaryModeSums {
+    pub(crate) fn add(&mut self, row: &SummaryCount) {
         match row.what {
-            Summarized::Sync => {
+            SummarizedKind::Sync => {
                 self.syncs.entry(row.dev).or_default().add(row);
                 let by = self.syncs_by.entry((row.process, row.cgroup)).or_default();
                 by.0.grow(row.count);
                 by.1.grow(row.total_ns);
             }
-            Summarized::Commit => self.commits.entry(row.dev).or_default().add(row),
-            Summarized::Request => self.requests.entry(row.dev).or_default()[0].add(row),
-            Summarized::Flush => self.requests.entry(row.dev).or_default()[1].add(row),
-            Summarized::Wait => {
+            SummarizedKind::Commit => self.commits.entry(row.dev).or_default().add(row),
+            SummarizedKind::Request => self.requests.entry(row.dev).or_default()[0].add(row),
+            SummarizedKind::Flush => self.requests.entry(row.dev).or_default()[1].add(row),
+            SummarizedKind::Wait => {
                 let key = (row.dev, row.process, row.cause);
                 self.waits.entry(key).or_default().grow(row.total_ns);
             }
@@ -107,7 +110,7 @@ impl Sums {
     }
 
     /// Fills a report from the sums, without findings. `comm` names processes.
-    pub(crate) fn fill<'a>(&self, report: &mut Report, comm: impl Fn(Tgid) -> &'a str) {
+    pub(crate) fn fill<'a>(&self, report: &mut TraceReport, comm: impl Fn(Tgid) -> &'a str) {
         let seconds = report.trace.end_ns.saturating_sub(report.trace.start_ns).max(1) as f64 / 1e9;
         for &dev in self.syncs.keys().chain(self.commits.keys()) {
             if !report.file_systems.iter().any(|found| found.dev == dev) {
@@ -135,7 +138,7 @@ impl Sums {
         report.disks = self.disks();
     }
 
-    fn fill_processes<'a>(&self, report: &mut Report, comm: impl Fn(Tgid) -> &'a str) {
+    fn fill_processes<'a>(&self, report: &mut TraceReport, comm: impl Fn(Tgid) -> &'a str) {
         report.processes = self
             .syncs_by
             .iter()
@@ -152,7 +155,7 @@ impl Sums {
     }
 
     /// A wait lasts from leaving a processor to being on one again, so it includes runnable time.
-    fn fill_accounts(&self, report: &mut Report) {
+    fn fill_accounts(&self, report: &mut TraceReport) {
         let accounts = &mut report.accounts.processes;
         let mut places: FastMap<Tgid, usize> = FastMap::default();
         for (place, account) in accounts.iter().enumerate() {
@@ -191,8 +194,8 @@ impl Sums {
     }
 
     /// Finds problems, most important first. The report must be filled.
-    pub(crate) fn findings(&self, report: &Report) -> Vec<Finding> {
-        let mut by_place: BTreeMap<Dev, FastMap<Cause, u64>> = BTreeMap::new();
+    pub(crate) fn findings(&self, report: &TraceReport) -> Vec<Finding> {
+        let mut by_place: BTreeMap<Dev, FastMap<WaitCause, u64>> = BTreeMap::new();
         let mut total_ns = 0_u64;
         for (&(dev, process, cause), &ns) in &self.waits {
             // A journal's thread works for the others, who wait for it.
@@ -210,14 +213,19 @@ impl Sums {
         ranked(report, found, total_ns)
     }
 
-    fn in_place(&self, report: &Report, dev: Dev, causes: &FastMap<Cause, u64>) -> Vec<Finding> {
+    fn in_place(
+        &self,
+        report: &TraceReport,
+        dev: Dev,
+        causes: &FastMap<WaitCause, u64>,
+    ) -> Vec<Finding> {
         let known = report.file_systems.iter().find(|found| found.dev == dev);
         let name = match known {
             Some(found) if !found.mount_point.is_empty() => format!(" on {}", found.mount_point),
             Some(found) => format!(" on device {}", found.dev),
             None => String::new(),
         };
-        let sum = |all: &[Cause]| {
+        let sum = |all: &[WaitCause]| {
             all.iter().fold(0_u64, |sum, cause| {
                 sum.saturating_add(causes.get(cause).copied().unwrap_or(0))
             })
@@ -232,12 +240,13 @@ impl Sums {
             culprit: None,
             evidence,
         };
-        let waited_ns = sum(&[Cause::CommitWait, Cause::FastCommit]);
+        let waited_ns = sum(&[WaitCause::CommitWait, WaitCause::FastCommit]);
         let syncs = self.syncs.get(&dev).map_or(0, |syncs| syncs.count);
         let mut found = match self.commits.get(&dev) {
             Some(commits) => {
                 let own_ns = waited_ns.min(syncs.saturating_mul(commits.mean_ns()));
-                let device_ns = sum(&[Cause::DataWriteback, Cause::Device, Cause::Flush]);
+                let device_ns =
+                    sum(&[WaitCause::DataWriteback, WaitCause::Device, WaitCause::Flush]);
                 vec![
                     finding(
                         FindingKind::SynchronizationBound,
@@ -255,7 +264,7 @@ impl Sums {
             }
             None => vec![finding(
                 FindingKind::OtherLog,
-                sum(&[Cause::CommitWait, Cause::DataWriteback]),
+                sum(&[WaitCause::CommitWait, WaitCause::DataWriteback]),
                 format!(
                     "fsyncs{name} wait for its own log or data; it has no jbd2 commits to look into"
                 ),
@@ -270,43 +279,60 @@ impl Sums {
     }
 }
 
+/// Returns the working time of a filled report. Sums have neither idleness nor waits for locks of user space: all that
+/// is left over counts as idle.
+pub(crate) fn working(report: &TraceReport) -> WorkingTime {
+    let mut working = WorkingTime::default();
+    for account in &report.accounts.processes {
+        let left_ns = account.unaccounted_ns.max(0).unsigned_abs();
+        working.total_ns.grow(account.wall_ns.saturating_sub(left_ns));
+        working.computed_ns.grow(account.user_ns.saturating_add(account.system_ns));
+        working.storage_ns.grow(account.storage_ns);
+    }
+    working
+}
+
 /// Findings that a cause of waits shows by itself.
-const CAUSE_FINDINGS: [(Cause, FindingKind, &str); 6] = [
+const CAUSE_FINDINGS: [(WaitCause, FindingKind, &str); 6] = [
     (
-        Cause::ShadowBuffer,
+        WaitCause::ShadowBuffer,
         FindingKind::WriteDelayBound,
         "wait for buffers that a commit is writing to the journal",
     ),
     (
-        Cause::TransactionLocked,
+        WaitCause::TransactionLocked,
         FindingKind::LockUp,
         "wait for a transaction that takes no more changes",
     ),
     (
-        Cause::Checkpoint,
+        WaitCause::Checkpoint,
         FindingKind::CheckpointPressure,
         "wait for space in the journal, which is too small",
     ),
-    (Cause::DirectoryLock, FindingKind::DirectoryLock, "queue for the lock of a directory"),
-    (Cause::InodeLock, FindingKind::FileLock, "queue for the lock of a file"),
+    (WaitCause::DirectoryLock, FindingKind::DirectoryLock, "queue for the lock of a directory"),
+    (WaitCause::InodeLock, FindingKind::FileLock, "queue for the lock of a file"),
     (
-        Cause::DirtyThrottle,
+        WaitCause::DirtyThrottle,
         FindingKind::DirtyThrottling,
         "are slowed down, as more is made dirty than the disk takes",
     ),
 ];
 
-fn evidence(waited_ns: u64, syncs: u64, commits: &Durations) -> Vec<Evidence> {
+fn evidence(waited_ns: u64, syncs: u64, commits: &Durations) -> Vec<FindingFigure> {
     let per_sync_ns = waited_ns as f64 / syncs.max(1) as f64;
-    let figure = |what, value, unit| Evidence { what, value, unit };
+    let figure = |what, value, unit| FindingFigure { what, value, unit };
     vec![
-        figure("mean wait for commits per fsync", per_sync_ns, Unit::Ns),
-        figure("mean commit", commits.mean_ns() as f64, Unit::Ns),
-        figure("fsyncs over commits", syncs as f64 / commits.count.max(1) as f64, Unit::Count),
+        figure("mean wait for commits per fsync", per_sync_ns, FigureUnit::Ns),
+        figure("mean commit", commits.mean_ns() as f64, FigureUnit::Ns),
+        figure(
+            "fsyncs over commits",
+            syncs as f64 / commits.count.max(1) as f64,
+            FigureUnit::Count,
+        ),
     ]
 }
 
-fn add_wait(account: &mut Account, cause: Cause, ns: u64) {
+fn add_wait(account: &mut TimeAccount, cause: WaitCause, ns: u64) {
     if is_idle(cause) {
         account.idle_ns.grow(ns);
     } else {

@@ -1,6 +1,6 @@
 //! Synchronizations that `luc run` reaches: system calls that do nothing else.
 
-use luc_events::codes::SyncKind;
+use luc_events::event_kinds::SyncKind;
 use serde::Serialize;
 
 /// Prefix of the names of io_uring's threads: workers (`iou-wrk-`) and pollers (`iou-sqp-`).
@@ -8,7 +8,7 @@ const IO_URING_PREFIX: &str = "iou-";
 
 /// The way by which a program asked for durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SyncWay {
     /// fsync, fdatasync or msync.
     Call,
     /// A write to a file that is opened with `O_SYNC` or `O_DSYNC`, or with `RWF_SYNC`.
@@ -19,7 +19,7 @@ pub enum Way {
     Other,
 }
 
-impl Way {
+impl SyncWay {
     /// Returns the way of a call by its kind and its thread's name.
     #[must_use]
     pub fn of(kind: SyncKind, comm: &str) -> Self {
@@ -34,7 +34,7 @@ impl Way {
 
 /// Number of synchronizations by way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Ways {
+pub struct SyncWayCounts {
     /// Calls of fsync, fdatasync and msync, which `luc run` reaches.
     pub calls: u64,
     /// Synchronous writes, which it does not reach.
@@ -45,13 +45,13 @@ pub struct Ways {
     pub others: u64,
 }
 
-impl Ways {
-    pub fn add(&mut self, way: Way) {
+impl SyncWayCounts {
+    pub fn add(&mut self, way: SyncWay) {
         *match way {
-            Way::Call => &mut self.calls,
-            Way::SyncWrite => &mut self.sync_writes,
-            Way::IoUring => &mut self.io_uring,
-            Way::Other => &mut self.others,
+            SyncWay::Call => &mut self.calls,
+            SyncWay::SyncWrite => &mut self.sync_writes,
+            SyncWay::IoUring => &mut self.io_uring,
+            SyncWay::Other => &mut self.others,
         } += 1;
     }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_passes_by_is_counted_by_its_way() {
-        let mut ways = Ways::default();
+        let mut ways = SyncWayCounts::default();
         for (kind, comm) in [
             (SyncKind::Fsync, "postgres"),
             (SyncKind::SyncWrite, "tarantool"),
@@ -97,7 +97,7 @@ mod tests {
             (SyncKind::Fsync, "iou-wrk-4711"),
             (SyncKind::Syncfs, "sync"),
         ] {
-            ways.add(Way::of(kind, comm));
+            ways.add(SyncWay::of(kind, comm));
         }
         let text = ways.passing_by();
         assert_eq!(
@@ -105,6 +105,6 @@ mod tests {
             Some("2 sync writes, 1 io_uring call and 1 sync_file_range or syncfs call")
         );
         assert_eq!(ways.calls, 1);
-        assert_eq!(Ways::default().passing_by(), None);
+        assert_eq!(SyncWayCounts::default().passing_by(), None);
     }
 }

@@ -10,7 +10,7 @@
 
 use serde::Serialize;
 
-use luc_events::tables::Commit;
+use luc_events::tables::JournalCommit;
 
 /// Algorithm 4.1 over a file system's fsyncs, and LUC's own prediction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ impl FsyncSums {
         &mut self,
         enter_ns: u64,
         exit_ns: u64,
-        next: Option<&Commit>,
+        next: Option<&JournalCommit>,
         ours_ns: u64,
     ) {
         let Some(next) = next else {
@@ -86,7 +86,7 @@ impl FsyncSums {
 
 /// Class of a write by the commit that it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum WriteClassId {
     X,
     Y,
     Z,
@@ -94,12 +94,18 @@ pub(crate) enum Class {
 
 /// Returns the class of a write and the time that Algorithm 4.2 predicts it to be blocked. `commit` is the first that
 /// ended after the write began.
-pub(crate) fn classify(enter_ns: u64, exit_ns: u64, commit: Option<&Commit>) -> (Class, u64) {
+pub(crate) fn classify(
+    enter_ns: u64,
+    exit_ns: u64,
+    commit: Option<&JournalCommit>,
+) -> (WriteClassId, u64) {
     match commit {
-        Some(commit) if commit.start_ns >= exit_ns => (Class::X, 0),
-        Some(commit) if enter_ns < commit.start_ns => (Class::Y, commit.end_ns - commit.start_ns),
-        Some(commit) => (Class::Z, commit.end_ns.saturating_sub(enter_ns)),
-        None => (Class::X, 0),
+        Some(commit) if commit.start_ns >= exit_ns => (WriteClassId::X, 0),
+        Some(commit) if enter_ns < commit.start_ns => {
+            (WriteClassId::Y, commit.end_ns - commit.start_ns)
+        }
+        Some(commit) => (WriteClassId::Z, commit.end_ns.saturating_sub(enter_ns)),
+        None => (WriteClassId::X, 0),
     }
 }
 
@@ -128,11 +134,17 @@ pub struct WriteModel {
 }
 
 impl WriteModel {
-    pub(crate) fn add(&mut self, class: Class, predicted_ns: u64, measured_ns: u64, early: bool) {
+    pub(crate) fn add(
+        &mut self,
+        class: WriteClassId,
+        predicted_ns: u64,
+        measured_ns: u64,
+        early: bool,
+    ) {
         let counts = match class {
-            Class::X => &mut self.x,
-            Class::Y => &mut self.y,
-            Class::Z => &mut self.z,
+            WriteClassId::X => &mut self.x,
+            WriteClassId::Y => &mut self.y,
+            WriteClassId::Z => &mut self.z,
         };
         counts.writes += 1;
         counts.predicted_blocked_ns += predicted_ns;
@@ -146,17 +158,17 @@ impl WriteModel {
 mod tests {
     use super::*;
 
-    fn commit(start_ns: u64, end_ns: u64) -> Commit {
-        Commit { start_ns, end_ns, ..Commit::default() }
+    fn commit(start_ns: u64, end_ns: u64) -> JournalCommit {
+        JournalCommit { start_ns, end_ns, ..JournalCommit::default() }
     }
 
     #[test]
     fn classes_are_told_as_in_the_thesis() {
         let commit = commit(100, 200);
-        assert_eq!(classify(10, 90, Some(&commit)), (Class::X, 0));
-        assert_eq!(classify(90, 210, Some(&commit)), (Class::Y, 100));
-        assert_eq!(classify(150, 210, Some(&commit)), (Class::Z, 50));
-        assert_eq!(classify(150, 210, None), (Class::X, 0));
+        assert_eq!(classify(10, 90, Some(&commit)), (WriteClassId::X, 0));
+        assert_eq!(classify(90, 210, Some(&commit)), (WriteClassId::Y, 100));
+        assert_eq!(classify(150, 210, Some(&commit)), (WriteClassId::Z, 50));
+        assert_eq!(classify(150, 210, None), (WriteClassId::X, 0));
     }
 
     #[test]

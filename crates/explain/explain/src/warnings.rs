@@ -3,7 +3,7 @@
 use luc_events::Dev;
 
 use crate::findings::{FindingKind, Warning, WarningKind};
-use crate::report::{FileSystemReport, Report};
+use crate::report::{FileSystemReport, TraceReport};
 
 /// Options that lose acknowledged data, or more of it than the default, in a power cut or crash.
 const RISKY: [(&str, WarningKind, &str); 6] = [
@@ -32,7 +32,7 @@ const RISKY: [(&str, WarningKind, &str); 6] = [
 ];
 
 /// Returns the warnings about a report whose findings are known.
-pub(crate) fn warn(report: &Report) -> Vec<Warning> {
+pub(crate) fn warn(report: &TraceReport) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = report.file_systems.iter().flat_map(about).collect();
     let is_about_commits = |kind| {
         matches!(
@@ -91,7 +91,7 @@ fn about(file_system: &FileSystemReport) -> Vec<Warning> {
     warnings
 }
 
-fn incomplete(report: &Report) -> Vec<Warning> {
+fn incomplete(report: &TraceReport) -> Vec<Warning> {
     let warning = |sentence| Warning { kind: WarningKind::Incomplete, dev: None::<Dev>, sentence };
     let mut warnings: Vec<Warning> = report
         .lost

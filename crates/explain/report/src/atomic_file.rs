@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write, stdout};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_units::figures::Size;
+use luc_units::number_formats::FormattedSize;
 use tempfile::NamedTempFile;
 
 /// The reason why a file cannot be written.
@@ -24,13 +24,13 @@ pub enum OutputError {
 
 /// Writer of a file under a temporary name, or of standard output.
 #[derive(Debug)]
-pub enum Writer {
+pub enum AtomicFileWriter {
     Stdout(BufWriter<Stdout>),
     /// A file under a temporary name.
     File(BufWriter<File>),
 }
 
-impl Write for Writer {
+impl Write for AtomicFileWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),
@@ -49,25 +49,26 @@ impl Write for Writer {
 /// A path for a file, which could be written when it was checked; `None` is standard output. Targets are equal if they
 /// are one file, whatever its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target(Option<PathBuf>);
+pub struct OutputTarget(Option<PathBuf>);
 
 /// A file under a temporary name, removed when dropped; or standard output.
 #[derive(Debug)]
-pub struct Output(Option<(NamedTempFile, PathBuf)>);
+pub struct AtomicOutput(Option<(NamedTempFile, PathBuf)>);
 
+/// Path and size of a file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     path: PathBuf,
     bytes: u64,
 }
 
-impl fmt::Display for Written {
+impl fmt::Display for WrittenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wrote {} ({})", self.path.display(), Size(self.bytes as f64))
+        write!(f, "wrote {} ({})", self.path.display(), FormattedSize(self.bytes as f64))
     }
 }
 
-impl Target {
+impl OutputTarget {
     /// Checks a path, and makes nothing yet; `-` is standard output.
     ///
     /// # Errors
@@ -99,9 +100,9 @@ impl Target {
     ///
     /// # Errors
     /// If nothing can be written there.
-    pub fn begin(self) -> Result<(Output, Writer), OutputError> {
+    pub fn begin(self) -> Result<(AtomicOutput, AtomicFileWriter), OutputError> {
         let Some(path) = self.0 else {
-            return Ok((Output(None), Writer::Stdout(BufWriter::new(stdout()))));
+            return Ok((AtomicOutput(None), AtomicFileWriter::Stdout(BufWriter::new(stdout()))));
         };
         let file = tempfile::Builder::new()
             .prefix(".luc-report-")
@@ -109,16 +110,19 @@ impl Target {
             .tempfile_in(folder(&path))
             .map_err(|error| refused(&path, error))?;
         let writer = file.as_file().try_clone().map_err(|error| refused(&path, error))?;
-        Ok((Output(Some((file, path))), Writer::File(BufWriter::with_capacity(1 << 16, writer))))
+        Ok((
+            AtomicOutput(Some((file, path))),
+            AtomicFileWriter::File(BufWriter::with_capacity(1 << 16, writer)),
+        ))
     }
 }
 
-impl Output {
+impl AtomicOutput {
     /// Moves the complete file to its path. Returns `None` for standard output.
     ///
     /// # Errors
     /// If it cannot be put there.
-    pub fn put(self) -> Result<Option<Written>, OutputError> {
+    pub fn put(self) -> Result<Option<WrittenFile>, OutputError> {
         let Some((file, path)) = self.0 else {
             return Ok(None);
         };
@@ -128,7 +132,7 @@ impl Output {
             .and_then(|()| file.as_file().metadata())
             .map_err(|error| refused(&path, error))?;
         file.persist(&path).map_err(|error| refused(&path, error.error))?;
-        Ok(Some(Written { path, bytes: written.len() }))
+        Ok(Some(WrittenFile { path, bytes: written.len() }))
     }
 }
 
@@ -151,7 +155,7 @@ mod tests {
     fn a_file_appears_whole_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("page");
-        let begin = || Target::new(&path).expect("good").begin().expect("begun");
+        let begin = || OutputTarget::new(&path).expect("good").begin().expect("begun");
         let names = || fs::read_dir(folder.path()).expect("listed").count();
         let (output, mut writer) = begin();
         writer.write_all(b"half").expect("written");
@@ -170,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_no_place_for_a_file_is_refused_before_anything_is_made() {
         let folder = tempfile::tempdir().expect("a directory");
-        let refused = |path: &Path| Target::new(path).expect_err("refused").to_string();
+        let refused = |path: &Path| OutputTarget::new(path).expect_err("refused").to_string();
         assert!(refused(folder.path()).contains("not a regular file"));
         assert!(refused(&folder.path().join("missing/page")).contains("cannot be written"));
         assert!(refused(Path::new("/dev/null")).contains("/dev/null"));
@@ -181,7 +185,7 @@ mod tests {
     #[test]
     fn two_names_of_a_file_are_one_target() {
         let folder = tempfile::tempdir().expect("a directory");
-        let target = |name: &str| Target::new(&folder.path().join(name)).expect("good");
+        let target = |name: &str| OutputTarget::new(&folder.path().join(name)).expect("good");
         assert_eq!(target("page"), target("./page"));
         assert_ne!(target("page"), target("other"));
         fs::write(folder.path().join("page"), "old").expect("written");

@@ -4,39 +4,39 @@ use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
 
-use luc_events::tables::{FileSystem, Task, Wait};
-use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
+use luc_events::tables::{MountedFileSystem, OffCpuWait, ThreadInfo};
+use luc_explain::{AnalysisObserver, ExplainedCall, ExplainedCommit, ExplainedSync, TraceReport};
 
 /// A format of a report, which is made while the trace is analysed.
-pub trait Export: Observer {
+pub trait ReportExport: AnalysisObserver {
     /// Writes the rest of the file.
     ///
     /// # Errors
     /// The first error of the writer, also from before.
-    fn finish(self: Box<Self>, report: &Report) -> io::Result<()>;
+    fn finish(self: Box<Self>, report: &TraceReport) -> io::Result<()>;
 }
 
 /// Callback with the number of rows read and of all rows; `Break` ends the reading.
-pub type Progress<'a> = Box<dyn FnMut(u64, u64) -> ControlFlow<()> + 'a>;
+pub type ReadProgress<'a> = Box<dyn FnMut(u64, u64) -> ControlFlow<()> + 'a>;
 
 /// Several formats made by one reading of a trace.
-pub struct Exports<'a> {
-    exports: Vec<Box<dyn Export + 'a>>,
-    progress: Progress<'a>,
+pub struct ReportExports<'a> {
+    exports: Vec<Box<dyn ReportExport + 'a>>,
+    progress: ReadProgress<'a>,
 }
 
-impl fmt::Debug for Exports<'_> {
+impl fmt::Debug for ReportExports<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exports").field("exports", &self.exports.len()).finish_non_exhaustive()
     }
 }
 
-impl<'a> Exports<'a> {
-    pub fn new(progress: Progress<'a>) -> Self {
+impl<'a> ReportExports<'a> {
+    pub fn new(progress: ReadProgress<'a>) -> Self {
         Self { exports: Vec::new(), progress }
     }
 
-    pub fn add(&mut self, export: impl Export + 'a) {
+    pub fn add(&mut self, export: impl ReportExport + 'a) {
         self.exports.push(Box::new(export));
     }
 
@@ -44,12 +44,12 @@ impl<'a> Exports<'a> {
     ///
     /// # Errors
     /// The first error of a writer.
-    pub fn finish(self, report: &Report) -> io::Result<()> {
+    pub fn finish(self, report: &TraceReport) -> io::Result<()> {
         self.exports.into_iter().try_for_each(|export| export.finish(report))
     }
 }
 
-impl Observer for Exports<'_> {
+impl AnalysisObserver for ReportExports<'_> {
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         self.exports.iter_mut().for_each(|export| export.sync(sync));
     }
@@ -63,15 +63,15 @@ impl Observer for Exports<'_> {
         self.exports.iter_mut().for_each(|export| export.call(call));
     }
 
-    fn wait(&mut self, row: &Wait) {
+    fn wait(&mut self, row: &OffCpuWait) {
         self.exports.iter_mut().for_each(|export| export.wait(row));
     }
 
-    fn task(&mut self, row: &Task) {
+    fn task(&mut self, row: &ThreadInfo) {
         self.exports.iter_mut().for_each(|export| export.task(row));
     }
 
-    fn file_system(&mut self, row: &FileSystem) {
+    fn file_system(&mut self, row: &MountedFileSystem) {
         let exports = self.exports.iter_mut();
         exports.for_each(|export| export.file_system(row));
     }

@@ -6,40 +6,40 @@
 
 use std::io::{self, Write};
 
-use luc_events::tables::{Task, Trace};
-use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
+use luc_events::tables::{ThreadInfo, TraceDescription};
+use luc_explain::{AnalysisObserver, ExplainedCall, ExplainedCommit, ExplainedSync, TraceReport};
 
-use crate::Export;
+use crate::ReportExport;
 
-mod bins;
 mod charts;
+mod disk_sharing;
 mod file_system;
 mod findings;
-mod island;
-mod meaning;
-mod page;
-mod sharing;
-mod table;
-mod tables;
+mod name_meanings;
+mod page_frame;
+mod script_data;
+mod table_markup;
 mod timeline;
+mod timeline_bins;
+mod wait_tables;
 
-use timeline::Timeline;
+use timeline::HtmlTimelines;
 
 /// Writer of a report's HTML page.
 #[derive(Debug)]
-pub struct Html<W> {
+pub struct HtmlWriter<W> {
     out: W,
-    timeline: Timeline,
+    timeline: HtmlTimelines,
 }
 
-impl<W: Write> Html<W> {
+impl<W: Write> HtmlWriter<W> {
     /// Begins the page of a trace.
-    pub fn new(trace: &Trace, out: W) -> Self {
-        Self { out, timeline: Timeline::new(trace.start_ns) }
+    pub fn new(trace: &TraceDescription, out: W) -> Self {
+        Self { out, timeline: HtmlTimelines::new(trace.start_ns) }
     }
 }
 
-impl<W: Write> Observer for Html<W> {
+impl<W: Write> AnalysisObserver for HtmlWriter<W> {
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         self.timeline.sync(sync);
     }
@@ -52,15 +52,15 @@ impl<W: Write> Observer for Html<W> {
         self.timeline.call(call);
     }
 
-    fn task(&mut self, row: &Task) {
+    fn task(&mut self, row: &ThreadInfo) {
         self.timeline.task(row);
     }
 }
 
-impl<W: Write> Export for Html<W> {
-    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
+impl<W: Write> ReportExport for HtmlWriter<W> {
+    fn finish(mut self: Box<Self>, report: &TraceReport) -> io::Result<()> {
         self.timeline.finish();
-        let page = page::page(report, &self.timeline);
+        let page = page_frame::page(report, &self.timeline);
         self.out.write_all(page.as_bytes())?;
         self.out.flush()
     }

@@ -5,18 +5,18 @@
 //! - [`perfetto`]: a trace for <https://ui.perfetto.dev>.
 //! - [`openmetrics`]: for Prometheus and other readers of its format.
 //! - [`json`]: the whole report, for programs.
-//! - [`export`]: what these have in common. [`output`]: files that appear whole or not at all.
+//! - [`export`]: what these have in common. [`atomic_file`]: files that appear whole or not at all.
 
-mod evidence;
+pub mod atomic_file;
+mod evidence_text;
 pub mod export;
 pub mod html;
 pub mod json;
 pub mod openmetrics;
-pub mod output;
 pub mod perfetto;
 #[cfg(test)]
-mod random;
+mod random_traces;
 pub mod text;
 
-pub use export::{Export, Exports};
-pub use text::Text;
+pub use export::{ReportExport, ReportExports};
+pub use text::ReportText;

@@ -13,13 +13,16 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use luc_explain::{Account, CallReport, FileSystemReport, Latency, Observer, Part, Report};
-pub use luc_units::metrics::Style;
-use luc_units::metrics::{Families, FamilyKind, Labels};
+use luc_explain::{
+    AnalysisObserver, CallKindReport, CallTimePart, FileSystemReport, LatencyDistribution,
+    TimeAccount, TraceReport,
+};
+pub use luc_units::metric_families::MetricFormat;
+use luc_units::metric_families::{MetricFamilies, MetricLabels, MetricType};
 
-use crate::Export;
+use crate::ReportExport;
 
-mod sharing;
+mod disk_sharing;
 
 /// Maximum number of file systems, of disks, of cgroups and of findings that have metrics.
 const MAX_SERIES: usize = 100;
@@ -29,33 +32,33 @@ const BUCKETS: RangeInclusive<u32> = 10..=36;
 
 /// Writer of a report's OpenMetrics text.
 #[derive(Debug)]
-pub struct OpenMetrics<W>(pub W);
+pub struct OpenMetricsWriter<W>(pub W);
 
-impl<W> Observer for OpenMetrics<W> {}
+impl<W> AnalysisObserver for OpenMetricsWriter<W> {}
 
-impl<W: Write> Export for OpenMetrics<W> {
-    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
-        self.0.write_all(text(report, Style::OpenMetrics).as_bytes())?;
+impl<W: Write> ReportExport for OpenMetricsWriter<W> {
+    fn finish(mut self: Box<Self>, report: &TraceReport) -> io::Result<()> {
+        self.0.write_all(text(report, MetricFormat::OpenMetrics).as_bytes())?;
         self.0.flush()
     }
 }
 
 /// Writer of a report's text in Prometheus' format, version 0.0.4.
 #[derive(Debug)]
-pub struct Prometheus<W>(pub W);
+pub struct PrometheusWriter<W>(pub W);
 
-impl<W> Observer for Prometheus<W> {}
+impl<W> AnalysisObserver for PrometheusWriter<W> {}
 
-impl<W: Write> Export for Prometheus<W> {
-    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
-        self.0.write_all(text(report, Style::Prometheus).as_bytes())?;
+impl<W: Write> ReportExport for PrometheusWriter<W> {
+    fn finish(mut self: Box<Self>, report: &TraceReport) -> io::Result<()> {
+        self.0.write_all(text(report, MetricFormat::Prometheus).as_bytes())?;
         self.0.flush()
     }
 }
 
 #[must_use]
-pub fn text(report: &Report, style: Style) -> String {
-    let mut families = Families::default();
+pub fn text(report: &TraceReport, style: MetricFormat) -> String {
+    let mut families = MetricFamilies::default();
     trace(&mut families, report);
     for file_system in report.file_systems.iter().take(MAX_SERIES) {
         syncs(&mut families, file_system);
@@ -74,16 +77,16 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn trace(families: &mut Families, report: &Report) {
+fn trace(families: &mut MetricFamilies, report: &TraceReport) {
     let trace = &report.trace;
-    let labels = Labels::new()
+    let labels = MetricLabels::new()
         .with("host", &trace.host)
         .with("kernel", &trace.kernel)
         .with("mode", &trace.mode)
         .with("report_version", report.version);
     let help = "Where the trace is from.";
-    families.family("luc_trace_info", FamilyKind::Info, help).sample("", &labels, 1.0);
-    let none = Labels::new();
+    families.family("luc_trace_info", MetricType::Info, help).sample("", &labels, 1.0);
+    let none = MetricLabels::new();
     let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
     let end_ns = trace.end_ns.saturating_add(trace.realtime_offset_ns);
     let gauges = [
@@ -98,27 +101,27 @@ fn trace(families: &mut Families, report: &Report) {
     for (name, help, value) in gauges {
         families.gauge(name, help, &none, value);
     }
-    let events = families.family("luc_trace_events", FamilyKind::Counter, "Events read.");
+    let events = families.family("luc_trace_events", MetricType::Counter, "Events read.");
     events.sample("_total", &none, trace.events as f64);
     for (place, &count) in report.lost.iter().take(MAX_SERIES) {
         let help = "Events that the recorder could not keep.";
         families.counter(
             "luc_trace_lost_events",
             help,
-            &Labels::new().with("table", place),
+            &MetricLabels::new().with("table", place),
             count as f64,
         );
     }
 }
 
-fn place(file_system: &FileSystemReport) -> Labels {
-    Labels::new()
+fn place(file_system: &FileSystemReport) -> MetricLabels {
+    MetricLabels::new()
         .with("device", file_system.dev)
         .with("mount_point", &file_system.mount_point)
         .with("type", &file_system.kind)
 }
 
-fn syncs(families: &mut Families, file_system: &FileSystemReport) {
+fn syncs(families: &mut MetricFamilies, file_system: &FileSystemReport) {
     let place = place(file_system);
     let syncs = &file_system.syncs;
     let help = "Calls of fsync and the like.";
@@ -165,7 +168,7 @@ fn syncs(families: &mut Families, file_system: &FileSystemReport) {
     }
 }
 
-fn commits(families: &mut Families, file_system: &FileSystemReport) {
+fn commits(families: &mut MetricFamilies, file_system: &FileSystemReport) {
     let place = place(file_system);
     let commits = &file_system.commits;
     for (kind, latency) in [("full", &commits.full), ("fast", &commits.fast)] {
@@ -174,9 +177,9 @@ fn commits(families: &mut Families, file_system: &FileSystemReport) {
         histogram(families, "luc_commit_duration_seconds", help, &labels, latency);
     }
     for (phase, ns) in [
-        (Part::Locking, commits.locking_ns),
-        (Part::Flushing, commits.flushing_ns),
-        (Part::Logging, commits.logging_ns),
+        (CallTimePart::Locking, commits.locking_ns),
+        (CallTimePart::Flushing, commits.flushing_ns),
+        (CallTimePart::Logging, commits.logging_ns),
     ] {
         let help = "Time of full commits by phase.";
         families.counter(
@@ -188,7 +191,12 @@ fn commits(families: &mut Families, file_system: &FileSystemReport) {
     }
 }
 
-fn calls(families: &mut Families, file_system: &FileSystemReport, name: &str, call: &CallReport) {
+fn calls(
+    families: &mut MetricFamilies,
+    file_system: &FileSystemReport,
+    name: &str,
+    call: &CallKindReport,
+) {
     let labels = place(file_system).with("call", name);
     let help = "Other calls on files.";
     histogram(families, "luc_call_duration_seconds", help, &labels, &call.latency);
@@ -203,9 +211,9 @@ fn calls(families: &mut Families, file_system: &FileSystemReport, name: &str, ca
     }
 }
 
-fn disks(families: &mut Families, report: &Report) {
+fn disks(families: &mut MetricFamilies, report: &TraceReport) {
     for disk in report.disks.iter().take(MAX_SERIES) {
-        let labels = Labels::new().with("device", disk.dev);
+        let labels = MetricLabels::new().with("device", disk.dev);
         for (kind, latency) in &disk.device {
             let help = "Block requests, from issue to completion.";
             let labels = labels.with("kind", kind);
@@ -215,12 +223,12 @@ fn disks(families: &mut Families, report: &Report) {
         families.counter("luc_request_bytes", help, &labels, disk.bytes as f64);
         let help = "Block requests that failed.";
         families.counter("luc_request_errors", help, &labels, disk.errors as f64);
-        sharing::sharing(families, disk);
+        disk_sharing::sharing(families, disk);
     }
 }
 
 /// Adds the thread time of cgroups by state. Cgroups beyond the first are summed.
-fn cgroups(families: &mut Families, accounts: &[Account]) {
+fn cgroups(families: &mut MetricFamilies, accounts: &[TimeAccount]) {
     let mut rest: BTreeMap<&str, u64> = BTreeMap::new();
     for (index, account) in accounts.iter().enumerate() {
         let blocked_ns = account.blocked.values().fold(0, |sum: u64, &ns| sum.saturating_add(ns));
@@ -246,14 +254,14 @@ fn cgroups(families: &mut Families, accounts: &[Account]) {
     }
 }
 
-fn cgroup(families: &mut Families, id: &str, state: &str, ns: u64) {
+fn cgroup(families: &mut MetricFamilies, id: &str, state: &str, ns: u64) {
     let help = "Thread time of a cgroup, by what threads did; storage is not in blocked.";
-    let labels = Labels::new().with("cgroup", id).with("state", state);
+    let labels = MetricLabels::new().with("cgroup", id).with("state", state);
     families.counter("luc_cgroup_thread_seconds", help, &labels, seconds(ns));
 }
 
 /// Adds costs by kind and file system. Findings with the same labels are summed.
-fn findings(families: &mut Families, report: &Report) {
+fn findings(families: &mut MetricFamilies, report: &TraceReport) {
     let mut costs: BTreeMap<(&str, String), (u64, f64)> = BTreeMap::new();
     for finding in &report.findings {
         let device = finding.dev.map_or_else(String::new, |dev| dev.to_string());
@@ -261,7 +269,7 @@ fn findings(families: &mut Families, report: &Report) {
         *sum = (sum.0.saturating_add(finding.cost_ns), sum.1 + finding.share);
     }
     for ((kind, device), (cost_ns, share)) in costs.into_iter().take(MAX_SERIES) {
-        let labels = Labels::new().with("finding", kind).with("device", device);
+        let labels = MetricLabels::new().with("finding", kind).with("device", device);
         let help = "Thread time lost to a finding.";
         families.gauge("luc_finding_cost_seconds", help, &labels, seconds(cost_ns));
         let help = "The same over the time spent in calls on files.";
@@ -271,13 +279,13 @@ fn findings(families: &mut Families, report: &Report) {
 
 /// Adds a histogram with a bucket per power of two, including the empty ones.
 fn histogram(
-    families: &mut Families,
+    families: &mut MetricFamilies,
     name: &'static str,
     help: &'static str,
-    labels: &Labels,
-    latency: &Latency,
+    labels: &MetricLabels,
+    latency: &LatencyDistribution,
 ) {
-    let family = families.family(name, FamilyKind::Histogram, help);
+    let family = families.family(name, MetricType::Histogram, help);
     let up_to = |edge_ns: u64| {
         let buckets = latency.buckets.iter();
         let inside = buckets.filter(|&&(upper_ns, _)| upper_ns <= edge_ns);

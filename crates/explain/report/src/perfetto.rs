@@ -13,39 +13,40 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use luc_events::codes::SyncKind;
-use luc_events::tables::{FileSystem, Task, Trace, Wait};
+use luc_events::event_kinds::SyncKind;
+use luc_events::tables::{MountedFileSystem, OffCpuWait, ThreadInfo, TraceDescription};
 use luc_events::{Dev, Transaction};
-use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
+use luc_explain::{AnalysisObserver, ExplainedCall, ExplainedCommit, ExplainedSync, TraceReport};
 
-use crate::Export;
+use crate::ReportExport;
 
-mod encode;
-mod journals;
+mod journal_tracks;
 pub mod packets;
-mod threads;
-mod track;
+mod protobuf_message;
+mod thread_tracks;
+mod track_id;
 
-use journals::Journals;
-use packets::Packets;
-use threads::{Slice, Threads};
+use journal_tracks::JournalTracks;
+use packets::PacketWriter;
+use thread_tracks::{CallSlice, ThreadTracks};
 
+/// Writer of a trace for Perfetto.
 #[derive(Debug)]
-pub struct Perfetto<W> {
-    packets: Packets<W>,
-    threads: Threads,
-    journals: Journals,
+pub struct PerfettoWriter<W> {
+    packets: PacketWriter<W>,
+    threads: ThreadTracks,
+    journals: JournalTracks,
     next_flow: u64,
 }
 
-impl<W: Write> Perfetto<W> {
+impl<W: Write> PerfettoWriter<W> {
     /// Begins the Perfetto trace of a trace.
-    pub fn new(trace: &Trace, out: W) -> Self {
+    pub fn new(trace: &TraceDescription, out: W) -> Self {
         let (boottime_ns, realtime_ns) = (trace.boottime_offset_ns, trace.realtime_offset_ns);
         Self {
-            packets: Packets::new(out, trace.start_ns, boottime_ns, realtime_ns),
-            threads: Threads::default(),
-            journals: Journals::default(),
+            packets: PacketWriter::new(out, trace.start_ns, boottime_ns, realtime_ns),
+            threads: ThreadTracks::default(),
+            journals: JournalTracks::default(),
             next_flow: 1,
         }
     }
@@ -63,14 +64,14 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-impl<W: Write> Observer for Perfetto<W> {
+impl<W: Write> AnalysisObserver for PerfettoWriter<W> {
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         let row = sync.row;
         if let Some(own) = sync.own {
             self.journals.served(own);
         }
         let flows = self.flows(row.dev, row.enter_ns..row.exit_ns, sync.waited);
-        let slice = Slice {
+        let slice = CallSlice {
             name: row.kind.name(),
             enter_ns: row.enter_ns,
             exit_ns: row.exit_ns,
@@ -93,7 +94,7 @@ impl<W: Write> Observer for Perfetto<W> {
     fn call(&mut self, call: &ExplainedCall<'_>) {
         let row = call.row;
         let flows = self.flows(row.dev, row.enter_ns..row.exit_ns, call.waited);
-        let slice = Slice {
+        let slice = CallSlice {
             name: row.kind.name(),
             enter_ns: row.enter_ns,
             exit_ns: row.exit_ns,
@@ -113,21 +114,21 @@ impl<W: Write> Observer for Perfetto<W> {
         journals.commit(packets, threads, next_flow, commit);
     }
 
-    fn wait(&mut self, row: &Wait) {
+    fn wait(&mut self, row: &OffCpuWait) {
         self.threads.wait(&mut self.packets, row);
     }
 
-    fn task(&mut self, row: &Task) {
+    fn task(&mut self, row: &ThreadInfo) {
         self.threads.task(&mut self.packets, row);
     }
 
-    fn file_system(&mut self, row: &FileSystem) {
+    fn file_system(&mut self, row: &MountedFileSystem) {
         self.journals.file_system(row);
     }
 }
 
-impl<W: Write> Export for Perfetto<W> {
-    fn finish(mut self: Box<Self>, _report: &Report) -> io::Result<()> {
+impl<W: Write> ReportExport for PerfettoWriter<W> {
+    fn finish(mut self: Box<Self>, _report: &TraceReport) -> io::Result<()> {
         self.threads.finish(&mut self.packets);
         self.journals.finish(&mut self.packets, &mut self.threads, &mut self.next_flow);
         self.packets.finish()

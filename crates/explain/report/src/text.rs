@@ -5,15 +5,16 @@ use std::io::{self, Write};
 
 use luc_events::Dev;
 use luc_explain::{
-    Account, Actor, Blame, CallReport, CommitReport, FileSystemReport, Finding, Latency, Observer,
-    Part, Parts, Remedy, Report, SyncReport,
+    Actor, AnalysisObserver, BlameReport, CallKindReport, CallTimePart, CallTimeParts,
+    CommitReport, FileSystemReport, Finding, LatencyDistribution, Remedy, SyncReport, TimeAccount,
+    TraceReport,
 };
-use luc_units::figures::{Share, Size, Time};
+use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime};
 // Names come from traces: nothing in them may steer a terminal.
 use luc_units::plain as clean;
 
-use crate::Export;
-use crate::evidence::evidence;
+use crate::ReportExport;
+use crate::evidence_text::evidence;
 
 /// Maximum number of shown rows of a list.
 const MAX_ROWS: usize = 10;
@@ -24,27 +25,27 @@ const BAR_LENGTH: f64 = 40.0;
 
 /// Shows a report, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
-    pub report: &'a Report,
+pub struct ReportText<'a> {
+    pub report: &'a TraceReport,
     /// Whether to use colours.
     pub colours: bool,
 }
 
 /// Writer of a report's text, without colours.
 #[derive(Debug)]
-pub struct Plain<W>(pub W);
+pub struct PlainTextWriter<W>(pub W);
 
-impl<W> Observer for Plain<W> {}
+impl<W> AnalysisObserver for PlainTextWriter<W> {}
 
-impl<W: Write> Export for Plain<W> {
-    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
+impl<W: Write> ReportExport for PlainTextWriter<W> {
+    fn finish(mut self: Box<Self>, report: &TraceReport) -> io::Result<()> {
         let colours = false;
-        write!(self.0, "{}", Text { report, colours })?;
+        write!(self.0, "{}", ReportText { report, colours })?;
         self.0.flush()
     }
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for ReportText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report;
         self.trace(f)?;
@@ -77,7 +78,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-impl Text<'_> {
+impl ReportText<'_> {
     fn title(&self, f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
         if self.colours { writeln!(f, "\n\x1b[1m{title}\x1b[0m") } else { writeln!(f, "\n{title}") }
     }
@@ -88,7 +89,7 @@ impl Text<'_> {
         write!(
             f,
             "{} on {} (Linux {}, {} processors): {} events",
-            Time::from(length_ns),
+            FormattedTime::from(length_ns),
             clean(&trace.host),
             clean(&trace.kernel),
             trace.processors,
@@ -128,11 +129,10 @@ impl Text<'_> {
         writeln!(f, "{number:>3}. {}{}", self.on(found.dev), clean(&found.sentence))?;
         writeln!(
             f,
-            "     {}: {} of thread time, {} of {}",
+            "     {}: {} of thread time, {} of the working time",
             found.kind.name().replace('_', " "),
-            Time::from(found.cost_ns),
-            Share(found.share),
-            found.kind.share_of()
+            FormattedTime::from(found.cost_ns),
+            FormattedShare(found.share)
         )?;
         for (role, actor) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
             if let Some(actor) = actor {
@@ -163,7 +163,7 @@ impl Text<'_> {
         let mut about =
             vec![if found.kind.is_empty() { "file system".to_owned() } else { clean(&found.kind) }];
         if found.journal_bytes > 0 {
-            about.push(format!("journal {}", Size(found.journal_bytes as f64)));
+            about.push(format!("journal {}", FormattedSize(found.journal_bytes as f64)));
         }
         if found.fast_commit {
             about.push("fast_commit".to_owned());
@@ -177,11 +177,11 @@ impl Text<'_> {
                 "  Algorithm 4.1: {:.2} commits waited for by each; {} measured, {} predicted (error {}); \
                  by transaction: {} (error {})",
                 model.commits_waited,
-                Time(model.measured_ns),
-                Time(model.predicted_ns),
-                Share(model.error),
-                Time(model.ours_ns),
-                Share(model.our_error)
+                FormattedTime(model.measured_ns),
+                FormattedTime(model.predicted_ns),
+                FormattedShare(model.error),
+                FormattedTime(model.ours_ns),
+                FormattedShare(model.our_error)
             )?;
         }
         commits(f, &found.commits)?;
@@ -202,14 +202,14 @@ impl Text<'_> {
             "waited", "for the work of", "time", "its data added", "waits"
         )?;
         for blame in self.report.blame.iter().take(MAX_ROWS) {
-            let Blame { victim, culprit, .. } = blame;
+            let BlameReport { victim, culprit, .. } = blame;
             writeln!(
                 f,
                 "  {:<28} {:<28} {:>10} {:>14} {:>8}",
                 who(victim),
                 if victim == culprit { "itself".to_owned() } else { who(culprit) },
-                Time::from(blame.waited_ns),
-                Time::from(blame.load_ns),
+                FormattedTime::from(blame.waited_ns),
+                FormattedTime::from(blame.load_ns),
                 blame.waits
             )?;
         }
@@ -234,8 +234,8 @@ impl Text<'_> {
     }
 }
 
-fn account_row(f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
-    let share = |ns: u64| Share::of(ns, account.wall_ns);
+fn account_row(f: &mut fmt::Formatter<'_>, account: &TimeAccount) -> fmt::Result {
+    let share = |ns: u64| FormattedShare::of(ns, account.wall_ns);
     let name = match account.process {
         Some(process) => format!("{} ({process})", clean(&account.comm)),
         None => clean(&account.comm),
@@ -243,7 +243,7 @@ fn account_row(f: &mut fmt::Formatter<'_>, account: &Account) -> fmt::Result {
     writeln!(
         f,
         "  {name:<28} {:>10} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}",
-        Time::from(account.wall_ns),
+        FormattedTime::from(account.wall_ns),
         share(account.user_ns),
         share(account.system_ns),
         share(account.runnable_ns),
@@ -294,13 +294,13 @@ fn commits(f: &mut fmt::Formatter<'_>, commits: &CommitReport) -> fmt::Result {
             by.asked,
             by.handles,
             by.blocks,
-            Size(by.data_bytes as f64)
+            FormattedSize(by.data_bytes as f64)
         )?;
     }
     more(f, commits.by.len())
 }
 
-fn other_call(f: &mut fmt::Formatter<'_>, name: &str, call: &CallReport) -> fmt::Result {
+fn other_call(f: &mut fmt::Formatter<'_>, name: &str, call: &CallKindReport) -> fmt::Result {
     if call.latency.count == 0 {
         return Ok(());
     }
@@ -309,30 +309,30 @@ fn other_call(f: &mut fmt::Formatter<'_>, name: &str, call: &CallReport) -> fmt:
 }
 
 /// Writes the parts of a time with bars, largest first.
-fn parts(f: &mut fmt::Formatter<'_>, parts: &Parts) -> fmt::Result {
+fn parts(f: &mut fmt::Formatter<'_>, parts: &CallTimeParts) -> fmt::Result {
     let whole = parts.sum();
-    let mut shares: Vec<(Part, f64)> = parts
+    let mut shares: Vec<(CallTimePart, f64)> = parts
         .iter()
-        .map(|(part, ns)| (part, Share::of(ns, whole).0))
+        .map(|(part, ns)| (part, FormattedShare::of(ns, whole).0))
         .filter(|(_, share)| *share >= MIN_SHARE)
         .collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     for (part, share) in shares {
         let bar = "#".repeat((share * BAR_LENGTH).round() as usize);
         let name = part.name().replace('_', " ");
-        let line = format!("    {name:<16} {:>7}  {bar}", Share(share));
+        let line = format!("    {name:<16} {:>7}  {bar}", FormattedShare(share));
         writeln!(f, "{}", line.trim_end())?;
     }
     Ok(())
 }
 
-fn latency(latency: &Latency) -> String {
+fn latency(latency: &LatencyDistribution) -> String {
     format!(
         "mean {}, median {}, p99 {}, longest {}",
-        Time::from(latency.mean_ns),
-        Time::from(latency.p50_ns),
-        Time::from(latency.p99_ns),
-        Time::from(latency.max_ns)
+        FormattedTime::from(latency.mean_ns),
+        FormattedTime::from(latency.p50_ns),
+        FormattedTime::from(latency.p99_ns),
+        FormattedTime::from(latency.max_ns)
     )
 }
 
@@ -343,10 +343,10 @@ fn who(actor: &Actor) -> String {
     format!("{} ({})", clean(&actor.comm), actor.process)
 }
 
-mod services;
-mod sharing;
+mod disk_sharing;
+mod service_latencies;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use services::peer;
-pub(crate) use sharing::summary;
+pub(crate) use disk_sharing::summary;
+pub(crate) use service_latencies::peer;

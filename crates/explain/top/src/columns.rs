@@ -1,13 +1,13 @@
 //! The columns of tables: builder, cells, and those of `luc top`.
 
-use luc_units::figures::{Size, Time, three_digits};
+use luc_units::number_formats::{FormattedSize, FormattedTime, three_digits};
 
-use super::group::Group;
-use super::row::{ActorRow, FileSystemRow};
+use super::part_groups::PartGroup;
+use super::table_rows::{ActorRow, FileSystemRow};
 
 /// Sort value of a row in a column.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum SortValue {
     /// Largest first, `None` last.
     Number(Option<f64>),
     /// Sorted in alphabetical order.
@@ -16,7 +16,7 @@ pub(super) enum Value {
 
 /// Content of a cell. `None` is shown as `-`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum TableCell {
     Text(String),
     Count(u64),
     /// A figure of three digits.
@@ -28,7 +28,7 @@ pub(super) enum Cell {
     Bytes(Option<f64>),
 }
 
-impl Cell {
+impl TableCell {
     pub(super) fn count(count: usize) -> Self {
         Self::Count(count as u64)
     }
@@ -43,28 +43,28 @@ impl Cell {
             Self::Count(count) => count.to_string(),
             Self::Figure(Some(figure)) => three_digits(figure),
             Self::Share(Some(share)) => format!("{:.0}%", share * 100.0),
-            Self::TimeNs(Some(ns)) => Time(ns).to_string(),
-            Self::Bytes(Some(bytes)) if bytes > 0.0 => Size(bytes).to_string(),
+            Self::TimeNs(Some(ns)) => FormattedTime(ns).to_string(),
+            Self::Bytes(Some(bytes)) if bytes > 0.0 => FormattedSize(bytes).to_string(),
             Self::Figure(None) | Self::Share(None) | Self::TimeNs(None) | Self::Bytes(_) => {
                 nothing()
             }
         }
     }
 
-    fn value(self) -> Value {
+    fn value(self) -> SortValue {
         match self {
-            Self::Text(text) => Value::Text(text),
-            Self::Count(count) => Value::Number(Some(count as f64)),
+            Self::Text(text) => SortValue::Text(text),
+            Self::Count(count) => SortValue::Number(Some(count as f64)),
             Self::Figure(number)
             | Self::Share(number)
             | Self::TimeNs(number)
-            | Self::Bytes(number) => Value::Number(number),
+            | Self::Bytes(number) => SortValue::Number(number),
         }
     }
 }
 
 /// A column of a table with rows `R`.
-pub(super) struct Column<R> {
+pub(super) struct TableColumn<R> {
     pub(super) title: &'static str,
     /// Description for the help.
     pub(super) about: &'static str,
@@ -72,18 +72,18 @@ pub(super) struct Column<R> {
     pub(super) width: u16,
     /// Order in which columns are left out where room is short: the highest first, 0 never.
     dispensable: u8,
-    cell: fn(&R) -> Cell,
+    cell: fn(&R) -> TableCell,
     /// Sort value, if it is not that of the cell.
-    value: Option<fn(&R) -> Value>,
+    value: Option<fn(&R) -> SortValue>,
 }
 
-impl<R> Column<R> {
+impl<R> TableColumn<R> {
     /// Makes a column of a fixed width.
     pub(super) const fn fixed(
         title: &'static str,
         width: u16,
         about: &'static str,
-        cell: fn(&R) -> Cell,
+        cell: fn(&R) -> TableCell,
     ) -> Self {
         Self { title, about, width, dispensable: 0, cell, value: None }
     }
@@ -92,7 +92,7 @@ impl<R> Column<R> {
     pub(super) const fn flexible(
         title: &'static str,
         about: &'static str,
-        cell: fn(&R) -> Cell,
+        cell: fn(&R) -> TableCell,
     ) -> Self {
         Self::fixed(title, 0, about, cell)
     }
@@ -104,7 +104,7 @@ impl<R> Column<R> {
     }
 
     /// Sorts by another value than that of the cell.
-    const fn sorted_by(mut self, value: fn(&R) -> Value) -> Self {
+    const fn sorted_by(mut self, value: fn(&R) -> SortValue) -> Self {
         self.value = Some(value);
         self
     }
@@ -113,7 +113,7 @@ impl<R> Column<R> {
         (self.cell)(row).text()
     }
 
-    pub(super) fn value(&self, row: &R) -> Value {
+    pub(super) fn value(&self, row: &R) -> SortValue {
         self.value.map_or_else(|| (self.cell)(row).value(), |value| value(row))
     }
 }
@@ -126,53 +126,57 @@ fn positive(value: f64) -> Option<f64> {
     (value > 0.0).then_some(value)
 }
 
-type FileSystemColumn = Column<FileSystemRow>;
+type FileSystemColumn = TableColumn<FileSystemRow>;
 
 pub(super) const FILE_SYSTEMS: &[FileSystemColumn] = &[
     FileSystemColumn::flexible(
         "MOUNTED ON",
         "where the file system is mounted, or its device",
-        |row| Cell::Text(row.name()),
+        |row| TableCell::Text(row.name()),
     ),
-    FileSystemColumn::fixed("TYPE", 6, "its type", |row| Cell::Text(row.kind.clone()))
+    FileSystemColumn::fixed("TYPE", 6, "its type", |row| TableCell::Text(row.kind.clone()))
         .dispensable(6),
     FileSystemColumn::fixed(
         "COMMIT/s",
         8,
         "commits per second of a jbd2 journal (ext4), fast commits included",
-        |row| Cell::Figure(row.commits_per_s),
+        |row| TableCell::Figure(row.commits_per_s),
     )
     .dispensable(1),
     FileSystemColumn::fixed(
         "FSYNC/s",
         8,
         "fsync, fdatasync, O_SYNC writes and the like per second",
-        |row| Cell::Figure(Some(row.syncs_per_s)),
+        |row| TableCell::Figure(Some(row.syncs_per_s)),
     ),
     FileSystemColumn::fixed("PER COMM", 8, "fsyncs that a commit served, on average", |row| {
-        Cell::Figure(row.syncs_per_commit)
+        TableCell::Figure(row.syncs_per_commit)
     })
     .dispensable(2),
     FileSystemColumn::fixed("COMMIT", 8, "mean duration of a commit", |row| {
-        Cell::time(row.commit_ns)
+        TableCell::time(row.commit_ns)
     })
     .dispensable(7),
-    FileSystemColumn::fixed("FSYNC", 8, "mean duration of an fsync", |row| Cell::time(row.sync_ns))
-        .dispensable(3),
-    FileSystemColumn::fixed("P99", 8, "99th percentile of that", |row| Cell::time(row.sync_p99_ns))
-        .dispensable(5),
+    FileSystemColumn::fixed("FSYNC", 8, "mean duration of an fsync", |row| {
+        TableCell::time(row.sync_ns)
+    })
+    .dispensable(3),
+    FileSystemColumn::fixed("P99", 8, "99th percentile of that", |row| {
+        TableCell::time(row.sync_p99_ns)
+    })
+    .dispensable(5),
     FileSystemColumn::fixed(
         "EARLIER",
         7,
         "share of the fsyncs' time that the commit of an earlier transaction took",
-        |row| Cell::Share(row.earlier),
+        |row| TableCell::Share(row.earlier),
     )
     .dispensable(4),
     FileSystemColumn::fixed(
         "BUSY",
         5,
         "share of the time in which the disk had something to do",
-        |row| Cell::Share(row.busy),
+        |row| TableCell::Share(row.busy),
     )
     .dispensable(6),
 ];
@@ -187,31 +191,33 @@ impl FileSystemRow {
     }
 }
 
-type ActorColumn = Column<ActorRow>;
+type ActorColumn = TableColumn<ActorRow>;
 
 /// A column with one group's share of the time in calls.
 macro_rules! group_column {
     ($group:ident, $title:literal, $width:literal, $about:literal) => {
-        ActorColumn::fixed($title, $width, $about, |row| group_share(row, Group::$group))
-            .sorted_by(|row| Value::Number(Some(row.time.share(Group::$group))))
+        ActorColumn::fixed($title, $width, $about, |row| group_share(row, PartGroup::$group))
+            .sorted_by(|row| SortValue::Number(Some(row.time.share(PartGroup::$group))))
     };
 }
 
 /// Returns a group's share, unless it is not known: of a thread it is not known whose commit it waited for.
-fn group_share(row: &ActorRow, group: Group) -> Cell {
-    let is_known = row.time.sum() > 0 && (row.thread.is_none() || group != Group::Earlier);
-    Cell::Share(is_known.then(|| row.time.share(group)))
+fn group_share(row: &ActorRow, group: PartGroup) -> TableCell {
+    let is_known = row.time.sum() > 0 && (row.thread.is_none() || group != PartGroup::Earlier);
+    TableCell::Share(is_known.then(|| row.time.share(group)))
 }
 
 pub(super) const ACTORS: &[ActorColumn] = &[
-    ActorColumn::fixed("PID", 7, "the process, or the thread", |row| Cell::Count(row.id().into())),
+    ActorColumn::fixed("PID", 7, "the process, or the thread", |row| {
+        TableCell::Count(row.id().into())
+    }),
     ActorColumn::fixed(
         "LOST/s",
         8,
         "time that its threads waited in calls on files, per second, all threads together",
-        |row| Cell::TimeNs(positive(row.lost_ns_per_s)),
+        |row| TableCell::TimeNs(positive(row.lost_ns_per_s)),
     )
-    .sorted_by(|row| Value::Number(Some(row.lost_ns_per_s))),
+    .sorted_by(|row| SortValue::Number(Some(row.lost_ns_per_s))),
     group_column!(
         Earlier,
         "EARLIER",
@@ -234,15 +240,15 @@ pub(super) const ACTORS: &[ActorColumn] = &[
         "CAUSED/s",
         8,
         "time that other processes waited for its share of their commits, per second",
-        |row| Cell::TimeNs(row.caused_ns_per_s.and_then(positive)),
+        |row| TableCell::TimeNs(row.caused_ns_per_s.and_then(positive)),
     )
-    .sorted_by(|row| Value::Number(row.caused_ns_per_s))
+    .sorted_by(|row| SortValue::Number(row.caused_ns_per_s))
     .dispensable(1),
     ActorColumn::fixed("FSYNC/s", 8, "its calls of fsync and the like per second", |row| {
-        Cell::Figure(row.syncs_per_s)
+        TableCell::Figure(row.syncs_per_s)
     })
     .dispensable(7),
-    ActorColumn::flexible("COMMAND", "its name", |row| Cell::Text(row.comm.clone())),
+    ActorColumn::flexible("COMMAND", "its name", |row| TableCell::Text(row.comm.clone())),
 ];
 
 impl ActorRow {
@@ -256,7 +262,7 @@ impl ActorRow {
 const MIN_FLEXIBLE_WIDTH: u16 = 16;
 
 /// Chooses the columns that fit into `width`, by their indexes, with their widths.
-pub(super) fn fitting<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)> {
+pub(super) fn fitting<R>(columns: &[TableColumn<R>], width: u16) -> Vec<(usize, u16)> {
     let mut chosen: Vec<usize> = (0..columns.len()).collect();
     let need = |chosen: &[usize]| -> u16 {
         chosen

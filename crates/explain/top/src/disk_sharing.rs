@@ -6,19 +6,19 @@
 mod columns;
 #[cfg(test)]
 mod tests;
-mod throttled;
+mod throttle_state;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use luc_events::{Dev, Tgid};
-use luc_explain::{Basis, Contention, DiskTask, Report, Slowed};
+use luc_explain::{DiskContention, DiskTask, TaskSlowdown, TraceReport, UndisturbedBasis};
 use serde::Serialize;
 
-use crate::row::Other;
+use crate::table_rows::CulpritProcess;
 
 pub(crate) use columns::SHARED;
-pub use throttled::{FrozenTask, Throttled};
+pub use throttle_state::{FrozenTask, ThrottleState};
 
 /// Maximum number of tasks and of pairs that are kept of a disk.
 const MAX_KEPT: usize = 8;
@@ -53,13 +53,13 @@ pub struct SharedDisk {
     /// Tasks by device time, most first.
     pub users: Vec<DiskUser>,
     /// Waits while the disk served another: victim, culprit, nanoseconds per second, longest first.
-    pub slowed: Vec<(Other, Other, f64)>,
+    pub slowed: Vec<(CulpritProcess, CulpritProcess, f64)>,
 }
 
 /// A task's use of a shared disk in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DiskUser {
-    pub task: Other,
+    pub task: CulpritProcess,
     /// Share of the time in which the disk served it.
     pub device: f64,
     pub bytes_per_s: f64,
@@ -75,12 +75,12 @@ impl SharedDisk {
 
 /// Returns the disks for which tasks contended from `before` to `after`, `seconds` apart, busiest first.
 pub(crate) fn between(
-    before: &Report,
-    after: &Report,
+    before: &TraceReport,
+    after: &TraceReport,
     seconds: f64,
     names: &BTreeMap<Dev, String>,
 ) -> Vec<SharedDisk> {
-    let none = Contention::default();
+    let none = DiskContention::default();
     let disks = after.disks.iter().filter_map(|disk| {
         let new = disk.contention.as_ref()?;
         let mut was = before.disks.iter().filter(|was| was.dev == disk.dev);
@@ -98,7 +98,7 @@ pub(crate) fn between(
 }
 
 /// Returns the figures of the time between two reports; `None` if tasks did not contend.
-fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk> {
+fn shared(old: &DiskContention, new: &DiskContention, seconds: f64) -> Option<SharedDisk> {
     let together_ns = new.together_ns.saturating_sub(old.together_ns);
     if together_ns == 0 {
         return None;
@@ -112,7 +112,7 @@ fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk
         service_ns = service_ns.saturating_add(used.device_ns);
     }
     // The cost is unknown, not 0, if nothing ran without switches.
-    let is_known = new.basis != Basis::Unknown;
+    let is_known = new.basis != UndisturbedBasis::Unknown;
     Some(SharedDisk {
         busy: of_time(new.busy_ns.saturating_sub(old.busy_ns)),
         together: of_time(together_ns),
@@ -137,7 +137,7 @@ fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk
 
 /// Sums of one task over an interval.
 struct Used {
-    task: Other,
+    task: CulpritProcess,
     is_kernel: bool,
     requests: u64,
     bytes: u64,
@@ -145,7 +145,7 @@ struct Used {
     await_ns: u64,
 }
 
-fn users(old: &Contention, new: &Contention) -> Vec<Used> {
+fn users(old: &DiskContention, new: &DiskContention) -> Vec<Used> {
     let was: HashMap<Tgid, &DiskTask> =
         (old.tasks.iter()).map(|task| (task.actor.process, task)).collect();
     let none = DiskTask::default();
@@ -153,7 +153,7 @@ fn users(old: &Contention, new: &Contention) -> Vec<Used> {
     let used = new.tasks.iter().map(|task| {
         let was = was.get(&task.actor.process).copied().unwrap_or(&none);
         Used {
-            task: Other::of(&task.actor),
+            task: CulpritProcess::of(&task.actor),
             is_kernel: task.is_kernel,
             requests: task.requests.saturating_sub(was.requests),
             bytes: task.bytes.saturating_sub(was.bytes),
@@ -166,14 +166,22 @@ fn users(old: &Contention, new: &Contention) -> Vec<Used> {
     used
 }
 
-fn slowed(old: &Contention, new: &Contention, seconds: f64) -> Vec<(Other, Other, f64)> {
-    let key = |pair: &Slowed| (pair.victim.process, pair.culprit.process);
+fn slowed(
+    old: &DiskContention,
+    new: &DiskContention,
+    seconds: f64,
+) -> Vec<(CulpritProcess, CulpritProcess, f64)> {
+    let key = |pair: &TaskSlowdown| (pair.victim.process, pair.culprit.process);
     let was: HashMap<(Tgid, Tgid), u64> =
         (old.slowed.iter()).map(|pair| (key(pair), pair.waited_ns)).collect();
     let pairs = new.slowed.iter().map(|pair| {
         let was_ns = was.get(&key(pair)).copied().unwrap_or(0);
         let waited_ns = pair.waited_ns.saturating_sub(was_ns);
-        (Other::of(&pair.victim), Other::of(&pair.culprit), waited_ns as f64 / seconds)
+        (
+            CulpritProcess::of(&pair.victim),
+            CulpritProcess::of(&pair.culprit),
+            waited_ns as f64 / seconds,
+        )
     });
     let mut pairs: Vec<_> = pairs.filter(|(.., waited)| *waited > 0.0).collect();
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2));

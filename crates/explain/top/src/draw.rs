@@ -7,22 +7,22 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 
-use super::columns::{ACTORS, Column, FILE_SYSTEMS, fitting};
+use super::columns::{ACTORS, FILE_SYSTEMS, TableColumn, fitting};
 use super::help;
-use super::list::{Id, List};
-use super::model::{Mode, Pane, Prompt, Top};
+use super::table_state::{LineId, TableState};
 use super::theme::Theme;
+use super::top_state::{InputMode, TablePane, TextPrompt, TopState};
 
-mod detail;
+mod disk_sharing;
 mod header;
-mod sharing;
+mod selected_line;
 
 /// Minimum height of a terminal that shows details of the selected line.
 const MIN_HEIGHT_FOR_DETAIL: u16 = 18;
 /// Minimum height of a terminal that shows more than one line of header.
 const MIN_HEIGHT_FOR_HEADER: u16 = 12;
 
-impl Top {
+impl TopState {
     /// Draws the view into a frame of any size.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
@@ -33,46 +33,46 @@ impl Top {
         let areas = Areas::split(
             area,
             self.pane,
-            self.ids(Pane::FileSystems).len(),
-            sharing::height(self.interval.as_ref()),
+            self.ids(TablePane::FileSystems).len(),
+            disk_sharing::height(self.interval.as_ref()),
         );
         header::render(self, areas.header, buffer);
-        sharing::render(self, areas.sharing, buffer);
+        disk_sharing::render(self, areas.sharing, buffer);
         self.tables(&areas, buffer);
-        detail::render(self, areas.detail, buffer);
+        selected_line::render(self, areas.detail, buffer);
         self.bottom(areas.bottom, buffer);
         match &self.mode {
-            Mode::Help(line) => {
+            InputMode::Help(line) => {
                 let lines = help::lines(&self.missing);
-                self.mode = Mode::Help(render_help("luc top", &lines, *line, area, buffer));
+                self.mode = InputMode::Help(render_help("luc top", &lines, *line, area, buffer));
             }
-            Mode::Sort(column) => self.columns(*column, area, buffer),
-            Mode::View | Mode::Prompt(..) => {}
+            InputMode::Sort(column) => self.columns(*column, area, buffer),
+            InputMode::View | InputMode::Prompt(..) => {}
         }
     }
 
     fn tables(&mut self, areas: &Areas, buffer: &mut Buffer) {
-        for pane in [Pane::FileSystems, Pane::Actors] {
-            let ids: Vec<Id> = self.ids(pane).into_iter().map(|(id, _)| id).collect();
+        for pane in [TablePane::FileSystems, TablePane::Actors] {
+            let ids: Vec<LineId> = self.ids(pane).into_iter().map(|(id, _)| id).collect();
             let height = usize::from(areas.table(pane).height.saturating_sub(1));
             let list = &mut self.lists[pane as usize];
             list.settle(&ids);
             list.scroll(height, ids.len());
         }
         let active = |pane| self.pane == pane;
-        let file_systems = Table {
+        let file_systems = DrawnTable {
             columns: FILE_SYSTEMS,
             rows: &self.file_systems(),
             list: &self.lists[0],
-            active: active(Pane::FileSystems),
+            active: active(TablePane::FileSystems),
             theme: self.theme,
         };
         file_systems.render(areas.file_systems, buffer);
-        let actors = Table {
+        let actors = DrawnTable {
             columns: ACTORS,
             rows: &self.actors(),
             list: &self.lists[1],
-            active: active(Pane::Actors),
+            active: active(TablePane::Actors),
             theme: self.theme,
         };
         actors.render(areas.actors, buffer);
@@ -81,11 +81,11 @@ impl Top {
     /// Draws the keys, a message or a prompt into the last line.
     fn bottom(&self, area: Rect, buffer: &mut Buffer) {
         let line = match &self.mode {
-            Mode::Prompt(prompt, text) => {
+            InputMode::Prompt(prompt, text) => {
                 let name = match prompt {
-                    Prompt::Search => "Search",
-                    Prompt::Filter => "Filter",
-                    Prompt::Delay => "Seconds",
+                    TextPrompt::Search => "Search",
+                    TextPrompt::Filter => "Filter",
+                    TextPrompt::Delay => "Seconds",
                 };
                 Line::from(vec![
                     Span::styled(format!("{name}: "), self.theme.key_name()),
@@ -188,7 +188,7 @@ struct Areas {
 }
 
 impl Areas {
-    fn split(area: Rect, pane: Pane, file_systems: usize, sharing: u16) -> Self {
+    fn split(area: Rect, pane: TablePane, file_systems: usize, sharing: u16) -> Self {
         let mut y = area.y;
         let mut take = |height: u16| {
             let place = Rect { y, height, ..area };
@@ -212,8 +212,8 @@ impl Areas {
         let wanted = u16::try_from(file_systems).unwrap_or(u16::MAX).saturating_add(1);
         // Where only one table has room for a line, it is the active one.
         let first = match (rest, pane) {
-            (0..4, Pane::FileSystems) => rest,
-            (0..4, Pane::Actors) => 0,
+            (0..4, TablePane::FileSystems) => rest,
+            (0..4, TablePane::Actors) => 0,
             _ => wanted.max(2).min((rest / 2).max(2)),
         };
         Self {
@@ -226,23 +226,24 @@ impl Areas {
         }
     }
 
-    fn table(&self, pane: Pane) -> Rect {
+    fn table(&self, pane: TablePane) -> Rect {
         match pane {
-            Pane::FileSystems => self.file_systems,
-            Pane::Actors => self.actors,
+            TablePane::FileSystems => self.file_systems,
+            TablePane::Actors => self.actors,
         }
     }
 }
 
-pub(super) struct Table<'a, R: 'static> {
-    pub(super) columns: &'static [Column<R>],
+/// Table to draw: columns, rows and state.
+pub(super) struct DrawnTable<'a, R: 'static> {
+    pub(super) columns: &'static [TableColumn<R>],
     pub(super) rows: &'a [&'a R],
-    pub(super) list: &'a List,
+    pub(super) list: &'a TableState,
     pub(super) active: bool,
     pub(super) theme: Theme,
 }
 
-impl<R> Table<'_, R> {
+impl<R> DrawnTable<'_, R> {
     pub(super) fn render(&self, area: Rect, buffer: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -1,6 +1,6 @@
-use super::columns::{ACTORS, Column, FILE_SYSTEMS};
-use super::group::Group;
-use super::sharing::SHARED;
+use super::columns::{ACTORS, FILE_SYSTEMS, TableColumn};
+use super::disk_sharing::SHARED;
+use super::part_groups::PartGroup;
 
 const KEYS: &[(&str, &str)] = &[
     ("arrows PgUp PgDn Home End", "select a line"),
@@ -28,7 +28,7 @@ pub(super) fn lines(missing: &[String]) -> Vec<String> {
         lines.extend(about);
         lines.push(String::new());
     }
-    let letters: Vec<String> = Group::ALL.iter().map(|group| group.name().to_owned()).collect();
+    let letters: Vec<String> = PartGroup::ALL.iter().map(|group| group.name().to_owned()).collect();
     lines.push(format!("Bars, from the left: {}.", letters.join(", ")));
     lines
         .push("Findings, EFFIC, SWITCH: of the last 10 to 20 s; figures are 1.4 s old.".to_owned());
@@ -50,7 +50,7 @@ pub(super) fn keys(keys: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// Describes columns, a line each, with titles of `width` characters.
-pub(super) fn columns<R>(width: usize, columns: &[Column<R>]) -> Vec<String> {
-    let line = |column: &Column<R>| format!("  {:<width$} {}", column.title, column.about);
+pub(super) fn columns<R>(width: usize, columns: &[TableColumn<R>]) -> Vec<String> {
+    let line = |column: &TableColumn<R>| format!("  {:<width$} {}", column.title, column.about);
     columns.iter().map(line).collect()
 }

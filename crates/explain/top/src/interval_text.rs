@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use luc_units::figures::{Share, Size, Time};
+use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime};
 
-use super::columns::{ACTORS, Column, FILE_SYSTEMS, fitting};
-use super::interval::Interval;
-use super::sharing::SHARED;
+use super::columns::{ACTORS, FILE_SYSTEMS, TableColumn, fitting};
+use super::disk_sharing::SHARED;
+use super::top_interval::TopInterval;
 
 /// Width of a line, in characters.
 const WIDTH: u16 = 110;
@@ -15,9 +15,9 @@ const MAX_PROCESSES: usize = 20;
 
 /// Shows one interval as text, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a>(pub &'a Interval);
+pub struct IntervalText<'a>(pub &'a TopInterval);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for IntervalText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let interval = self.0;
         write!(
@@ -29,8 +29,8 @@ impl fmt::Display for Text<'_> {
             write!(
                 f,
                 "I/O pressure: some {}, full {}; ",
-                Share(pressure.some),
-                Share(pressure.full)
+                FormattedShare(pressure.some),
+                FormattedShare(pressure.full)
             )?;
         }
         writeln!(f, "lost events: {}", interval.machine.lost)?;
@@ -38,13 +38,18 @@ impl fmt::Display for Text<'_> {
         table(f, FILE_SYSTEMS, interval.file_systems.iter())?;
         for row in &interval.file_systems {
             if let Some(found) = &row.found {
-                writeln!(f, "  {} ({} of the time in calls)", found.sentence, Share(found.share))?;
+                writeln!(
+                    f,
+                    "  {} ({} of the time in calls)",
+                    found.sentence,
+                    FormattedShare(found.share)
+                )?;
             }
             for (victim, culprit, ns_per_s) in row.blame.iter().take(3) {
                 writeln!(
                     f,
                     "  {victim} waits {} a second for the work of {culprit}",
-                    Time(*ns_per_s)
+                    FormattedTime(*ns_per_s)
                 )?;
             }
         }
@@ -56,7 +61,7 @@ impl fmt::Display for Text<'_> {
 }
 
 /// Writes the disks that tasks share, and what the throttle does, if there are any.
-fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
+fn sharing(f: &mut fmt::Formatter<'_>, interval: &TopInterval) -> fmt::Result {
     if !interval.shared_disks.is_empty() {
         writeln!(f)?;
         table(f, SHARED, interval.shared_disks.iter())?;
@@ -67,9 +72,9 @@ fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
                 f,
                 "  {}: {} of its time for {}, {}/s",
                 disk.name,
-                Share(used.device),
+                FormattedShare(used.device),
                 used.task,
-                Size(used.bytes_per_s)
+                FormattedSize(used.bytes_per_s)
             )?;
         }
         for (victim, culprit, ns_per_s) in disk.slowed.iter().take(3) {
@@ -77,7 +82,7 @@ fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
                 f,
                 "  {}: {victim} waits {} a second while it serves {culprit}",
                 disk.name,
-                Time(*ns_per_s)
+                FormattedTime(*ns_per_s)
             )?;
         }
         if let Some(gain) = disk.predicted_gain.filter(|gain| *gain > 0.0) {
@@ -93,7 +98,7 @@ fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
 
 pub(super) fn table<'a, R: 'a>(
     f: &mut fmt::Formatter<'_>,
-    columns: &[Column<R>],
+    columns: &[TableColumn<R>],
     rows: impl Iterator<Item = &'a R>,
 ) -> fmt::Result {
     let chosen = fitting(columns, WIDTH);

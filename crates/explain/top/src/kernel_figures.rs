@@ -5,27 +5,27 @@ use std::fs;
 use std::time::Instant;
 
 use luc_events::Dev;
-use luc_events::tables::FileSystem;
-use luc_explain::Report;
+use luc_events::tables::MountedFileSystem;
+use luc_explain::TraceReport;
 
-use crate::Pressure;
+use crate::IoPressureLast10s;
 
 /// Reads `/proc/pressure/io`, if this kernel has it.
-pub(crate) fn pressure() -> Option<Pressure> {
+pub(crate) fn pressure() -> Option<IoPressureLast10s> {
     parse_pressure(&fs::read_to_string("/proc/pressure/io").ok()?)
 }
 
-fn parse_pressure(text: &str) -> Option<Pressure> {
+fn parse_pressure(text: &str) -> Option<IoPressureLast10s> {
     let share = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name))?;
         let average = line.split(' ').find_map(|word| word.strip_prefix("avg10="))?;
         Some(average.parse::<f64>().ok()? / 100.0)
     };
-    Some(Pressure { some: share("some ")?, full: share("full ").unwrap_or(0.0) })
+    Some(IoPressureLast10s { some: share("some ")?, full: share("full ").unwrap_or(0.0) })
 }
 
 /// Returns the kernel's names of the disks that tasks share.
-pub(crate) fn disk_names(report: &Report) -> BTreeMap<Dev, String> {
+pub(crate) fn disk_names(report: &TraceReport) -> BTreeMap<Dev, String> {
     let shared = report.disks.iter().filter(|disk| disk.contention.is_some());
     let name = |dev: Dev| {
         let link = fs::read_link(format!("/sys/dev/block/{dev}")).ok()?;
@@ -37,12 +37,12 @@ pub(crate) fn disk_names(report: &Report) -> BTreeMap<Dev, String> {
 
 /// Busy times of disks at the last look.
 #[derive(Debug)]
-pub(crate) struct Disks {
+pub(crate) struct DiskBusyTimes {
     at: Instant,
     busy_ms: BTreeMap<Dev, u64>,
 }
 
-impl Disks {
+impl DiskBusyTimes {
     pub(crate) fn new() -> Self {
         Self { at: Instant::now(), busy_ms: BTreeMap::new() }
     }
@@ -50,7 +50,7 @@ impl Disks {
     /// Returns the share of the time since the last look in which each file system's disk was busy.
     pub(crate) fn look<'a>(
         &mut self,
-        file_systems: impl Iterator<Item = &'a FileSystem>,
+        file_systems: impl Iterator<Item = &'a MountedFileSystem>,
     ) -> BTreeMap<Dev, f64> {
         let elapsed_ms = self.at.elapsed().as_secs_f64() * 1e3;
         self.at = Instant::now();

@@ -1,9 +1,10 @@
 //! Keys, as in htop.
 
-use super::model::{Mode, Prompt, Top};
+use super::top_state::{InputMode, TextPrompt, TopState};
 
+/// Key that was pressed in the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum KeyPress {
     Char(char),
     /// A character together with the control key.
     Control(char),
@@ -25,7 +26,7 @@ pub enum Key {
 
 /// Work that a key leaves to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum KeyAction {
     /// Draw the view again.
     Draw,
     /// Draw the view again on an empty terminal.
@@ -35,125 +36,127 @@ pub enum Action {
     Quit,
 }
 
-impl Top {
+impl TopState {
     /// Acts on a key.
-    pub fn key(&mut self, key: Key) -> Action {
+    pub fn key(&mut self, key: KeyPress) -> KeyAction {
         match key {
-            Key::Control('c') => return Action::Quit,
-            Key::Control('z') => return Action::Suspend,
-            Key::Control('l') => return Action::Clear,
+            KeyPress::Control('c') => return KeyAction::Quit,
+            KeyPress::Control('z') => return KeyAction::Suspend,
+            KeyPress::Control('l') => return KeyAction::Clear,
             _ => {}
         }
         self.message = None;
         match std::mem::take(&mut self.mode) {
-            Mode::View => return self.view_key(key),
-            Mode::Help(line) => self.help_key(key, line),
-            Mode::Sort(column) => self.sort_key(key, column),
-            Mode::Prompt(prompt, text) => self.prompt_key(key, prompt, text),
+            InputMode::View => return self.view_key(key),
+            InputMode::Help(line) => self.help_key(key, line),
+            InputMode::Sort(column) => self.sort_key(key, column),
+            InputMode::Prompt(prompt, text) => self.prompt_key(key, prompt, text),
         }
-        Action::Draw
+        KeyAction::Draw
     }
 
-    fn view_key(&mut self, key: Key) -> Action {
+    fn view_key(&mut self, key: KeyPress) -> KeyAction {
         match key {
-            Key::Char('q') | Key::F(10) => return Action::Quit,
-            Key::F(1) | Key::Char('h' | '?') => self.mode = Mode::Help(0),
-            Key::F(3) | Key::Char('/') => self.ask(Prompt::Search),
-            Key::F(4) | Key::Char('\\') => self.ask(Prompt::Filter),
-            Key::F(6) | Key::Char('>' | '.') => self.mode = Mode::Sort(self.list().sort),
-            Key::Char('I') => self.list_mut().inverted ^= true,
-            Key::Char('n') => self.find_next(),
-            Key::Char(' ' | 'Z') => self.paused ^= true,
-            Key::Char('H') => self.threads ^= true,
-            Key::Char('d' | 's') => self.ask(Prompt::Delay),
-            Key::Char('+') => self.set_delay(self.delay_ms.saturating_mul(2)),
-            Key::Char('-') => self.set_delay(self.delay_ms / 2),
-            Key::Tab => self.turn_pane(),
-            Key::Escape => self.forget_filter(),
-            Key::Up | Key::Char('k') => self.step(-1),
-            Key::Down | Key::Char('j') => self.step(1),
-            Key::PageUp => self.step(-self.page()),
-            Key::PageDown => self.step(self.page()),
-            Key::Home => self.step(isize::MIN),
-            Key::End => self.step(isize::MAX),
+            KeyPress::Char('q') | KeyPress::F(10) => return KeyAction::Quit,
+            KeyPress::F(1) | KeyPress::Char('h' | '?') => self.mode = InputMode::Help(0),
+            KeyPress::F(3) | KeyPress::Char('/') => self.ask(TextPrompt::Search),
+            KeyPress::F(4) | KeyPress::Char('\\') => self.ask(TextPrompt::Filter),
+            KeyPress::F(6) | KeyPress::Char('>' | '.') => {
+                self.mode = InputMode::Sort(self.list().sort)
+            }
+            KeyPress::Char('I') => self.list_mut().inverted ^= true,
+            KeyPress::Char('n') => self.find_next(),
+            KeyPress::Char(' ' | 'Z') => self.paused ^= true,
+            KeyPress::Char('H') => self.threads ^= true,
+            KeyPress::Char('d' | 's') => self.ask(TextPrompt::Delay),
+            KeyPress::Char('+') => self.set_delay(self.delay_ms.saturating_mul(2)),
+            KeyPress::Char('-') => self.set_delay(self.delay_ms / 2),
+            KeyPress::Tab => self.turn_pane(),
+            KeyPress::Escape => self.forget_filter(),
+            KeyPress::Up | KeyPress::Char('k') => self.step(-1),
+            KeyPress::Down | KeyPress::Char('j') => self.step(1),
+            KeyPress::PageUp => self.step(-self.page()),
+            KeyPress::PageDown => self.step(self.page()),
+            KeyPress::Home => self.step(isize::MIN),
+            KeyPress::End => self.step(isize::MAX),
             _ => {}
         }
-        Action::Draw
+        KeyAction::Draw
     }
 
-    fn ask(&mut self, prompt: Prompt) {
+    fn ask(&mut self, prompt: TextPrompt) {
         let text = match prompt {
-            Prompt::Filter => self.list().filter.clone(),
-            Prompt::Search | Prompt::Delay => String::new(),
+            TextPrompt::Filter => self.list().filter.clone(),
+            TextPrompt::Search | TextPrompt::Delay => String::new(),
         };
-        self.mode = Mode::Prompt(prompt, text);
+        self.mode = InputMode::Prompt(prompt, text);
     }
 
-    fn help_key(&mut self, key: Key, line: u16) {
+    fn help_key(&mut self, key: KeyPress, line: u16) {
         self.mode = match key {
-            Key::Up | Key::Char('k') => Mode::Help(line.saturating_sub(1)),
-            Key::Down | Key::Char('j') => Mode::Help(line.saturating_add(1)),
-            Key::PageUp => Mode::Help(line.saturating_sub(10)),
-            Key::PageDown => Mode::Help(line.saturating_add(10)),
-            Key::Home => Mode::Help(0),
-            _ => Mode::View,
+            KeyPress::Up | KeyPress::Char('k') => InputMode::Help(line.saturating_sub(1)),
+            KeyPress::Down | KeyPress::Char('j') => InputMode::Help(line.saturating_add(1)),
+            KeyPress::PageUp => InputMode::Help(line.saturating_sub(10)),
+            KeyPress::PageDown => InputMode::Help(line.saturating_add(10)),
+            KeyPress::Home => InputMode::Help(0),
+            _ => InputMode::View,
         };
     }
 
-    fn sort_key(&mut self, key: Key, column: usize) {
+    fn sort_key(&mut self, key: KeyPress, column: usize) {
         let last = self.titles().len().saturating_sub(1);
         self.mode = match key {
-            Key::Up | Key::Char('k') => Mode::Sort(column.saturating_sub(1)),
-            Key::Down | Key::Char('j') => Mode::Sort((column + 1).min(last)),
-            Key::Home | Key::PageUp => Mode::Sort(0),
-            Key::End | Key::PageDown => Mode::Sort(last),
-            Key::Enter | Key::F(6) => {
+            KeyPress::Up | KeyPress::Char('k') => InputMode::Sort(column.saturating_sub(1)),
+            KeyPress::Down | KeyPress::Char('j') => InputMode::Sort((column + 1).min(last)),
+            KeyPress::Home | KeyPress::PageUp => InputMode::Sort(0),
+            KeyPress::End | KeyPress::PageDown => InputMode::Sort(last),
+            KeyPress::Enter | KeyPress::F(6) => {
                 let list = self.list_mut();
                 list.sort = column;
                 list.inverted = false;
-                Mode::View
+                InputMode::View
             }
-            _ => Mode::View,
+            _ => InputMode::View,
         };
     }
 
-    fn prompt_key(&mut self, key: Key, prompt: Prompt, mut text: String) {
+    fn prompt_key(&mut self, key: KeyPress, prompt: TextPrompt, mut text: String) {
         match key {
-            Key::Char(character) if text.len() < 64 => text.push(character),
-            Key::Backspace => {
+            KeyPress::Char(character) if text.len() < 64 => text.push(character),
+            KeyPress::Backspace => {
                 text.pop();
             }
-            Key::Escape => {
-                if prompt == Prompt::Filter {
+            KeyPress::Escape => {
+                if prompt == TextPrompt::Filter {
                     self.list_mut().filter.clear();
                 }
                 return;
             }
-            Key::Enter => return self.take(prompt, text),
-            Key::F(3) if prompt == Prompt::Search => {
+            KeyPress::Enter => return self.take(prompt, text),
+            KeyPress::F(3) if prompt == TextPrompt::Search => {
                 self.search = text.clone();
                 self.find_next();
             }
-            Key::Up => self.step(-1),
-            Key::Down => self.step(1),
+            KeyPress::Up => self.step(-1),
+            KeyPress::Down => self.step(1),
             _ => {}
         }
         match prompt {
-            Prompt::Search if matches!(key, Key::Char(_) | Key::Backspace) => {
+            TextPrompt::Search if matches!(key, KeyPress::Char(_) | KeyPress::Backspace) => {
                 self.search.clone_from(&text);
                 self.find(0);
             }
-            Prompt::Filter => self.list_mut().filter.clone_from(&text),
-            Prompt::Search | Prompt::Delay => {}
+            TextPrompt::Filter => self.list_mut().filter.clone_from(&text),
+            TextPrompt::Search | TextPrompt::Delay => {}
         }
-        self.mode = Mode::Prompt(prompt, text);
+        self.mode = InputMode::Prompt(prompt, text);
     }
 
-    fn take(&mut self, prompt: Prompt, text: String) {
+    fn take(&mut self, prompt: TextPrompt, text: String) {
         match prompt {
-            Prompt::Search => self.search = text,
-            Prompt::Filter => self.list_mut().filter = text,
-            Prompt::Delay => match text.trim().parse::<f64>() {
+            TextPrompt::Search => self.search = text,
+            TextPrompt::Filter => self.list_mut().filter = text,
+            TextPrompt::Delay => match text.trim().parse::<f64>() {
                 Ok(seconds) if seconds.is_finite() && seconds > 0.0 => {
                     self.set_delay((seconds * 1e3) as u64);
                 }

@@ -6,45 +6,47 @@
 //! costs at most two in a hundred of the throughput, and only while somebody looks; `luc record --summary` is what
 //! can be left on.
 //!
-//! - [`Window`] puts events in order, feeds an [`Analysis`](luc_explain::Analysis) and forgets what is old;
-//! - [`Interval`] is what happened between two of its reports: rates, parts, victims, culprits;
-//! - [`Top`] is the view's state: pure, changed by [`Top::update`] and [`Top::key`], shown by [`Top::draw`];
-//! - [`batch`] writes intervals as lines;
-//! - [`SharedDisk`] is a disk for which tasks contended, [`Throttled`] what the throttle's daemon does;
+//! - [`SlidingAnalysis`] puts events in order, feeds an [`Analysis`](luc_explain::Analysis) and forgets what is old;
+//! - [`TopInterval`] is what happened between two of its reports: rates, parts, victims, culprits;
+//! - [`TopState`] is the view's state: pure, changed by [`TopState::update`] and [`TopState::key`], shown by
+//!   [`TopState::draw`];
+//! - [`interval_text`] writes intervals as lines;
+//! - [`SharedDisk`] is a disk for which tasks contended, [`ThrottleState`] what the throttle's daemon does;
 //! - [`throttle`] is another view: disks that tasks share, and `luc throttle`;
-//! - [`Live`] is the recorder and the window, [`show`] the loop in a terminal, [`print()`] the one that writes lines.
+//! - [`LiveAnalysis`] is the recorder and the window, [`show`] the loop in a terminal, [`print()`] the one that writes
+//!   lines.
 
-pub mod batch;
 mod columns;
+mod disk_sharing;
 mod draw;
 mod error;
-mod group;
 mod help;
-mod interval;
+pub mod interval_text;
+mod kernel_figures;
 mod keys;
-mod list;
-mod live;
-mod machine;
-mod model;
-mod print;
-mod row;
+mod live_analysis;
+mod part_groups;
+mod print_intervals;
 mod screen;
-mod sharing;
+mod sliding_analysis;
+mod table_rows;
+mod table_state;
 mod theme;
 pub mod throttle;
-mod window;
+mod top_interval;
+mod top_state;
 
 #[cfg(test)]
 mod tests;
 
+pub use disk_sharing::{DiskUser, FrozenTask, SharedDisk, ThrottleState};
 pub use error::TopError;
-pub use group::{Group, Groups};
-pub use interval::{Host, Interval, Machine, Pressure};
-pub use keys::{Action, Key};
-pub use live::Live;
-pub use model::Top;
-pub use print::print;
-pub use row::{ActorRow, FileSystemRow, Found};
+pub use keys::{KeyAction, KeyPress};
+pub use live_analysis::LiveAnalysis;
+pub use part_groups::{PartGroup, PartGroupTimes};
+pub use print_intervals::print;
 pub use screen::show;
-pub use sharing::{DiskUser, FrozenTask, SharedDisk, Throttled};
-pub use window::Window;
+pub use sliding_analysis::SlidingAnalysis;
+pub use table_rows::{ActorRow, FileSystemRow, ShownFinding};
+pub use top_interval::{HostDescription, IoPressureLast10s, MachineFigures, TopInterval};
+pub use top_state::TopState;

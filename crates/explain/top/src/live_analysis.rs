@@ -3,13 +3,13 @@
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use luc_events::Event;
-use luc_events::tables::Lost;
-use luc_probe::{Filter, Forward, Options, Recorder};
+use luc_events::TraceEvent;
+use luc_events::tables::LostEvents;
+use luc_probe::{ForwardingSink, Recorder, RecorderOptions, RecordingFilter};
 
 use crate::error::TopError;
-use crate::machine::{self, Disks};
-use crate::{Interval, Machine, Throttled, Window};
+use crate::kernel_figures::{self, DiskBusyTimes};
+use crate::{MachineFigures, SlidingAnalysis, ThrottleState, TopInterval};
 
 /// Time between two reads of the recorder's events.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -19,13 +19,13 @@ const WARM_UP_TIME: Duration = Duration::from_millis(1_500);
 
 /// A recorder and the analysis of what it records.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveAnalysis {
     /// Events that cannot be recorded here.
     pub missing: Vec<String>,
     recorder: Recorder,
-    batches: Receiver<Vec<Event>>,
-    window: Window,
-    disks: Disks,
+    batches: Receiver<Vec<TraceEvent>>,
+    window: SlidingAnalysis,
+    disks: DiskBusyTimes,
     lost: u64,
     /// Start of the recording, by both clocks.
     began: Instant,
@@ -33,15 +33,15 @@ pub struct Live {
     looked: Instant,
 }
 
-impl Live {
-    /// Begins to record the events that `filter` selects. `ring_bytes`, a power of two, is the size of the buffer in the
-    /// kernel.
+impl LiveAnalysis {
+    /// Begins to record the events that `filter` selects. `ring_bytes`, a power of two, is the size of the buffer in
+    /// the kernel.
     ///
     /// # Errors
     /// [`TopError::Probe`]: this machine or this user cannot record.
-    pub fn start(filter: Filter, ring_bytes: u32) -> Result<Self, TopError> {
-        let options = Options { filter, ring_bytes, ..Options::default() };
-        let (sink, batches) = Forward::new();
+    pub fn start(filter: RecordingFilter, ring_bytes: u32) -> Result<Self, TopError> {
+        let options = RecorderOptions { filter, ring_bytes, ..RecorderOptions::default() };
+        let (sink, batches) = ForwardingSink::new();
         let mut opened = None;
         let recorder = Recorder::start(options, |trace| {
             opened = Some((trace, Instant::now()));
@@ -53,8 +53,8 @@ impl Live {
             recorder,
             batches,
             began_ns: trace.start_ns,
-            window: Window::new(trace),
-            disks: Disks::new(),
+            window: SlidingAnalysis::new(trace),
+            disks: DiskBusyTimes::new(),
             lost: 0,
             began,
             looked: began,
@@ -95,20 +95,20 @@ impl Live {
     }
 
     /// Returns the interval since the last call.
-    pub(crate) fn look(&mut self) -> Result<Interval, TopError> {
+    pub(crate) fn look(&mut self) -> Result<TopInterval, TopError> {
         self.take_in()?;
         let (before, after) = self.window.turn(self.now_ns());
         let seconds = self.looked.elapsed().as_secs_f64();
         self.looked = Instant::now();
-        let machine = Machine {
+        let machine = MachineFigures {
             up_s: self.began.elapsed().as_secs_f64(),
             lost: self.lost,
-            pressure: machine::pressure(),
+            pressure: kernel_figures::pressure(),
             busy: self.disks.look(self.window.file_systems()),
-            disk_names: machine::disk_names(&after),
-            throttle: Throttled::read(),
+            disk_names: kernel_figures::disk_names(&after),
+            throttle: ThrottleState::read(),
         };
-        Ok(Interval::between(&before, &after, seconds, machine))
+        Ok(TopInterval::between(&before, &after, seconds, machine))
     }
 
     pub(crate) fn stop(self) -> Result<(), TopError> {
@@ -123,9 +123,9 @@ impl Live {
     }
 }
 
-fn lost_count(event: &Event) -> u64 {
+fn lost_count(event: &TraceEvent) -> u64 {
     match event {
-        Event::Lost(Lost { count, .. }) => *count,
+        TraceEvent::LostEvents(LostEvents { count, .. }) => *count,
         _ => 0,
     }
 }

@@ -1,10 +1,11 @@
 //! Groups of the parts of a call's time: as few as fit into a line.
 
-use luc_explain::{Part, Parts};
+use luc_explain::{CallTimePart, CallTimeParts};
 use serde::Serialize;
 
+/// Group of parts of a call's time that share a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum PartGroup {
     /// An earlier transaction's commit.
     Earlier,
     /// The own commit, fast commits, and unknown commits.
@@ -23,7 +24,7 @@ pub enum Group {
     Running,
 }
 
-impl Group {
+impl PartGroup {
     /// All groups, in the order of their display.
     pub const ALL: [Self; 8] = [
         Self::Earlier,
@@ -49,22 +50,24 @@ impl Group {
         }
     }
 
-    fn of(part: Part) -> Self {
+    fn of(part: CallTimePart) -> Self {
         match part {
-            Part::Predecessor => Self::Earlier,
-            Part::Start
-            | Part::Locking
-            | Part::Flushing
-            | Part::Logging
-            | Part::Done
-            | Part::UnknownCommit
-            | Part::FastCommit => Self::Commit,
-            Part::DataWriteback | Part::Flush | Part::Device => Self::Disk,
-            Part::WriteDelay | Part::LockUp | Part::Checkpoint => Self::Journal,
-            Part::DirectoryLock | Part::Lock => Self::Locks,
-            Part::Throttle | Part::Other => Self::Other,
-            Part::Runnable => Self::Runnable,
-            Part::Running => Self::Running,
+            CallTimePart::Predecessor => Self::Earlier,
+            CallTimePart::Start
+            | CallTimePart::Locking
+            | CallTimePart::Flushing
+            | CallTimePart::Logging
+            | CallTimePart::Done
+            | CallTimePart::UnknownCommit
+            | CallTimePart::FastCommit => Self::Commit,
+            CallTimePart::DataWriteback | CallTimePart::Flush | CallTimePart::Device => Self::Disk,
+            CallTimePart::WriteDelay | CallTimePart::LockUp | CallTimePart::Checkpoint => {
+                Self::Journal
+            }
+            CallTimePart::DirectoryLock | CallTimePart::Lock => Self::Locks,
+            CallTimePart::Throttle | CallTimePart::Other => Self::Other,
+            CallTimePart::Runnable => Self::Runnable,
+            CallTimePart::Running => Self::Running,
         }
     }
 
@@ -80,17 +83,18 @@ impl Group {
     }
 }
 
+/// Time of each [`PartGroup`], in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Groups {
-    ns: [u64; Group::ALL.len()],
+pub struct PartGroupTimes {
+    ns: [u64; PartGroup::ALL.len()],
 }
 
-impl Groups {
+impl PartGroupTimes {
     /// Sums the parts of a time by group.
-    pub fn of(parts: &Parts) -> Self {
+    pub fn of(parts: &CallTimeParts) -> Self {
         let mut groups = Self::default();
         for (part, ns) in parts.iter() {
-            groups.add(Group::of(part), ns);
+            groups.add(PartGroup::of(part), ns);
         }
         groups
     }
@@ -99,18 +103,18 @@ impl Groups {
     pub(super) fn of_causes<'a>(causes: impl Iterator<Item = (&'a str, u64)>) -> Self {
         let mut groups = Self::default();
         for (cause, ns) in causes {
-            groups.add(Group::of_cause(cause), ns);
+            groups.add(PartGroup::of_cause(cause), ns);
         }
         groups
     }
 
-    fn add(&mut self, group: Group, ns: u64) {
+    fn add(&mut self, group: PartGroup, ns: u64) {
         let sum = &mut self.ns[group as usize];
         *sum = sum.saturating_add(ns);
     }
 
     /// Returns the nanoseconds of one group.
-    pub fn get(&self, group: Group) -> u64 {
+    pub fn get(&self, group: PartGroup) -> u64 {
         self.ns[group as usize]
     }
 
@@ -120,11 +124,11 @@ impl Groups {
 
     /// Returns the sum of all groups but the time on a processor.
     pub fn lost(&self) -> u64 {
-        self.sum().saturating_sub(self.get(Group::Running))
+        self.sum().saturating_sub(self.get(PartGroup::Running))
     }
 
     /// Returns a group's share of the sum; 0 if the sum is 0.
-    pub fn share(&self, group: Group) -> f64 {
+    pub fn share(&self, group: PartGroup) -> f64 {
         self.get(group) as f64 / self.sum().max(1) as f64
     }
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::batch;
 use crate::error::{TopError, failed};
-use crate::live::{Live, POLL_INTERVAL};
+use crate::interval_text;
+use crate::live_analysis::{LiveAnalysis, POLL_INTERVAL};
 
 /// Prints an interval every `delay`, as text or as one line of JSON. Ends after `count` intervals, or when `ended` is
 /// set. Returns whether it printed all that were asked for.
@@ -17,24 +17,24 @@ use crate::live::{Live, POLL_INTERVAL};
 /// # Errors
 /// [`TopError`]: the recorder ended, or the output cannot be written.
 pub fn print(
-    mut live: Live,
+    mut live: LiveAnalysis,
     delay: Duration,
     count: Option<u64>,
     json: bool,
     ended: &AtomicBool,
 ) -> Result<bool, TopError> {
     live.warm_up(|| ended.load(Ordering::Relaxed))?;
-    let pace = Pace { delay, step: POLL_INTERVAL, count };
-    let is_complete = repeat(&mut live, &pace, ended, Live::take_in, |live| {
+    let pace = PrintPace { delay, step: POLL_INTERVAL, count };
+    let is_complete = repeat(&mut live, &pace, ended, LiveAnalysis::take_in, |live| {
         let interval = live.look()?;
-        write(&interval, batch::Text(&interval), json)
+        write(&interval, interval_text::IntervalText(&interval), json)
     })?;
     live.stop()?;
     Ok(is_complete)
 }
 
 /// Times of a repeated print.
-pub(crate) struct Pace {
+pub(crate) struct PrintPace {
     /// Time from print to print.
     pub(crate) delay: Duration,
     /// Time between two steps while waiting for the next print.
@@ -47,7 +47,7 @@ pub(crate) struct Pace {
 /// that were asked for.
 pub(crate) fn repeat<S>(
     source: &mut S,
-    pace: &Pace,
+    pace: &PrintPace,
     ended: &AtomicBool,
     step: impl Fn(&mut S) -> Result<(), TopError>,
     print: impl Fn(&mut S) -> Result<(), TopError>,

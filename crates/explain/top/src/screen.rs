@@ -20,15 +20,15 @@ use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::error::{TopError, failed};
-use crate::live::{Live, POLL_INTERVAL};
-use crate::{Action, Key, Top};
+use crate::live_analysis::{LiveAnalysis, POLL_INTERVAL};
+use crate::{KeyAction, KeyPress, TopState};
 
 /// Shows the view in the terminal until a key ends it or `ended` is set. The terminal is as before when it returns.
 ///
 /// # Errors
 /// [`TopError`]: the recorder ended, or the terminal is none.
-pub fn show(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
-    let top = Top::new(delay_ms, has_colours(), live.missing.clone());
+pub fn show(mut live: LiveAnalysis, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
+    let top = TopState::new(delay_ms, has_colours(), live.missing.clone());
     let mut shown = LucTop { live: &mut live, top, looked: None };
     let outcome = show_view(&mut shown, POLL_INTERVAL, ended);
     live.stop()?;
@@ -37,17 +37,17 @@ pub fn show(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> Result<(), Top
 
 /// The view of `luc top` and its source.
 struct LucTop<'a> {
-    live: &'a mut Live,
-    top: Top,
+    live: &'a mut LiveAnalysis,
+    top: TopState,
     looked: Option<Instant>,
 }
 
-impl View for LucTop<'_> {
+impl TerminalView for LucTop<'_> {
     fn draw(&mut self, frame: &mut Frame<'_>) {
         self.top.draw(frame);
     }
 
-    fn key(&mut self, key: Key) -> Action {
+    fn key(&mut self, key: KeyPress) -> KeyAction {
         self.top.key(key)
     }
 
@@ -76,20 +76,20 @@ pub(crate) fn has_colours() -> bool {
 }
 
 /// A view that fills a terminal.
-pub(crate) trait View {
+pub(crate) trait TerminalView {
     fn draw(&mut self, frame: &mut Frame<'_>);
 
     /// Acts on a key. Returns what the terminal has to do.
-    fn key(&mut self, key: Key) -> Action;
+    fn key(&mut self, key: KeyPress) -> KeyAction;
 
     /// Takes in what is new. Returns whether there is something new to draw.
     fn go_on(&mut self) -> Result<bool, TopError>;
 }
 
-/// Shows a view until a key ends it or `ended` is set. The view goes on every `step` and at each key. The terminal is as
-/// before when this returns.
+/// Shows a view until a key ends it or `ended` is set. The view goes on every `step` and at each key. The terminal is
+/// as before when this returns.
 pub(crate) fn show_view(
-    view: &mut impl View,
+    view: &mut impl TerminalView,
     step: Duration,
     ended: &AtomicBool,
 ) -> Result<(), TopError> {
@@ -107,14 +107,14 @@ pub(crate) fn show_view(
         if event::poll(Duration::ZERO).map_err(failed("the terminal cannot be read"))? {
             let action = match event::read().map_err(failed("the terminal cannot be read"))? {
                 Event::Key(pressed) => known_key(pressed).map(|key| view.key(key)),
-                Event::Resize(..) => Some(Action::Draw),
+                Event::Resize(..) => Some(KeyAction::Draw),
                 _ => None,
             };
             match action {
-                Some(Action::Quit) => return Ok(()),
-                Some(Action::Suspend) => signals.stop.store(true, Ordering::Relaxed),
-                Some(Action::Clear) => screen.clear()?,
-                Some(Action::Draw) | None => {}
+                Some(KeyAction::Quit) => return Ok(()),
+                Some(KeyAction::Suspend) => signals.stop.store(true, Ordering::Relaxed),
+                Some(KeyAction::Clear) => screen.clear()?,
+                Some(KeyAction::Draw) | None => {}
             }
             draw |= action.is_some();
         }
@@ -229,25 +229,25 @@ fn give_back() {
 }
 
 /// Translates a key, if the view knows it.
-fn known_key(pressed: KeyEvent) -> Option<Key> {
+fn known_key(pressed: KeyEvent) -> Option<KeyPress> {
     if pressed.kind == KeyEventKind::Release {
         return None;
     }
     let control = pressed.modifiers.contains(KeyModifiers::CONTROL);
     Some(match pressed.code {
-        KeyCode::Char(character) if control => Key::Control(character),
-        KeyCode::Char(character) => Key::Char(character),
-        KeyCode::F(number) => Key::F(number),
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Tab | KeyCode::BackTab => Key::Tab,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Char(character) if control => KeyPress::Control(character),
+        KeyCode::Char(character) => KeyPress::Char(character),
+        KeyCode::F(number) => KeyPress::F(number),
+        KeyCode::Up => KeyPress::Up,
+        KeyCode::Down => KeyPress::Down,
+        KeyCode::PageUp => KeyPress::PageUp,
+        KeyCode::PageDown => KeyPress::PageDown,
+        KeyCode::Home => KeyPress::Home,
+        KeyCode::End => KeyPress::End,
+        KeyCode::Tab | KeyCode::BackTab => KeyPress::Tab,
+        KeyCode::Enter => KeyPress::Enter,
+        KeyCode::Esc => KeyPress::Escape,
+        KeyCode::Backspace => KeyPress::Backspace,
         _ => return None,
     })
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use luc_events::tables::{FileSystem, Task, Trace};
-use luc_events::{Dev, Event, Pid};
-use luc_explain::{Analysis, Report};
+use luc_events::tables::{MountedFileSystem, ThreadInfo, TraceDescription};
+use luc_events::{Dev, Pid, TraceEvent};
+use luc_explain::{Analysis, TraceReport};
 
 /// Age at which an event is analysed. The recorder takes the sums of handles and data out of the kernel only once a
 /// second. They belong to commits that were reported before.
@@ -16,23 +16,23 @@ const SUCCESSION_INTERVAL_NS: u64 = 10_000_000_000;
 
 /// An analysis of the last ten to twenty seconds.
 #[derive(Debug)]
-pub struct Window {
-    trace: Trace,
-    waiting: Vec<Event>,
+pub struct SlidingAnalysis {
+    trace: TraceDescription,
+    waiting: Vec<TraceEvent>,
     current: Analysis<'static>,
     /// Takes over when the current analysis is too old. It gets the same events until then.
     successor: Option<Analysis<'static>>,
     /// Start of the youngest of the two.
     began_ns: u64,
-    reported: Arc<Report>,
+    reported: Arc<TraceReport>,
     /// Living threads and all file systems: a successor has to know them.
-    tasks: HashMap<Pid, Task>,
-    file_systems: HashMap<Dev, FileSystem>,
+    tasks: HashMap<Pid, ThreadInfo>,
+    file_systems: HashMap<Dev, MountedFileSystem>,
 }
 
-impl Window {
+impl SlidingAnalysis {
     /// Makes a window on a trace.
-    pub fn new(trace: Trace) -> Self {
+    pub fn new(trace: TraceDescription) -> Self {
         Self {
             waiting: Vec::new(),
             current: Analysis::new(trace.clone()),
@@ -46,29 +46,29 @@ impl Window {
     }
 
     /// Takes in events. Within the settling time their order does not matter.
-    pub fn add(&mut self, events: impl IntoIterator<Item = Event>) {
+    pub fn add(&mut self, events: impl IntoIterator<Item = TraceEvent>) {
         self.waiting.extend(events);
     }
 
     /// Returns the file systems seen so far.
-    pub fn file_systems(&self) -> impl Iterator<Item = &FileSystem> {
+    pub fn file_systems(&self) -> impl Iterator<Item = &MountedFileSystem> {
         self.file_systems.values()
     }
 
     /// Analyses the events that have settled at `now_ns` (CLOCK_MONOTONIC).
     pub fn settle(&mut self, now_ns: u64) {
         let until_ns = now_ns.saturating_sub(SETTLING_TIME_NS);
-        self.waiting.sort_by_key(Event::time_ns);
+        self.waiting.sort_by_key(TraceEvent::time_ns);
         let due = self.waiting.partition_point(|event| event.time_ns() <= until_ns);
         for event in self.waiting.drain(..due) {
             match &event {
-                Event::Task(row) if row.exit_ns > 0 => {
+                TraceEvent::ThreadInfo(row) if row.exit_ns > 0 => {
                     self.tasks.remove(&row.thread);
                 }
-                Event::Task(row) => {
+                TraceEvent::ThreadInfo(row) => {
                     self.tasks.insert(row.thread, row.clone());
                 }
-                Event::FileSystem(row) => {
+                TraceEvent::MountedFileSystem(row) => {
                     self.file_systems.insert(row.dev, row.clone());
                 }
                 _ => {}
@@ -82,7 +82,7 @@ impl Window {
 
     /// Returns the report at the last call and the present one, both of the same analysis. Call
     /// [`settle`](Self::settle) with the same time before.
-    pub fn turn(&mut self, now_ns: u64) -> (Arc<Report>, Arc<Report>) {
+    pub fn turn(&mut self, now_ns: u64) -> (Arc<TraceReport>, Arc<TraceReport>) {
         let after = Arc::new(self.current.report());
         let before = std::mem::replace(&mut self.reported, Arc::clone(&after));
         let until_ns = now_ns.saturating_sub(SETTLING_TIME_NS);
@@ -99,12 +99,12 @@ impl Window {
 
     /// Makes an analysis that knows the living threads and the file systems.
     fn start_successor(&self, start_ns: u64) -> Analysis<'static> {
-        let mut analysis = Analysis::new(Trace { start_ns, ..self.trace.clone() });
+        let mut analysis = Analysis::new(TraceDescription { start_ns, ..self.trace.clone() });
         for row in self.file_systems.values() {
-            analysis.add(Event::from(row.clone()));
+            analysis.add(TraceEvent::from(row.clone()));
         }
         for row in self.tasks.values() {
-            analysis.add(Event::from(row.clone()));
+            analysis.add(TraceEvent::from(row.clone()));
         }
         analysis
     }
@@ -113,26 +113,26 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use luc_events::tables::Commit;
+    use luc_events::tables::JournalCommit;
 
     const S: u64 = 1_000_000_000;
 
-    fn commit(end_ns: u64) -> Event {
-        Event::from(Commit {
+    fn commit(end_ns: u64) -> TraceEvent {
+        TraceEvent::from(JournalCommit {
             dev: Dev(7),
             start_ns: end_ns - 1_000_000,
             end_ns,
-            ..Commit::default()
+            ..JournalCommit::default()
         })
     }
 
     #[test]
     fn every_commit_is_in_one_interval_whoever_analyses_it() {
-        let mut window = Window::new(Trace::default());
-        window.add([Event::from(FileSystem {
+        let mut window = SlidingAnalysis::new(TraceDescription::default());
+        window.add([TraceEvent::from(MountedFileSystem {
             dev: Dev(7),
             mount_point: "/srv".to_owned(),
-            ..FileSystem::default()
+            ..MountedFileSystem::default()
         })]);
         let mut seen = Vec::new();
         for second in 1..60 {
@@ -140,7 +140,7 @@ mod tests {
             window.add((0..10).rev().map(|tenth| commit(second * S + tenth * S / 10)));
             window.settle(second * S);
             let (before, after) = window.turn(second * S);
-            let count = |report: &Report| {
+            let count = |report: &TraceReport| {
                 report.file_systems.iter().map(|found| found.commits.full.count).sum::<u64>()
             };
             seen.push(count(&after) - count(&before));
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_it_found_is_at_most_twenty_seconds_old() {
-        let mut window = Window::new(Trace::default());
+        let mut window = SlidingAnalysis::new(TraceDescription::default());
         for second in 1..60 {
             window.add([commit(second * S)]);
             window.settle(second * S);

@@ -4,7 +4,7 @@ use luc_events::{Cgroup, Dev, Pid, Tgid};
 use luc_explain::Actor;
 use serde::Serialize;
 
-use super::group::Groups;
+use super::part_groups::PartGroupTimes;
 
 /// One file system in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -30,13 +30,13 @@ pub struct FileSystemRow {
     /// Share of the time in which its disk was busy; `None` if unknown.
     pub busy: Option<f64>,
     /// Parts of the fsyncs' time.
-    pub sync_time: Groups,
+    pub sync_time: PartGroupTimes,
     /// Parts of the other calls' time.
-    pub call_time: Groups,
+    pub call_time: PartGroupTimes,
     /// Longest waits in commits: victim, culprit, nanoseconds per second.
-    pub blame: Vec<(Other, Other, f64)>,
+    pub blame: Vec<(CulpritProcess, CulpritProcess, f64)>,
     /// Findings of the last seconds.
-    pub found: Option<Found>,
+    pub found: Option<ShownFinding>,
 }
 
 impl FileSystemRow {
@@ -61,32 +61,33 @@ pub struct ActorRow {
     /// Time lost in file-system calls, all threads together, in nanoseconds per second.
     pub lost_ns_per_s: f64,
     /// Parts of that time.
-    pub time: Groups,
+    pub time: PartGroupTimes,
     /// Time that others waited for its work in commits, in nanoseconds per second; `None` for threads.
     pub caused_ns_per_s: Option<f64>,
     /// Actors whose work it waited for, in nanoseconds per second, longest first.
-    pub waits_for: Vec<(Other, f64)>,
+    pub waits_for: Vec<(CulpritProcess, f64)>,
     /// Actors that waited for its work, in the same way.
-    pub makes_wait: Vec<(Other, f64)>,
+    pub makes_wait: Vec<(CulpritProcess, f64)>,
     /// Findings of the last seconds about it.
-    pub found: Option<Found>,
+    pub found: Option<ShownFinding>,
 }
 
+/// Process that a wait is charged to, or that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Other {
+pub struct CulpritProcess {
     pub process: Tgid,
     /// Name; empty if unknown.
     pub comm: String,
 }
 
-impl Other {
+impl CulpritProcess {
     /// Takes a process' name without the control characters that would steer a terminal.
     pub(super) fn of(actor: &Actor) -> Self {
         Self { process: actor.process, comm: luc_units::plain(&actor.comm) }
     }
 }
 
-impl std::fmt::Display for Other {
+impl std::fmt::Display for CulpritProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.comm.as_str() {
             "" => write!(f, "process {}", self.process),
@@ -97,7 +98,7 @@ impl std::fmt::Display for Other {
 
 /// A finding with its remedy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Found {
+pub struct ShownFinding {
     /// The finding, in one sentence.
     pub sentence: String,
     /// Its share of the time in calls.

@@ -4,24 +4,25 @@ use std::cmp::Ordering;
 
 use luc_events::{Cgroup, Dev, Pid, Tgid};
 
-use super::columns::{Column, Value};
+use super::columns::{SortValue, TableColumn};
 
 /// Identity of a line across intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Id {
+pub(super) enum LineId {
     FileSystem(Dev),
     Actor(Tgid, Cgroup, Option<Pid>),
 }
 
+/// State of a table: order, filter, selected line and scroll.
 #[derive(Clone, Debug, Default)]
-pub(super) struct List {
+pub(super) struct TableState {
     /// Index of the column that it is sorted by.
     pub(super) sort: usize,
     pub(super) inverted: bool,
     /// Text that a line needs to be shown; empty shows all.
     pub(super) filter: String,
     /// The selected line, wherever it moves. `None` selects the first line, whatever it is about.
-    pub(super) followed: Option<Id>,
+    pub(super) followed: Option<LineId>,
     /// Last known place of the selected line.
     pub(super) place: usize,
     /// Place of the first shown line.
@@ -30,12 +31,12 @@ pub(super) struct List {
     pub(super) height: usize,
 }
 
-impl List {
+impl TableState {
     /// Returns the indexes of the rows that pass the filter, in order.
     pub(super) fn order<R>(
         &self,
         rows: &[R],
-        columns: &[Column<R>],
+        columns: &[TableColumn<R>],
         name: fn(&R) -> String,
     ) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
@@ -52,7 +53,7 @@ impl List {
     }
 
     /// Finds the followed line again among `ids`. If it is gone, selects the line in its place.
-    pub(super) fn settle(&mut self, ids: &[Id]) {
+    pub(super) fn settle(&mut self, ids: &[LineId]) {
         if self.followed.is_none() {
             self.place = 0;
             return;
@@ -62,7 +63,7 @@ impl List {
     }
 
     /// Selects a line by its place.
-    pub(super) fn select(&mut self, place: usize, ids: &[Id]) {
+    pub(super) fn select(&mut self, place: usize, ids: &[LineId]) {
         self.place = place.min(ids.len().saturating_sub(1));
         self.followed = match self.place {
             0 => None,
@@ -71,7 +72,7 @@ impl List {
     }
 
     /// Selects the line `by` lines further.
-    pub(super) fn step(&mut self, by: isize, ids: &[Id]) {
+    pub(super) fn step(&mut self, by: isize, ids: &[LineId]) {
         self.settle(ids);
         self.select(self.place.saturating_add_signed(by), ids);
     }
@@ -89,14 +90,14 @@ impl List {
 }
 
 /// Orders numbers largest first with `None` last, and texts alphabetically.
-fn compare(a: &Value, b: &Value) -> Ordering {
+fn compare(a: &SortValue, b: &SortValue) -> Ordering {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
+        (SortValue::Number(a), SortValue::Number(b)) => {
             let key = |value: &Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
             key(b).total_cmp(&key(a))
         }
-        (Value::Text(a), Value::Text(b)) => a.cmp(b),
-        (Value::Number(_), Value::Text(_)) => Ordering::Less,
-        (Value::Text(_), Value::Number(_)) => Ordering::Greater,
+        (SortValue::Text(a), SortValue::Text(b)) => a.cmp(b),
+        (SortValue::Number(_), SortValue::Text(_)) => Ordering::Less,
+        (SortValue::Text(_), SortValue::Number(_)) => Ordering::Greater,
     }
 }

@@ -2,8 +2,8 @@
 
 use luc_events::{Cgroup, Dev, Pid, Tgid, Transaction};
 use luc_explain::{
-    Account, Actor, Blame, FileSystemReport, Finding, FindingKind, Latency, Part, Parts,
-    ProcessReport, Remedy, RemedyKind, Report,
+    Actor, BlameReport, CallTimePart, CallTimeParts, FileSystemReport, Finding, FindingKind,
+    LatencyDistribution, ProcessReport, Remedy, RemedyKind, TimeAccount, TraceReport,
 };
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -16,22 +16,22 @@ fn actor(process: u32, comm: &str) -> Actor {
     Actor { process: Tgid(process), comm: comm.to_owned(), cgroup: Cgroup(1) }
 }
 
-fn latency(count: u64, each_ns: u64) -> Latency {
-    Latency {
+fn latency(count: u64, each_ns: u64) -> LatencyDistribution {
+    LatencyDistribution {
         count,
         total_ns: count * each_ns,
         max_ns: each_ns,
         buckets: vec![(each_ns, count)],
-        ..Latency::default()
+        ..LatencyDistribution::default()
     }
 }
 
-fn parts(all: &[(Part, u64)]) -> Parts {
+fn parts(all: &[(CallTimePart, u64)]) -> CallTimeParts {
     all.iter().copied().collect()
 }
 
 /// A report after `times` like intervals: one file system, a victim and a culprit.
-fn report(times: u64) -> Report {
+fn report(times: u64) -> TraceReport {
     let mut file_system = FileSystemReport {
         dev: Dev::new(7, 0),
         kind: "ext4".to_owned(),
@@ -40,8 +40,8 @@ fn report(times: u64) -> Report {
     };
     file_system.syncs.latency = latency(400 * times, 10_000_000);
     file_system.syncs.parts = parts(&[
-        (Part::Predecessor, 1_600_000_000 * times),
-        (Part::Logging, 2_400_000_000 * times),
+        (CallTimePart::Predecessor, 1_600_000_000 * times),
+        (CallTimePart::Logging, 2_400_000_000 * times),
     ]);
     file_system.commits.full = latency(100 * times, 6_000_000);
     file_system.commits.serving = 100 * times;
@@ -53,7 +53,7 @@ fn report(times: u64) -> Report {
         ..FileSystemReport::default()
     };
     let victim = actor(4711, "postgres");
-    Report {
+    TraceReport {
         file_systems: vec![file_system, idle],
         processes: vec![
             ProcessReport {
@@ -61,8 +61,8 @@ fn report(times: u64) -> Report {
                 syncs: 400 * times,
                 sync_ns: 4_000_000_000 * times,
                 sync_parts: parts(&[
-                    (Part::Predecessor, 1_600_000_000 * times),
-                    (Part::Logging, 2_400_000_000 * times),
+                    (CallTimePart::Predecessor, 1_600_000_000 * times),
+                    (CallTimePart::Logging, 2_400_000_000 * times),
                 ]),
                 ..ProcessReport::default()
             },
@@ -70,11 +70,11 @@ fn report(times: u64) -> Report {
                 actor: actor(12, "rsync"),
                 calls: times,
                 call_ns: 500_000_000 * times,
-                call_parts: parts(&[(Part::DirectoryLock, 500_000_000 * times)]),
+                call_parts: parts(&[(CallTimePart::DirectoryLock, 500_000_000 * times)]),
                 ..ProcessReport::default()
             },
         ],
-        blame: vec![Blame {
+        blame: vec![BlameReport {
             dev: Dev::new(7, 0),
             victim,
             culprit: actor(12, "rsync"),
@@ -102,28 +102,28 @@ fn report(times: u64) -> Report {
             predicted_gain: Some(0.8),
             basis: "model",
         }],
-        ..Report::default()
+        ..TraceReport::default()
     }
 }
 
-fn interval() -> Interval {
-    let machine = Machine {
+fn interval() -> TopInterval {
+    let machine = MachineFigures {
         up_s: 3_723.0,
-        pressure: Some(Pressure { some: 0.5, full: 0.25 }),
+        pressure: Some(IoPressureLast10s { some: 0.5, full: 0.25 }),
         busy: [(Dev::new(7, 0), 0.99)].into(),
-        ..Machine::default()
+        ..MachineFigures::default()
     };
-    Interval::between(&report(3), &report(5), 2.0, machine)
+    TopInterval::between(&report(3), &report(5), 2.0, machine)
 }
 
-fn top(colours: bool) -> Top {
-    let mut top = Top::new(2_000, colours, Vec::new());
+fn top(colours: bool) -> TopState {
+    let mut top = TopState::new(2_000, colours, Vec::new());
     top.update(interval());
     top
 }
 
 /// The screen as text, line by line.
-fn screen(top: &mut Top, width: u16, height: u16) -> Vec<String> {
+fn screen(top: &mut TopState, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| top.draw(frame)).unwrap();
     let buffer = terminal.backend().buffer().clone();
@@ -138,9 +138,9 @@ fn line_with<'a>(lines: &'a [String], text: &str) -> &'a str {
         .unwrap_or_else(|| panic!("'{text}' is not in\n{}", lines.join("\n")))
 }
 
-fn type_text(top: &mut Top, text: &str) {
+fn type_text(top: &mut TopState, text: &str) {
     for character in text.chars() {
-        top.key(Key::Char(character));
+        top.key(KeyPress::Char(character));
     }
 }
 
@@ -191,35 +191,35 @@ fn narrow_terminals_keep_what_matters() {
     let lines = screen(&mut top(true), 20, 5);
     line_with(&lines, "/srv/mai");
     let mut other = top(true);
-    other.key(Key::Tab);
+    other.key(KeyPress::Tab);
     line_with(&screen(&mut other, 20, 5), "4711");
 }
 
 #[test]
 fn keys_move_sort_filter_and_search() {
     let mut top = top(true);
-    top.key(Key::Tab);
-    top.key(Key::Down);
+    top.key(KeyPress::Tab);
+    top.key(KeyPress::Down);
     assert!(line_with(&screen(&mut top, 100, 36), "cgroup").contains("rsync process 12"));
     // The selected line stays the same when the order changes.
-    top.key(Key::Char('I'));
+    top.key(KeyPress::Char('I'));
     assert!(line_with(&screen(&mut top, 100, 36), "cgroup").contains("rsync process 12"));
-    top.key(Key::Home);
-    top.key(Key::F(6));
+    top.key(KeyPress::Home);
+    top.key(KeyPress::F(6));
     line_with(&screen(&mut top, 100, 36), "Sort by");
-    top.key(Key::Home);
-    top.key(Key::Enter);
+    top.key(KeyPress::Home);
+    top.key(KeyPress::Enter);
     assert!(line_with(&screen(&mut top, 100, 36), "cgroup").contains("postgres"));
-    top.key(Key::F(4));
+    top.key(KeyPress::F(4));
     type_text(&mut top, "RSY");
-    top.key(Key::Enter);
+    top.key(KeyPress::Enter);
     let lines = screen(&mut top, 100, 36);
     assert!(lines[0].contains("filter: RSY"), "{}", lines[0]);
     assert!(!lines.iter().any(|line| line.contains("  4711")));
-    top.key(Key::Escape);
-    top.key(Key::Char('/'));
+    top.key(KeyPress::Escape);
+    top.key(KeyPress::Char('/'));
     type_text(&mut top, "rsync");
-    top.key(Key::Enter);
+    top.key(KeyPress::Enter);
     assert!(line_with(&screen(&mut top, 100, 36), "cgroup").contains("rsync process 12"));
     type_text(&mut top, "/nobody");
     line_with(&screen(&mut top, 100, 36), "Search:  nobody_");
@@ -228,29 +228,29 @@ fn keys_move_sort_filter_and_search() {
 #[test]
 fn a_paused_view_keeps_its_figures() {
     let mut top = top(true);
-    assert_eq!(top.key(Key::Char(' ')), Action::Draw);
-    top.update(Interval::default());
+    assert_eq!(top.key(KeyPress::Char(' ')), KeyAction::Draw);
+    top.update(TopInterval::default());
     let lines = screen(&mut top, 100, 24);
     assert!(lines[0].contains("PAUSED"));
     line_with(&lines, "/srv/mail");
-    top.key(Key::Char(' '));
-    top.update(Interval::default());
+    top.key(KeyPress::Char(' '));
+    top.update(TopInterval::default());
     assert!(!screen(&mut top, 100, 24).concat().contains("/srv/mail"));
 }
 
 #[test]
 fn the_delay_is_changed_within_reason() {
     let mut top = top(true);
-    top.key(Key::Char('+'));
+    top.key(KeyPress::Char('+'));
     assert_eq!(top.delay_ms(), 4_000);
     type_text(&mut top, "d0.5");
-    top.key(Key::Enter);
+    top.key(KeyPress::Enter);
     assert_eq!(top.delay_ms(), 500);
-    top.key(Key::Char('-'));
-    top.key(Key::Char('-'));
+    top.key(KeyPress::Char('-'));
+    top.key(KeyPress::Char('-'));
     assert_eq!(top.delay_ms(), 250);
     type_text(&mut top, "dx");
-    top.key(Key::Enter);
+    top.key(KeyPress::Enter);
     assert_eq!(top.delay_ms(), 250);
     line_with(&screen(&mut top, 100, 24), "'x' is no number");
 }
@@ -258,22 +258,22 @@ fn the_delay_is_changed_within_reason() {
 #[test]
 fn the_help_names_every_column_and_leaves_by_any_key() {
     let mut top = top(true);
-    top.key(Key::F(1));
+    top.key(KeyPress::F(1));
     let lines = screen(&mut top, 120, 60);
     for title in ["PER COMM", "CAUSED/s", "JOURNL"] {
         line_with(&lines, title);
     }
-    assert_eq!(top.key(Key::Char('q')), Action::Draw);
-    assert_eq!(top.key(Key::Char('q')), Action::Quit);
+    assert_eq!(top.key(KeyPress::Char('q')), KeyAction::Draw);
+    assert_eq!(top.key(KeyPress::Char('q')), KeyAction::Quit);
 }
 
 #[test]
 fn control_keys_reach_whoever_runs_the_view() {
     let mut top = top(true);
-    top.key(Key::Char('/'));
-    assert_eq!(top.key(Key::Control('z')), Action::Suspend);
-    assert_eq!(top.key(Key::Control('c')), Action::Quit);
-    assert_eq!(top.key(Key::Control('l')), Action::Clear);
+    top.key(KeyPress::Char('/'));
+    assert_eq!(top.key(KeyPress::Control('z')), KeyAction::Suspend);
+    assert_eq!(top.key(KeyPress::Control('c')), KeyAction::Quit);
+    assert_eq!(top.key(KeyPress::Control('l')), KeyAction::Clear);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn without_colours_there_are_none() {
 
 #[test]
 fn lines_for_scripts_have_both_tables() {
-    let text = batch::Text(&interval()).to_string();
+    let text = interval_text::IntervalText(&interval()).to_string();
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     assert!(line_with(&lines, "/srv/mail  ").contains("400"));
     line_with(&lines, "postgres (4711) waits 300 ms a second for the work of rsync (12)");
@@ -299,38 +299,39 @@ fn lines_for_scripts_have_both_tables() {
 
 #[test]
 fn threads_say_what_is_known_of_them() {
-    let account = |storage_ns: u64| Account {
+    let account = |storage_ns: u64| TimeAccount {
         thread: Some(Pid(99)),
         process: Some(Tgid(98)),
         comm: "writer".to_owned(),
         storage_ns,
         blocked: [("commit_wait", storage_ns), ("futex", 7)].into(),
-        ..Account::default()
+        ..TimeAccount::default()
     };
     let with = |storage_ns| {
-        let mut report = Report::default();
+        let mut report = TraceReport::default();
         report.accounts.threads.push(account(storage_ns));
         report
     };
-    let found = Interval::between(&with(1_000_000), &with(501_000_000), 1.0, Machine::default());
+    let found =
+        TopInterval::between(&with(1_000_000), &with(501_000_000), 1.0, MachineFigures::default());
     let row = &found.threads[0];
     assert_eq!((row.id(), row.lost_ns_per_s), (99, 5e8));
-    assert_eq!(row.time.share(Group::Commit), 1.0);
+    assert_eq!(row.time.share(PartGroup::Commit), 1.0);
 }
 
 fn any_name() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{0,12}", "/[a-zé漢\u{1b}\u{200d}\n ]{0,20}", Just(String::new())]
 }
 
-fn any_parts() -> impl Strategy<Value = Parts> {
-    prop::collection::vec((0..Part::ALL.len(), any::<u64>()), 0..6)
-        .prop_map(|all| all.into_iter().map(|(part, ns)| (Part::ALL[part], ns)).collect())
+fn any_parts() -> impl Strategy<Value = CallTimeParts> {
+    prop::collection::vec((0..CallTimePart::ALL.len(), any::<u64>()), 0..6)
+        .prop_map(|all| all.into_iter().map(|(part, ns)| (CallTimePart::ALL[part], ns)).collect())
 }
 
 prop_compose! {
     fn any_latency()(count in any::<u64>(), total_ns in any::<u64>(), max_ns in any::<u64>(),
-                     buckets in prop::collection::vec(any::<(u64, u64)>(), 0..4)) -> Latency {
-        Latency { count, total_ns, max_ns, buckets, ..Latency::default() }
+                     buckets in prop::collection::vec(any::<(u64, u64)>(), 0..4)) -> LatencyDistribution {
+        LatencyDistribution { count, total_ns, max_ns, buckets, ..LatencyDistribution::default() }
     }
 }
 
@@ -351,13 +352,13 @@ prop_compose! {
 prop_compose! {
     fn any_report()(file_systems in prop::collection::vec(any_file_system(), 0..12),
                     processes in prop::collection::vec((0..9_u32, any_name(), any_parts(), any::<u64>()), 0..40),
-                    blame in prop::collection::vec((0..9_u32, 0..9_u32, any::<u64>()), 0..9)) -> Report {
-        Report {
+                    blame in prop::collection::vec((0..9_u32, 0..9_u32, any::<u64>()), 0..9)) -> TraceReport {
+        TraceReport {
             file_systems,
             processes: processes.into_iter().map(|(process, comm, sync_parts, syncs)| ProcessReport {
                 actor: actor(process, &comm), sync_parts, syncs, ..ProcessReport::default()
             }).collect(),
-            blame: blame.into_iter().map(|(victim, culprit, waited_ns)| Blame {
+            blame: blame.into_iter().map(|(victim, culprit, waited_ns)| BlameReport {
                 dev: Dev(1), victim: actor(victim, "v"), culprit: actor(culprit, "c"), waited_ns, load_ns: 0,
                 waits: 1, worst_transaction: Transaction(1), worst_ns: 1,
             }).collect(),
@@ -366,14 +367,14 @@ prop_compose! {
     }
 }
 
-fn any_key() -> impl Strategy<Value = Key> {
+fn any_key() -> impl Strategy<Value = KeyPress> {
     prop_oneof![
         4 => prop::sample::select(vec![
-            Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Tab, Key::Enter, Key::Escape,
-            Key::Backspace, Key::F(1), Key::F(3), Key::F(4), Key::F(6),
+            KeyPress::Up, KeyPress::Down, KeyPress::PageUp, KeyPress::PageDown, KeyPress::Home, KeyPress::End, KeyPress::Tab, KeyPress::Enter, KeyPress::Escape,
+            KeyPress::Backspace, KeyPress::F(1), KeyPress::F(3), KeyPress::F(4), KeyPress::F(6),
         ]),
-        2 => prop::sample::select(" Hd+-I/\\>nhkj".chars().map(Key::Char).collect::<Vec<_>>()),
-        1 => any::<char>().prop_map(Key::Char),
+        2 => prop::sample::select(" Hd+-I/\\>nhkj".chars().map(KeyPress::Char).collect::<Vec<_>>()),
+        1 => any::<char>().prop_map(KeyPress::Char),
     ]
 }
 
@@ -386,9 +387,9 @@ proptest! {
     fn anything_can_be_drawn(steps in prop::collection::vec(
         (any_report(), any_report(), any::<f64>(), prop::collection::vec(any_key(), 0..8), 0..130_u16, 0..50_u16), 1..6,
     )) {
-        let mut top = Top::new(1_000, true, vec!["nothing is missing".to_owned()]);
+        let mut top = TopState::new(1_000, true, vec!["nothing is missing".to_owned()]);
         for (before, after, seconds, keys, width, height) in steps {
-            top.update(Interval::between(&before, &after, seconds, Machine::default()));
+            top.update(TopInterval::between(&before, &after, seconds, MachineFigures::default()));
             for key in keys {
                 top.key(key);
             }

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::group::Group;
+use super::part_groups::PartGroup;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Theme {
@@ -66,19 +66,19 @@ impl Theme {
     }
 
     /// Returns the letter and the style of a group's part of a bar.
-    pub(super) fn group(self, group: Group) -> (char, Style) {
+    pub(super) fn group(self, group: PartGroup) -> (char, Style) {
         let (letter, colour) = match group {
-            Group::Earlier => ('E', Color::Red),
-            Group::Commit => ('C', Color::Green),
-            Group::Disk => ('D', Color::Blue),
-            Group::Journal => ('J', Color::Magenta),
-            Group::Locks => ('L', Color::Yellow),
-            Group::Other => ('O', Color::Gray),
-            Group::Runnable => ('Q', Color::Cyan),
-            Group::Running => ('R', Color::DarkGray),
+            PartGroup::Earlier => ('E', Color::Red),
+            PartGroup::Commit => ('C', Color::Green),
+            PartGroup::Disk => ('D', Color::Blue),
+            PartGroup::Journal => ('J', Color::Magenta),
+            PartGroup::Locks => ('L', Color::Yellow),
+            PartGroup::Other => ('O', Color::Gray),
+            PartGroup::Runnable => ('Q', Color::Cyan),
+            PartGroup::Running => ('R', Color::DarkGray),
         };
         let text = match group {
-            Group::Running | Group::Disk => Color::White,
+            PartGroup::Running | PartGroup::Disk => Color::White,
             _ => Color::Black,
         };
         let style = Style::new().fg(text).bg(colour);

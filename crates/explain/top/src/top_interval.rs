@@ -2,26 +2,27 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_events::{Cause, Cgroup, Dev, Tgid};
+use luc_events::{Cgroup, Dev, Tgid, WaitCause};
 use luc_explain::{
-    Actor, Blame, FileSystemReport, Finding, Latency, Part, Parts, ProcessReport, Report,
-    is_storage,
+    Actor, BlameReport, CallTimePart, CallTimeParts, FileSystemReport, Finding,
+    LatencyDistribution, ProcessReport, TraceReport, is_storage,
 };
 // Names come from files and processes: nothing in them may steer a terminal.
 use luc_units::plain as clean;
 use serde::Serialize;
 
-use super::group::Groups;
-use super::row::{ActorRow, FileSystemRow, Found, Other};
-use super::sharing::{self, SharedDisk, Throttled};
+use super::disk_sharing::{self, SharedDisk, ThrottleState};
+use super::part_groups::PartGroupTimes;
+use super::table_rows::{ActorRow, CulpritProcess, FileSystemRow, ShownFinding};
 
 /// Maximum number of others that a line names.
 const MAX_OTHERS: usize = 8;
 /// Version of an interval's JSON.
 const VERSION: u32 = 1;
 
+/// Name, kernel and processors of the host in view.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Host {
+pub struct HostDescription {
     pub name: String,
     pub kernel: String,
     pub processors: u32,
@@ -29,13 +30,13 @@ pub struct Host {
 
 /// Figures measured beside the events.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Machine {
+pub struct MachineFigures {
     /// Time since the view began, in seconds.
     pub up_s: f64,
     /// Number of events that the recorder lost since then.
     pub lost: u64,
     /// I/O pressure, if the kernel reports it.
-    pub pressure: Option<Pressure>,
+    pub pressure: Option<IoPressureLast10s>,
     /// Share of the interval in which each file system's disk was busy.
     #[serde(skip)]
     pub busy: BTreeMap<Dev, f64>,
@@ -43,24 +44,25 @@ pub struct Machine {
     #[serde(skip)]
     pub disk_names: BTreeMap<Dev, String>,
     /// The throttle's daemon, if one runs.
-    pub throttle: Option<Throttled>,
+    pub throttle: Option<ThrottleState>,
 }
 
 /// Shares of the last ten seconds in which I/O stalled some, or all, runnable threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Pressure {
+pub struct IoPressureLast10s {
     pub some: f64,
     pub full: f64,
 }
 
+/// Figures of one interval of `luc top`.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Interval {
+pub struct TopInterval {
     pub version: u32,
-    pub host: Host,
+    pub host: HostDescription,
     /// Length of the interval, in seconds.
     pub seconds: f64,
     /// Figures beside the events.
-    pub machine: Machine,
+    pub machine: MachineFigures,
     /// File systems, busiest first.
     pub file_systems: Vec<FileSystemRow>,
     /// Disks for which tasks contended, busiest first.
@@ -71,10 +73,15 @@ pub struct Interval {
     pub threads: Vec<ActorRow>,
 }
 
-impl Interval {
+impl TopInterval {
     /// Computes what happened from `before` to `after`, `seconds` apart. Findings are those of `after`: they are about
     /// a longer time.
-    pub fn between(before: &Report, after: &Report, seconds: f64, machine: Machine) -> Self {
+    pub fn between(
+        before: &TraceReport,
+        after: &TraceReport,
+        seconds: f64,
+        machine: MachineFigures,
+    ) -> Self {
         let seconds = if seconds > 0.0 { seconds } else { 1.0 };
         let blame = blame_between(before, after, seconds);
         let old: HashMap<Dev, &FileSystemReport> =
@@ -93,13 +100,13 @@ impl Interval {
             .collect();
         Self {
             version: VERSION,
-            host: Host {
+            host: HostDescription {
                 name: clean(&after.trace.host),
                 kernel: clean(&after.trace.kernel),
                 processors: after.trace.processors,
             },
             seconds,
-            shared_disks: sharing::between(before, after, seconds, &machine.disk_names),
+            shared_disks: disk_sharing::between(before, after, seconds, &machine.disk_names),
             machine,
             file_systems,
             processes: processes(before, after, &blame, seconds),
@@ -116,9 +123,9 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
     let served = new.commits.served.saturating_sub(old.commits.served);
     let syncs = since(&old.syncs.latency, &new.syncs.latency);
     let parts = parts_since(&old.syncs.parts, &new.syncs.parts);
-    let mut calls = Parts::default();
+    let mut calls = CallTimeParts::default();
     for (kind, call) in &new.calls {
-        let before = old.calls.get(kind).map_or(Parts::default(), |old| old.parts);
+        let before = old.calls.get(kind).map_or(CallTimeParts::default(), |old| old.parts);
         let more = parts_since(&before, &call.parts);
         calls = calls.iter().chain(more.iter()).collect();
     }
@@ -133,9 +140,9 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
         sync_ns: syncs.total_ns.checked_div(syncs.count),
         sync_p99_ns: (syncs.count > 0).then_some(syncs.p99_ns),
         earlier: (parts.sum() > 0)
-            .then(|| parts.get(Part::Predecessor) as f64 / parts.sum() as f64),
-        sync_time: Groups::of(&parts),
-        call_time: Groups::of(&calls),
+            .then(|| parts.get(CallTimePart::Predecessor) as f64 / parts.sum() as f64),
+        sync_time: PartGroupTimes::of(&parts),
+        call_time: PartGroupTimes::of(&calls),
         ..FileSystemRow::default()
     }
 }
@@ -146,7 +153,7 @@ fn may_have_jbd2(kind: &str) -> bool {
 }
 
 /// Returns count, sum and 99th percentile of the calls from `old` to `new`.
-fn since(old: &Latency, new: &Latency) -> Latency {
+fn since(old: &LatencyDistribution, new: &LatencyDistribution) -> LatencyDistribution {
     let before: HashMap<u64, u64> = old.buckets.iter().copied().collect();
     let buckets: Vec<(u64, u64)> = new
         .buckets
@@ -164,15 +171,15 @@ fn since(old: &Latency, new: &Latency) -> Latency {
             seen >= rank
         })
         .map_or(new.max_ns, |&(edge, _)| edge.min(new.max_ns));
-    Latency {
+    LatencyDistribution {
         count,
         total_ns: new.total_ns.saturating_sub(old.total_ns),
         p99_ns,
-        ..Latency::default()
+        ..LatencyDistribution::default()
     }
 }
 
-fn parts_since(old: &Parts, new: &Parts) -> Parts {
+fn parts_since(old: &CallTimeParts, new: &CallTimeParts) -> CallTimeParts {
     new.iter().map(|(part, ns)| (part, ns.saturating_sub(old.get(part)))).collect()
 }
 
@@ -184,8 +191,8 @@ struct Blamed {
     ns_per_s: f64,
 }
 
-fn blame_between(before: &Report, after: &Report, seconds: f64) -> Vec<Blamed> {
-    let key = |blame: &Blame| {
+fn blame_between(before: &TraceReport, after: &TraceReport, seconds: f64) -> Vec<Blamed> {
+    let key = |blame: &BlameReport| {
         let (victim, culprit) = (&blame.victim, &blame.culprit);
         (blame.dev, (victim.process, victim.cgroup), (culprit.process, culprit.cgroup))
     };
@@ -208,12 +215,18 @@ fn blame_between(before: &Report, after: &Report, seconds: f64) -> Vec<Blamed> {
     found
 }
 
-fn worst_of(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
+fn worst_of(blame: &[Blamed], dev: Dev) -> Vec<(CulpritProcess, CulpritProcess, f64)> {
     blame
         .iter()
         .filter(|blamed| blamed.dev == dev)
         .take(MAX_OTHERS)
-        .map(|blamed| (Other::of(&blamed.victim), Other::of(&blamed.culprit), blamed.ns_per_s))
+        .map(|blamed| {
+            (
+                CulpritProcess::of(&blamed.victim),
+                CulpritProcess::of(&blamed.culprit),
+                blamed.ns_per_s,
+            )
+        })
         .collect()
 }
 
@@ -223,7 +236,12 @@ fn actor_key(actor: &Actor) -> ActorKey {
     (actor.process, actor.cgroup)
 }
 
-fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) -> Vec<ActorRow> {
+fn processes(
+    before: &TraceReport,
+    after: &TraceReport,
+    blame: &[Blamed],
+    seconds: f64,
+) -> Vec<ActorRow> {
     let old: HashMap<ActorKey, &ProcessReport> =
         before.processes.iter().map(|found| (actor_key(&found.actor), found)).collect();
     let none = ProcessReport::default();
@@ -232,7 +250,7 @@ fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) ->
         let old = old.get(&actor_key(&new.actor)).copied().unwrap_or(&none);
         let syncs = parts_since(&old.sync_parts, &new.sync_parts);
         let calls = parts_since(&old.call_parts, &new.call_parts);
-        let time = Groups::of(&syncs.iter().chain(calls.iter()).collect());
+        let time = PartGroupTimes::of(&syncs.iter().chain(calls.iter()).collect());
         let count = new.syncs.saturating_sub(old.syncs);
         if count > 0 || time.sum() > 0 {
             let row = rows.entry(actor_key(&new.actor)).or_insert_with(|| row(&new.actor));
@@ -276,16 +294,16 @@ fn row(actor: &Actor) -> ActorRow {
 }
 
 /// Adds to a list of others, which stays short and ordered, the longest first.
-fn add_other(others: &mut Vec<(Other, f64)>, actor: &Actor, ns_per_s: f64) {
+fn add_other(others: &mut Vec<(CulpritProcess, f64)>, actor: &Actor, ns_per_s: f64) {
     match others.iter_mut().find(|(known, _)| known.process == actor.process) {
         Some((_, sum)) => *sum += ns_per_s,
-        None => others.push((Other::of(actor), ns_per_s)),
+        None => others.push((CulpritProcess::of(actor), ns_per_s)),
     }
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     others.truncate(MAX_OTHERS);
 }
 
-fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
+fn threads(before: &TraceReport, after: &TraceReport, seconds: f64) -> Vec<ActorRow> {
     let old: HashMap<_, _> =
         before.accounts.threads.iter().map(|account| (account.thread, account)).collect();
     let mut rows: Vec<ActorRow> = after
@@ -297,7 +315,7 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
             let storage_ns = new.storage_ns.saturating_sub(old.map_or(0, |old| old.storage_ns));
             let causes = new.blocked.iter().filter_map(|(&cause, &ns)| {
                 let before = old.and_then(|old| old.blocked.get(cause));
-                let is_for_storage = Cause::from_name(cause).is_some_and(is_storage);
+                let is_for_storage = WaitCause::from_name(cause).is_some_and(is_storage);
                 is_for_storage.then(|| (cause, ns.saturating_sub(*before.unwrap_or(&0))))
             });
             (storage_ns > 0).then(|| ActorRow {
@@ -306,7 +324,7 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
                 cgroup: new.cgroup,
                 comm: clean(&new.comm),
                 lost_ns_per_s: storage_ns as f64 / seconds,
-                time: Groups::of_causes(causes),
+                time: PartGroupTimes::of_causes(causes),
                 ..ActorRow::default()
             })
         })
@@ -316,13 +334,13 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
 }
 
 /// Returns the first finding that `is_about` accepts, with the best remedy.
-fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> {
+fn about(report: &TraceReport, is_about: impl Fn(&Finding) -> bool) -> Option<ShownFinding> {
     let finding = report.findings.iter().find(|finding| is_about(finding))?;
     let remedy = report
         .remedies
         .iter()
         .find(|remedy| remedy.dev == finding.dev && remedy.against == finding.kind);
-    Some(Found {
+    Some(ShownFinding {
         sentence: clean(&finding.sentence),
         share: finding.share,
         remedy: remedy.map(|remedy| clean(&remedy.sentence)),

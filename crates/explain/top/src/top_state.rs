@@ -1,14 +1,15 @@
-use super::columns::{ACTORS, Column, FILE_SYSTEMS};
-use super::interval::Interval;
-use super::list::{Id, List};
-use super::row::{ActorRow, FileSystemRow};
+use super::columns::{ACTORS, FILE_SYSTEMS, TableColumn};
+use super::table_rows::{ActorRow, FileSystemRow};
+use super::table_state::{LineId, TableState};
 use super::theme::Theme;
+use super::top_interval::TopInterval;
 
 /// Bounds of the time between two refreshes.
 pub(super) const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
 
+/// Table of the view that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Pane {
+pub(super) enum TablePane {
     #[default]
     FileSystems,
     Actors,
@@ -16,7 +17,7 @@ pub(super) enum Pane {
 
 /// A question to be answered by text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prompt {
+pub(super) enum TextPrompt {
     Search,
     Filter,
     Delay,
@@ -24,26 +25,27 @@ pub(super) enum Prompt {
 
 /// The part of the view that receives keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum InputMode {
     #[default]
     View,
     /// The help; its first shown line.
     Help(u16),
     /// The choice of the column to sort by; its selected line.
     Sort(usize),
-    Prompt(Prompt, String),
+    Prompt(TextPrompt, String),
 }
 
+/// State of the view of `luc top`. It does no I/O.
 #[derive(Debug)]
-pub struct Top {
-    pub(super) interval: Option<Interval>,
-    pub(super) pane: Pane,
-    pub(super) lists: [List; 2],
+pub struct TopState {
+    pub(super) interval: Option<TopInterval>,
+    pub(super) pane: TablePane,
+    pub(super) lists: [TableState; 2],
     /// Whether lines are about threads instead of processes.
     pub(super) threads: bool,
     pub(super) paused: bool,
     pub(super) delay_ms: u64,
-    pub(super) mode: Mode,
+    pub(super) mode: InputMode,
     pub(super) search: String,
     pub(super) message: Option<String>,
     /// Events that cannot be recorded here, for the help.
@@ -51,18 +53,18 @@ pub struct Top {
     pub(super) theme: Theme,
 }
 
-impl Top {
+impl TopState {
     /// Makes an empty view. `missing` are lines about events that cannot be recorded here.
     pub fn new(delay_ms: u64, colours: bool, missing: Vec<String>) -> Self {
         let lists = [sorted_by("FSYNC/s", FILE_SYSTEMS), sorted_by("LOST/s", ACTORS)];
         Self {
             interval: None,
-            pane: Pane::default(),
+            pane: TablePane::default(),
             lists,
             threads: false,
             paused: false,
             delay_ms: delay_ms.clamp(*DELAYS_MS.start(), *DELAYS_MS.end()),
-            mode: Mode::View,
+            mode: InputMode::View,
             search: String::new(),
             message: missing.first().cloned(),
             missing,
@@ -71,7 +73,7 @@ impl Top {
     }
 
     /// Shows another interval, unless the view is paused.
-    pub fn update(&mut self, interval: Interval) {
+    pub fn update(&mut self, interval: TopInterval) {
         if !self.paused {
             self.interval = Some(interval);
         }
@@ -87,26 +89,26 @@ impl Top {
         self.message = Some(format!("every {} s", self.delay_ms as f64 / 1e3));
     }
 
-    pub(super) fn list(&self) -> &List {
+    pub(super) fn list(&self) -> &TableState {
         &self.lists[self.pane as usize]
     }
 
-    pub(super) fn list_mut(&mut self) -> &mut List {
+    pub(super) fn list_mut(&mut self) -> &mut TableState {
         &mut self.lists[self.pane as usize]
     }
 
     pub(super) fn turn_pane(&mut self) {
         self.pane = match self.pane {
-            Pane::FileSystems => Pane::Actors,
-            Pane::Actors => Pane::FileSystems,
+            TablePane::FileSystems => TablePane::Actors,
+            TablePane::Actors => TablePane::FileSystems,
         };
     }
 
     /// Returns the titles of the active table's columns.
     pub(super) fn titles(&self) -> Vec<&'static str> {
         match self.pane {
-            Pane::FileSystems => FILE_SYSTEMS.iter().map(|column| column.title).collect(),
-            Pane::Actors => ACTORS.iter().map(|column| column.title).collect(),
+            TablePane::FileSystems => FILE_SYSTEMS.iter().map(|column| column.title).collect(),
+            TablePane::Actors => ACTORS.iter().map(|column| column.title).collect(),
         }
     }
 
@@ -125,21 +127,21 @@ impl Top {
     }
 
     /// Returns the identities and names of a table's lines, in order.
-    pub(super) fn ids(&self, pane: Pane) -> Vec<(Id, String)> {
+    pub(super) fn ids(&self, pane: TablePane) -> Vec<(LineId, String)> {
         match pane {
-            Pane::FileSystems => self
+            TablePane::FileSystems => self
                 .file_systems()
                 .into_iter()
-                .map(|row| (Id::FileSystem(row.dev), row.name()))
+                .map(|row| (LineId::FileSystem(row.dev), row.name()))
                 .collect(),
-            Pane::Actors => {
+            TablePane::Actors => {
                 self.actors().into_iter().map(|row| (actor_id(row), actor_name(row))).collect()
             }
         }
     }
 
     pub(super) fn step(&mut self, by: isize) {
-        let ids: Vec<Id> = self.ids(self.pane).into_iter().map(|(id, _)| id).collect();
+        let ids: Vec<LineId> = self.ids(self.pane).into_iter().map(|(id, _)| id).collect();
         self.list_mut().step(by, &ids);
     }
 
@@ -166,7 +168,7 @@ impl Top {
             .find(|&index| ids[index].1.to_lowercase().contains(&text));
         match found {
             Some(index) => {
-                let ids: Vec<Id> = ids.into_iter().map(|(id, _)| id).collect();
+                let ids: Vec<LineId> = ids.into_iter().map(|(id, _)| id).collect();
                 self.list_mut().select(index, &ids);
             }
             None => self.message = Some(format!("'{}' is in no line", self.search)),
@@ -178,13 +180,13 @@ impl Top {
     }
 }
 
-fn sorted_by<R>(title: &str, columns: &[Column<R>]) -> List {
+fn sorted_by<R>(title: &str, columns: &[TableColumn<R>]) -> TableState {
     let sort = columns.iter().position(|column| column.title == title).unwrap_or(0);
-    List { sort, ..List::default() }
+    TableState { sort, ..TableState::default() }
 }
 
-fn actor_id(row: &ActorRow) -> Id {
-    Id::Actor(row.process, row.cgroup, row.thread)
+fn actor_id(row: &ActorRow) -> LineId {
+    LineId::Actor(row.process, row.cgroup, row.thread)
 }
 
 fn actor_name(row: &ActorRow) -> String {

@@ -29,7 +29,7 @@ impl Bounds {
         Self::of(low_ns, high_ns)
     }
 
-    /// Returns bounds, each of which may be missing.
+    /// Returns bounds; each may be missing.
     #[must_use]
     pub fn of(low_ns: Option<i64>, high_ns: Option<i64>) -> Self {
         match (low_ns, high_ns) {

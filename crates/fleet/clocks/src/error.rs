@@ -1,6 +1,6 @@
 //! Errors of clocks and messages.
 
-use crate::host::HostId;
+use crate::host_ids::HostId;
 
 /// Reason why clocks cannot be related.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -12,7 +12,8 @@ pub struct FitOptions {
     pub window_s: f64,
     /// Time from knot to knot, s.
     pub step_s: f64,
-    /// Maximum error of time stamps, ns, both hosts together: [`ClockMap::error_ns`](crate::ClockMap::error_ns) of both.
+    /// Maximum error of time stamps, ns, both hosts together: [`ClockMap::error_ns`](crate::ClockMap::error_ns) of
+    /// both.
     pub timestamp_error_ns: f64,
 }
 
@@ -32,7 +33,7 @@ const MAX_STEPS: f64 = 10_000.0;
 
 /// [`FitOptions`], checked and in whole ns.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Settings {
+pub(crate) struct CheckedFitOptions {
     pub(crate) kappa: f64,
     pub(crate) step_ns: i64,
     /// Number of steps on either side of a knot.
@@ -41,7 +42,7 @@ pub(crate) struct Settings {
 }
 
 impl FitOptions {
-    pub(crate) fn check(&self) -> Result<Settings, ClockError> {
+    pub(crate) fn check(&self) -> Result<CheckedFitOptions, ClockError> {
         let positive = |name, value: f64| {
             let is_good = value.is_finite() && value > 0.0;
             is_good.then_some(value).ok_or(ClockError::Setting { name, value })
@@ -53,7 +54,7 @@ impl FitOptions {
         if error != 0.0 {
             positive("timestamp_error_ns", error)?;
         }
-        Ok(Settings {
+        Ok(CheckedFitOptions {
             kappa,
             step_ns: (step_s * 1e9).round() as i64,
             steps: (window_s / step_s).ceil().clamp(1.0, MAX_STEPS) as i64,

@@ -1,24 +1,24 @@
 //! Many hosts at any time, on the clock of one of them.
 
-mod curve;
-mod moment;
-mod order;
-mod placed;
+mod event_order;
+mod fleet_moment;
+mod offset_curve;
+mod reference_time;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bounds::Bounds;
 use crate::error::ClockError;
-use crate::fit::{Evidence, PairFit};
-use crate::host::{HostId, HostIndex};
-use curve::{Anchor, Curve};
-use moment::Moment;
-pub use order::Order;
-pub use placed::Placed;
+use crate::host_ids::{HostId, HostIndex};
+use crate::pair_fit::{OffsetEvidence, PairFit};
+pub use event_order::EventOrder;
+use fleet_moment::FleetMoment;
+use offset_curve::{OffsetAnchor, OffsetCurve};
+pub use reference_time::ReferenceTime;
 
 /// Two hosts, and the relation of their clocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
+pub struct HostPair {
     /// The host whose time the fit is in.
     pub a: HostId,
     /// The other host.
@@ -29,7 +29,7 @@ pub struct Pair {
 
 /// An event on a host, at a time of its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
+pub struct HostEvent {
     /// The host.
     pub host: HostId,
     /// CLOCK_MONOTONIC_RAW of that host.
@@ -38,21 +38,21 @@ pub struct Event {
 
 /// The clocks of many hosts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fleet {
+pub struct FleetClocks {
     reference: HostId,
     pairs: BTreeMap<(HostId, HostId), PairFit>,
-    curves: BTreeMap<HostId, Curve>,
+    curves: BTreeMap<HostId, OffsetCurve>,
 }
 
-impl Fleet {
+impl FleetClocks {
     /// Relates all hosts of these pairs to `reference`. At each knot of a pair the bounds are tightened along all paths
     /// of pairs, and the estimates are least squares over all of them ([`place`](crate::place)).
     ///
     /// # Errors
     /// [`ClockError::BadPair`], [`ClockError::Contradiction`].
-    pub fn new(reference: HostId, pairs: Vec<Pair>) -> Result<Self, ClockError> {
+    pub fn new(reference: HostId, pairs: Vec<HostPair>) -> Result<Self, ClockError> {
         let mut fits = BTreeMap::new();
-        for Pair { a, b, fit } in pairs {
+        for HostPair { a, b, fit } in pairs {
             let is_known = fits.contains_key(&(b, a)) || fits.contains_key(&(a, b));
             if a == b || is_known {
                 return Err(ClockError::BadPair(a, b));
@@ -63,9 +63,9 @@ impl Fleet {
             fits.keys().flat_map(|&(a, b)| [a, b]).chain([reference]).collect();
         let hosts: Vec<HostId> = hosts.into_iter().collect();
         let kappa = fits.values().map(PairFit::kappa).fold(0.0, f64::max);
-        let mut curves = vec![Curve::new(kappa); hosts.len()];
-        let network = moment::Network::new(&hosts, reference, &fits);
-        let mut last: Option<Moment> = None;
+        let mut curves = vec![OffsetCurve::new(kappa); hosts.len()];
+        let network = fleet_moment::PairNetwork::new(&hosts, reference, &fits);
+        let mut last: Option<FleetMoment> = None;
         for at_ns in network.knots() {
             let moment = network.at(at_ns)?;
             let jumped = last.as_ref().map(|last| network.find_jumped(last, &moment));
@@ -73,7 +73,7 @@ impl Fleet {
                 if jumped.as_ref().is_some_and(|jumped| jumped[index]) {
                     curve.interrupt();
                 }
-                if let Some(anchor) = Anchor::new(&moment, HostIndex(index)) {
+                if let Some(anchor) = OffsetAnchor::new(&moment, HostIndex(index)) {
                     curve.add(anchor);
                 }
             }
@@ -98,11 +98,11 @@ impl Fleet {
     ///
     /// # Errors
     /// [`ClockError::UnknownHost`].
-    pub fn global_ns(&self, event: Event) -> Result<Placed, ClockError> {
+    pub fn global_ns(&self, event: HostEvent) -> Result<ReferenceTime, ClockError> {
         let curve = self.curves.get(&event.host);
         let curve = curve.ok_or(ClockError::UnknownHost(event.host))?;
         if event.host == self.reference {
-            return Ok(Placed::exactly(event.at_ns));
+            return Ok(ReferenceTime::exactly(event.at_ns));
         }
         Ok(curve.place(event.at_ns))
     }
@@ -111,12 +111,12 @@ impl Fleet {
     ///
     /// # Errors
     /// [`ClockError::UnknownHost`].
-    pub fn order(&self, first: Event, second: Event) -> Result<Order, ClockError> {
+    pub fn order(&self, first: HostEvent, second: HostEvent) -> Result<EventOrder, ClockError> {
         if first.host == second.host {
-            return Ok(Order::Certain(first.at_ns.cmp(&second.at_ns)));
+            return Ok(EventOrder::Certain(first.at_ns.cmp(&second.at_ns)));
         }
         let (a, b) = (self.global_ns(first)?, self.global_ns(second)?);
-        let through_reference = order::later_by(a.bounds, b.bounds);
+        let through_reference = event_order::later_by(a.bounds, b.bounds);
         let direct = if let Some(fit) = self.pairs.get(&(first.host, second.host)) {
             later_by_fit(fit, first, second)
         } else if let Some(fit) = self.pairs.get(&(second.host, first.host)) {
@@ -125,17 +125,17 @@ impl Fleet {
             Bounds::Unknown
         };
         let estimate = a.at_ns.zip(b.at_ns).map(|(a, b)| i128::from(b) - i128::from(a));
-        Ok(Order::of(through_reference.and(direct), estimate))
+        Ok(EventOrder::of(through_reference.and(direct), estimate))
     }
 }
 
 /// Returns the time from the first event to the second, by the fit of the two hosts alone.
-fn later_by_fit(fit: &PairFit, first: Event, second: Event) -> Bounds {
+fn later_by_fit(fit: &PairFit, first: HostEvent, second: HostEvent) -> Bounds {
     let known = fit.at(first.at_ns);
-    if known.evidence == Evidence::Jump {
+    if known.evidence == OffsetEvidence::Jump {
         return Bounds::Unknown;
     }
     let on_second = |offset: Option<i64>| offset.map(|offset| first.at_ns.saturating_add(offset));
     let bounds = Bounds::of(on_second(known.bounds.low_ns()), on_second(known.bounds.high_ns()));
-    order::later_by(bounds, Placed::exactly(second.at_ns).bounds)
+    event_order::later_by(bounds, ReferenceTime::exactly(second.at_ns).bounds)
 }

@@ -9,10 +9,10 @@
 //! the same time (Lundelius and Lynch, *An Upper and Lower Bound for Clock Synchronization*, 1984).
 //!
 //! - [`ClockMap`]: from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW, which NTP does not slew.
-//! - [`Point`], [`PairPoints`]: messages as bounds; [`Thinner`] keeps the few that bound most.
+//! - [`OffsetPoint`], [`PairPoints`]: messages as bounds; [`MessageThinner`] keeps the few that bound most.
 //! - [`fit()`], [`PairFit`]: the offset of two hosts at any time, with jumps of a clock found.
 //! - [`one_line`]: what others do, one straight line for each pair, for comparison.
-//! - [`place`]: many hosts at one moment; [`Fleet`]: at any time; [`Fleet::order`] of two events.
+//! - [`place`]: many hosts at one moment; [`FleetClocks`]: at any time; [`FleetClocks::order`] of two events.
 //!
 //! ```
 //! use luc_fleet_clocks::{FitOptions, PairPoints, fit};
@@ -34,40 +34,43 @@
 //!
 //! # Where the steps are
 //!
-//! 1. `raw` maps CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW by `raw/lines`, which meet where NTP changed the rate.
-//!    `raw/changes` says how far off that may be.
-//! 2. `point` makes a bound of each message; `thin` keeps the best of each 4 ms.
-//! 3. `fit` cuts the messages of a pair into buckets (`fit/bucket`), each with the `hull` of both directions.
-//! 4. In `fit`, `segment` has the knots of a time without jumps. `separate` finds the lines between the hulls that
-//!    bound them; `tighten` bounds each knot by all others; `jump` finds where a clock jumped.
+//! 1. `monotonic_raw_map` maps CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW by `monotonic_raw_map/rate_stretches`, which meet
+//!    where NTP changed the rate. `monotonic_raw_map/rate_changes` says how far off that may be.
+//! 2. `offset_points` makes a bound of each message; `message_thinner` keeps the best of each 4 ms.
+//! 3. `pair_fit` cuts the messages of a pair into buckets (`pair_fit/message_bucket`), each with the `lower_hull` of
+//!    both directions.
+//! 4. In `pair_fit`, `fit_segment` has the knots of a time without jumps. `separating_lines` finds the lines between
+//!    the hulls that bound them; `tighten_bounds` bounds each knot by all others; `find_jump` finds where a clock
+//!    jumped.
 //! 5. `mesh` places many hosts at one moment: by shortest paths over the bounds, then by least squares inside them.
-//! 6. `fleet` does that at all knots; `fleet/order` says in which order two events were.
+//! 6. `fleet_clocks` does that at all knots; `fleet_clocks/event_order` says in which order two events were.
 //!
-//! `line` is the rival: one straight line for a pair. `docs/evaluation/fleet-clocks.md` compares both with the truth.
+//! `offset_line` is the rival: one straight line for a pair. `docs/evaluation/fleet-clocks.md` compares both with the
+//! truth.
 #![warn(missing_docs)]
 
 mod bounds;
 mod error;
-mod fit;
-mod fleet;
-mod host;
-mod hull;
-mod line;
+mod fit_options;
+mod fleet_clocks;
+mod host_ids;
+mod lower_hull;
 mod mesh;
-mod options;
-mod point;
-mod raw;
-mod separate;
-mod thin;
+mod message_thinner;
+mod monotonic_raw_map;
+mod offset_line;
+mod offset_points;
+mod pair_fit;
+mod separating_lines;
 
 pub use bounds::Bounds;
 pub use error::ClockError;
-pub use fit::{Estimate, Evidence, Jump, Knot, PairFit, fit};
-pub use fleet::{Event, Fleet, Order, Pair, Placed};
-pub use host::{HostId, HostIndex};
-pub use line::{Line, one_line};
+pub use fit_options::FitOptions;
+pub use fleet_clocks::{EventOrder, FleetClocks, HostEvent, HostPair, ReferenceTime};
+pub use host_ids::{HostId, HostIndex};
 pub use mesh::{HostOffset, PairBounds, place};
-pub use options::FitOptions;
-pub use point::{MAX_TIME_NS, PairPoints, Point};
-pub use raw::{ClockMap, ClockSample};
-pub use thin::{Direction, Thinner};
+pub use message_thinner::{MessageThinner, PairDirection};
+pub use monotonic_raw_map::{ClockMap, ClockSample};
+pub use offset_line::{OffsetLine, one_line};
+pub use offset_points::{MAX_TIME_NS, OffsetPoint, PairPoints};
+pub use pair_fit::{ClockJump, FitKnot, OffsetEstimate, OffsetEvidence, PairFit, fit};

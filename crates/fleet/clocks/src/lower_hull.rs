@@ -6,7 +6,7 @@
 
 /// A point relative to a knot: s and ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Vertex {
+pub(crate) struct HullVertex {
     pub(crate) x: f64,
     pub(crate) y: f64,
 }
@@ -42,7 +42,7 @@ pub(crate) fn lower_hull<T: Copy>(
 }
 
 /// Returns the hull of points that are bent already.
-pub(crate) fn hull_of_vertices(vertices: impl Iterator<Item = Vertex>) -> Vec<Vertex> {
+pub(crate) fn hull_of_vertices(vertices: impl Iterator<Item = HullVertex>) -> Vec<HullVertex> {
     lower_hull(vertices, |a, b, c| b.y - a.y >= chord(0.0, c.y - a.y, b.x - a.x, c.x - b.x))
 }
 
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_is_above_a_chord_is_left_out() {
         let vertices = [(0.0, 0.0), (1.0, 1.0), (2.0, -1.0), (3.0, 0.0), (4.0, 1.0)];
-        let hull = hull_of_vertices(vertices.into_iter().map(|(x, y)| Vertex { x, y }));
+        let hull = hull_of_vertices(vertices.into_iter().map(|(x, y)| HullVertex { x, y }));
         let left: Vec<f64> = hull.iter().map(|vertex| vertex.x).collect();
         assert_eq!(left, [0.0, 2.0, 4.0]);
     }
@@ -69,10 +69,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_point_is_below_the_hull(heights in prop::collection::vec(-100_f64..100.0, 2..60)) {
-            let vertices: Vec<Vertex> = heights
+            let vertices: Vec<HullVertex> = heights
                 .iter()
                 .enumerate()
-                .map(|(at, &y)| Vertex { x: at as f64, y })
+                .map(|(at, &y)| HullVertex { x: at as f64, y })
                 .collect();
             let hull = hull_of_vertices(vertices.iter().copied());
             for vertex in vertices {

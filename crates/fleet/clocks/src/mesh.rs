@@ -5,11 +5,11 @@
 //! above all the asymmetry of their ways, average out along the many paths of a mesh (Geng et al., *Exploiting a
 //! Natural Network Effect for Scalable, Fine-grained Clock Synchronization* (Huygens), NSDI 2018).
 
-mod pair;
-mod squares;
+mod least_squares;
+mod pair_bounds;
 
-use crate::host::HostIndex;
-pub use pair::PairBounds;
+use crate::host_ids::HostIndex;
+pub use pair_bounds::PairBounds;
 
 /// Offset of a host's clock: its time less that of the reference host.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +52,7 @@ pub fn place(
     // The greatest offset of a host is along arrows from A to B with `high`, and from B to A with `-low`.
     let highs = shortest_paths(hosts, reference, &pairs, |pair| (pair.high_ns, -pair.low_ns))?;
     let lows = shortest_paths(hosts, reference, &pairs, |pair| (-pair.low_ns, pair.high_ns))?;
-    let estimates = squares::estimate_offsets(hosts, &pairs, reference, &highs, &lows);
+    let estimates = least_squares::estimate_offsets(hosts, &pairs, reference, &highs, &lows);
     let all = highs.into_iter().zip(lows).zip(estimates);
     Ok(all
         .map(|((high_ns, low), offset_ns)| HostOffset {

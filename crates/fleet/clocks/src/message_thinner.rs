@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::point::Point;
+use crate::offset_points::OffsetPoint;
 
 /// Length of the intervals, ns; of each one message is kept.
 const KEEP_INTERVAL_NS: i64 = 4_000_000;
@@ -13,24 +13,25 @@ const MAX_SLOPES: usize = 15;
 
 /// Direction of messages between two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum PairDirection {
     /// From A to B: the lowest message bounds most.
     Forward,
     /// From B to A: the highest message bounds most.
     Backward,
 }
 
-/// A filter of the messages of one direction while they come in, so that a recorder can keep them. Of each 4 ms it keeps
-/// the one that bounds most, once the drift of the clocks is subtracted. Leaving messages out only loosens bounds.
+/// A filter of the messages of one direction while they come in, so that a recorder can keep them. Of each 4 ms it
+/// keeps the one that bounds most, once the drift of the clocks is subtracted. Leaving messages out only loosens
+/// bounds.
 ///
 /// The drift is the median of the slopes between the best messages of successive seconds. So single slow messages, and
 /// jumps, do not count.
 #[derive(Debug, Clone)]
-pub struct Thinner {
-    direction: Direction,
+pub struct MessageThinner {
+    direction: PairDirection,
     kept: Lowest,
     second: Lowest,
-    last_best: Option<Point>,
+    last_best: Option<OffsetPoint>,
     slopes: VecDeque<f64>,
     slope: f64,
 }
@@ -39,13 +40,17 @@ pub struct Thinner {
 #[derive(Debug, Clone)]
 struct Lowest {
     length_ns: i64,
-    found: Option<Point>,
+    found: Option<OffsetPoint>,
 }
 
 impl Lowest {
     /// Adds a point. Returns the lowest of the last interval if the point is of another one.
-    fn add(&mut self, point: Point, height: impl Fn(Point) -> f64) -> Option<Point> {
-        let interval = |point: Point| point.at_ns().div_euclid(self.length_ns);
+    fn add(
+        &mut self,
+        point: OffsetPoint,
+        height: impl Fn(OffsetPoint) -> f64,
+    ) -> Option<OffsetPoint> {
+        let interval = |point: OffsetPoint| point.at_ns().div_euclid(self.length_ns);
         match self.found {
             Some(last) if interval(last) == interval(point) => {
                 if height(point) < height(last) {
@@ -58,10 +63,10 @@ impl Lowest {
     }
 }
 
-impl Thinner {
+impl MessageThinner {
     /// Returns a filter of the messages of a direction.
     #[must_use]
-    pub fn new(direction: Direction) -> Self {
+    pub fn new(direction: PairDirection) -> Self {
         let lowest = |length_ns| Lowest { length_ns, found: None };
         Self {
             direction,
@@ -75,11 +80,11 @@ impl Thinner {
 
     /// Adds a message. Returns the one to keep of an interval that is over with it. Messages come in the order of their
     /// times; a late one may be kept in addition.
-    pub fn add(&mut self, point: Point) -> Option<Point> {
+    pub fn add(&mut self, point: OffsetPoint) -> Option<OffsetPoint> {
         // Heights are relative to the best of the last second: a float has no room for years in ns.
         let origin = self.last_best.unwrap_or(point);
         let (slope, sign) = (self.slope, self.sign());
-        let height = move |point: Point| {
+        let height = move |point: OffsetPoint| {
             let rise = (point.offset_ns() - origin.offset_ns()) as f64;
             sign * (rise - slope * (point.at_ns() - origin.at_ns()) as f64)
         };
@@ -90,18 +95,18 @@ impl Thinner {
     }
 
     /// Returns the message to keep of the last interval.
-    pub fn finish(self) -> Option<Point> {
+    pub fn finish(self) -> Option<OffsetPoint> {
         self.kept.found
     }
 
     fn sign(&self) -> f64 {
         match self.direction {
-            Direction::Forward => 1.0,
-            Direction::Backward => -1.0,
+            PairDirection::Forward => 1.0,
+            PairDirection::Backward => -1.0,
         }
     }
 
-    fn learn(&mut self, best: Point) {
+    fn learn(&mut self, best: OffsetPoint) {
         let Some(last) = self.last_best.replace(best) else {
             return;
         };
@@ -124,24 +129,27 @@ impl Thinner {
 mod tests {
     use super::*;
 
-    fn thin(direction: Direction, points: impl Iterator<Item = Point>) -> Vec<Point> {
-        let mut thinner = Thinner::new(direction);
-        let mut kept: Vec<Point> = points.filter_map(|point| thinner.add(point)).collect();
+    fn thin(
+        direction: PairDirection,
+        points: impl Iterator<Item = OffsetPoint>,
+    ) -> Vec<OffsetPoint> {
+        let mut thinner = MessageThinner::new(direction);
+        let mut kept: Vec<OffsetPoint> = points.filter_map(|point| thinner.add(point)).collect();
         kept.extend(thinner.finish());
         kept
     }
 
     #[test]
     fn one_of_each_interval_is_kept() {
-        let point = |at_us: i64, offset| Point::forward(at_us * 1000, at_us * 1000 + offset);
+        let point = |at_us: i64, offset| OffsetPoint::forward(at_us * 1000, at_us * 1000 + offset);
         let all = [(0, 9), (1000, 5), (3999, 7), (4000, 8), (9000, 3), (9001, 2)];
-        let all: Vec<Point> =
+        let all: Vec<OffsetPoint> =
             all.iter().map(|&(at, offset)| point(at, offset).expect("in range")).collect();
-        let low = thin(Direction::Forward, all.iter().copied());
+        let low = thin(PairDirection::Forward, all.iter().copied());
         assert_eq!(low, [all[1], all[3], all[5]]);
-        let high = thin(Direction::Backward, all.iter().copied());
+        let high = thin(PairDirection::Backward, all.iter().copied());
         assert_eq!(high, [all[0], all[3], all[4]]);
-        assert_eq!(Thinner::new(Direction::Forward).finish(), None);
+        assert_eq!(MessageThinner::new(PairDirection::Forward).finish(), None);
     }
 
     #[test]
@@ -150,9 +158,9 @@ mod tests {
         let point = |index: i64| {
             let at = index * 1_000_000;
             let delay = if index % 4 == 2 { 0 } else { 500 };
-            Point::forward(at, at + at / 2000 + delay).expect("in range")
+            OffsetPoint::forward(at, at + at / 2000 + delay).expect("in range")
         };
-        let kept = thin(Direction::Forward, (0..5000).map(point));
+        let kept = thin(PairDirection::Forward, (0..5000).map(point));
         let late = kept.iter().filter(|point| point.at_ns() > 2_500_000_000);
         assert!(late.clone().count() > 600);
         assert!(late.clone().all(|point| point.at_ns() / 1_000_000 % 4 == 2));
@@ -162,8 +170,8 @@ mod tests {
     fn extremes_do_not_overflow() {
         let far = crate::MAX_TIME_NS;
         let times = [(-far, far), (far, -far), (0, 0), (far, far), (-far, -far), (-far, far)];
-        for direction in [Direction::Forward, Direction::Backward] {
-            let points = times.map(|(a, b)| Point::forward(a, b).expect("in range"));
+        for direction in [PairDirection::Forward, PairDirection::Backward] {
+            let points = times.map(|(a, b)| OffsetPoint::forward(a, b).expect("in range"));
             assert!(!thin(direction, points.into_iter()).is_empty());
         }
     }

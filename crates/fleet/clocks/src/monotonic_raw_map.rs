@@ -1,15 +1,15 @@
 //! Map from CLOCK_MONOTONIC, whose rate NTP changes at once, to CLOCK_MONOTONIC_RAW, which only the crystal drives.
 
-mod changes;
-mod lines;
-mod sample;
+mod clock_sample;
+mod rate_changes;
+mod rate_stretches;
 
-pub use sample::ClockSample;
+pub use clock_sample::ClockSample;
 
 use crate::error::ClockError;
-use crate::point::MAX_TIME_NS;
-use changes::Change;
-use lines::{Corner, Stretch};
+use crate::offset_points::MAX_TIME_NS;
+use rate_changes::RateChange;
+use rate_stretches::{RateCorner, RateStretch};
 
 /// A piecewise linear map from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW.
 ///
@@ -18,14 +18,15 @@ use lines::{Corner, Stretch};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockMap {
     /// Ascending in both clocks; the first and the last only give the slopes outside.
-    corners: Vec<Corner>,
-    changes: Vec<Change>,
+    corners: Vec<RateCorner>,
+    changes: Vec<RateChange>,
     error_ns: f64,
 }
 
 impl ClockMap {
-    /// Returns the map through samples that are in order. `reading_error_ns` is the maximum distance of the two readings
-    /// of a sample, since nobody reads two clocks at once. Samples that are off a line by more begin a new one.
+    /// Returns the map through samples that are in order. `reading_error_ns` is the maximum distance of the two
+    /// readings of a sample, since nobody reads two clocks at once. Samples that are off a line by more begin a new
+    /// one.
     ///
     /// # Errors
     /// [`ClockError::FewSamples`], [`ClockError::SamplesNotAscending`], [`ClockError::TimeOutOfRange`],
@@ -50,9 +51,10 @@ impl ClockMap {
         if let Some(at) = samples.windows(2).position(|pair| !is_ascending(pair)) {
             return Err(ClockError::SamplesNotAscending(at));
         }
-        let corners = find_corners(samples, &lines::find_stretches(samples, reading_error_ns));
+        let corners =
+            find_corners(samples, &rate_stretches::find_stretches(samples, reading_error_ns));
         let mut map = Self {
-            changes: changes::find_changes(samples, reading_error_ns, &corners),
+            changes: rate_changes::find_changes(samples, reading_error_ns, &corners),
             corners,
             error_ns: 0.0,
         };
@@ -91,14 +93,15 @@ impl ClockMap {
     /// than once. It holds if no rate was beyond those seen within 2 s by more than a quarter of their range.
     #[must_use]
     pub fn change_error_ns(&self, monotonic_ns: i64) -> i64 {
-        let error_ns = changes::error_ns(&self.changes, monotonic_ns, self.raw_ns(monotonic_ns));
+        let error_ns =
+            rate_changes::error_ns(&self.changes, monotonic_ns, self.raw_ns(monotonic_ns));
         error_ns.ceil() as i64
     }
 }
 
 /// Finds the points where successive lines meet, with the ends of the first and the last: at least two.
-fn find_corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
-    let mut corners: Vec<Corner> = Vec::with_capacity(2 * stretches.len() + 2);
+fn find_corners(samples: &[ClockSample], stretches: &[RateStretch]) -> Vec<RateCorner> {
+    let mut corners: Vec<RateCorner> = Vec::with_capacity(2 * stretches.len() + 2);
     corners.extend(stretches.first().map(|first| first.at(first.first_ns)));
     for pair in stretches.windows(2) {
         match pair[0].meets(&pair[1]) {
@@ -113,8 +116,9 @@ fn find_corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
     if corners.len() < 2 {
         // Lines that are too long for a float to tell that they rise.
         let ends = samples.first().into_iter().chain(samples.last());
-        corners =
-            ends.map(|end| Corner { monotonic_ns: end.monotonic_ns, raw_ns: end.raw_ns }).collect();
+        corners = ends
+            .map(|end| RateCorner { monotonic_ns: end.monotonic_ns, raw_ns: end.raw_ns })
+            .collect();
     }
     corners
 }

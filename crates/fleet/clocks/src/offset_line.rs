@@ -1,13 +1,13 @@
 //! One straight line for a pair of hosts: the usual method, for comparison.
 
 use crate::error::ClockError;
-use crate::hull::Vertex;
-use crate::point::{PairPoints, Point};
-use crate::separate::{bend_hull, steepest, touch};
+use crate::lower_hull::HullVertex;
+use crate::offset_points::{OffsetPoint, PairPoints};
+use crate::separating_lines::{bend_hull, steepest, touch};
 
 /// An offset that grows evenly.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct OffsetLine {
     origin_ns: i64,
     base_ns: i64,
     height_ns: f64,
@@ -17,7 +17,7 @@ pub struct Line {
     pub is_separating: bool,
 }
 
-impl Line {
+impl OffsetLine {
     /// Returns the offset at A's time, ns.
     #[must_use]
     pub fn offset_ns(&self, at_ns: i64) -> f64 {
@@ -33,7 +33,7 @@ impl Line {
 ///
 /// # Errors
 /// [`ClockError::NoMessages`] unless there are messages both ways that bound a slope on both sides.
-pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
+pub fn one_line(points: &PairPoints) -> Result<OffsetLine, ClockError> {
     let (Some(first), Some(_)) = (points.forward.first(), points.backward.first()) else {
         return Err(ClockError::NoMessages);
     };
@@ -41,10 +41,10 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
     let (least, greatest) =
         times.fold((i64::MAX, i64::MIN), |(least, greatest), at| (least.min(at), greatest.max(at)));
     let (origin_ns, base_ns) = (least.midpoint(greatest), first.offset_ns());
-    let hull = |points: &[Point], sign: f64| {
-        let mut vertices: Vec<Vertex> = points
+    let hull = |points: &[OffsetPoint], sign: f64| {
+        let mut vertices: Vec<HullVertex> = points
             .iter()
-            .map(|point| Vertex {
+            .map(|point| HullVertex {
                 x: (point.at_ns() - origin_ns) as f64 * 1e-9,
                 y: sign * (point.offset_ns() - base_ns) as f64,
             })
@@ -72,12 +72,12 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
         Some((steepest, mirrored)) => f64::midpoint(heights(steepest).0, heights(-mirrored).0),
         None => heights(slope).0,
     };
-    Ok(Line { origin_ns, base_ns, height_ns, slope, is_separating })
+    Ok(OffsetLine { origin_ns, base_ns, height_ns, slope, is_separating })
 }
 
 /// Finds the slope that leaves the most room between the hulls, or takes the least. The room grows with the slope while
 /// `lead`, the distance of the two vertices that it stands on, is negative.
-fn find_roomiest(up: &[Vertex], down: &[Vertex], lead: impl Fn(f64) -> f64) -> f64 {
+fn find_roomiest(up: &[HullVertex], down: &[HullVertex], lead: impl Fn(f64) -> f64) -> f64 {
     let rises = [up, down]
         .into_iter()
         .flat_map(|hull| hull.windows(2))

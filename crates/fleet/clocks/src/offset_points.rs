@@ -11,13 +11,14 @@ pub const MAX_TIME_NS: i64 = i64::MAX / 4;
 /// bounds the offset from above, and one that B sent from below (Duda, Harrus, Haddad and Bernard, *Estimating Global
 /// Time in Distributed Systems*, 1987).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Point {
+pub struct OffsetPoint {
     at_ns: i64,
     offset_ns: i64,
 }
 
-impl Point {
-    /// Returns the point of a message that A sent at `sent_ns` of its clock, and B received at `received_ns` of its own.
+impl OffsetPoint {
+    /// Returns the point of a message that A sent at `sent_ns` of its clock, and B received at `received_ns` of its
+    /// own.
     ///
     /// # Errors
     /// [`ClockError::TimeOutOfRange`] beyond [`MAX_TIME_NS`].
@@ -25,7 +26,8 @@ impl Point {
         Self::new(sent_ns, received_ns)
     }
 
-    /// Returns the point of a message that B sent at `sent_ns` of its clock, and A received at `received_ns` of its own.
+    /// Returns the point of a message that B sent at `sent_ns` of its clock, and A received at `received_ns` of its
+    /// own.
     ///
     /// # Errors
     /// [`ClockError::TimeOutOfRange`] beyond [`MAX_TIME_NS`].
@@ -72,9 +74,9 @@ impl Point {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PairPoints {
     /// Messages from A to B: no offset is above these.
-    pub forward: Vec<Point>,
+    pub forward: Vec<OffsetPoint>,
     /// Messages from B to A: no offset is below these.
-    pub backward: Vec<Point>,
+    pub backward: Vec<OffsetPoint>,
 }
 
 impl PairPoints {
@@ -83,7 +85,7 @@ impl PairPoints {
     /// # Errors
     /// [`ClockError::TimeOutOfRange`] beyond [`MAX_TIME_NS`].
     pub fn add_forward(&mut self, sent_ns: i64, received_ns: i64) -> Result<(), ClockError> {
-        self.forward.push(Point::forward(sent_ns, received_ns)?);
+        self.forward.push(OffsetPoint::forward(sent_ns, received_ns)?);
         Ok(())
     }
 
@@ -92,14 +94,14 @@ impl PairPoints {
     /// # Errors
     /// [`ClockError::TimeOutOfRange`] beyond [`MAX_TIME_NS`].
     pub fn add_backward(&mut self, sent_ns: i64, received_ns: i64) -> Result<(), ClockError> {
-        self.backward.push(Point::backward(sent_ns, received_ns)?);
+        self.backward.push(OffsetPoint::backward(sent_ns, received_ns)?);
         Ok(())
     }
 
     /// Returns the same messages with A and B swapped.
     #[must_use]
     pub fn swapped(&self) -> Self {
-        let swap = |points: &[Point]| points.iter().map(|point| point.swapped()).collect();
+        let swap = |points: &[OffsetPoint]| points.iter().map(|point| point.swapped()).collect();
         Self { forward: swap(&self.backward), backward: swap(&self.forward) }
     }
 }
@@ -110,9 +112,9 @@ mod tests {
 
     #[test]
     fn a_message_is_a_point_of_as_time() {
-        let forward = Point::forward(100, 175).expect("in range");
+        let forward = OffsetPoint::forward(100, 175).expect("in range");
         assert_eq!((forward.at_ns(), forward.offset_ns()), (100, 75));
-        let backward = Point::backward(200, 120).expect("in range");
+        let backward = OffsetPoint::backward(200, 120).expect("in range");
         assert_eq!((backward.at_ns(), backward.offset_ns()), (120, 80));
     }
 
@@ -120,11 +122,11 @@ mod tests {
     fn times_out_of_range_are_refused() {
         for time in [i64::MIN, i64::MAX, MAX_TIME_NS + 1, -MAX_TIME_NS - 1] {
             let refused = Err(ClockError::TimeOutOfRange(time));
-            assert_eq!(Point::forward(time, 0), refused);
-            assert_eq!(Point::backward(time, 0), refused);
-            assert_eq!(Point::forward(0, time), refused);
+            assert_eq!(OffsetPoint::forward(time, 0), refused);
+            assert_eq!(OffsetPoint::backward(time, 0), refused);
+            assert_eq!(OffsetPoint::forward(0, time), refused);
         }
-        let widest = Point::forward(-MAX_TIME_NS, MAX_TIME_NS).expect("in range");
+        let widest = OffsetPoint::forward(-MAX_TIME_NS, MAX_TIME_NS).expect("in range");
         assert_eq!(widest.swapped().swapped(), widest);
     }
 

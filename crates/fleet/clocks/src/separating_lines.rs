@@ -7,38 +7,38 @@
 //! hand). For a slope, `room(b)` is the distance of the highest line below `up` and the lowest above `down`. It is
 //! concave and made of straight parts. Slopes are possible where it is not negative.
 
-use crate::hull::{Vertex, hull_of_vertices};
+use crate::lower_hull::{HullVertex, hull_of_vertices};
 
 /// Maximum error of a room by rounding, ns.
 const MAX_ROUNDING_NS: f64 = 1e-4;
 
 /// Bounds of the height of a line at x = 0; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Tube {
+pub(crate) struct LineHeights {
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
 
 /// Returns the heights at x = 0 of the lines that pass below `up` and whose negatives pass below `down`. `None` if
 /// there is no line.
-pub(crate) fn tube(up: &[Vertex], down: &[Vertex]) -> Option<Tube> {
+pub(crate) fn tube(up: &[HullVertex], down: &[HullVertex]) -> Option<LineHeights> {
     let steepest = steepest(up, down)?;
     let flattest = -self::steepest(down, up)?;
     let high = highest(up, flattest, steepest);
     let low = -highest(down, -steepest, -flattest);
     if low <= high {
-        return Some(Tube { low, high });
+        return Some(LineHeights { low, high });
     }
     // Only rounding parts them, as there is a line.
     let middle = f64::midpoint(low, high);
-    Some(Tube { low: middle, high: middle })
+    Some(LineHeights { low: middle, high: middle })
 }
 
 /// Returns the greatest possible slope, `INFINITY` if any is possible; `None` if there is no line at all.
 ///
 /// Newton's method from a slope that is too great. Each step goes to the slope at which the two vertices that it stands
 /// on leave no room. So it ends, at a slope that two vertices give.
-pub(crate) fn steepest(up: &[Vertex], down: &[Vertex]) -> Option<f64> {
+pub(crate) fn steepest(up: &[HullVertex], down: &[HullVertex]) -> Option<f64> {
     let (Some(&last), Some(&first)) = (up.last(), down.first()) else {
         return Some(f64::INFINITY);
     };
@@ -63,7 +63,7 @@ pub(crate) fn steepest(up: &[Vertex], down: &[Vertex]) -> Option<f64> {
 }
 
 /// Finds the vertex that a line of this slope touches first when it comes from below.
-pub(crate) fn touch(hull: &[Vertex], slope: f64) -> Vertex {
+pub(crate) fn touch(hull: &[HullVertex], slope: f64) -> HullVertex {
     let (mut low, mut high) = (0, hull.len() - 1);
     while low < high {
         let middle = low.midpoint(high);
@@ -78,7 +78,7 @@ pub(crate) fn touch(hull: &[Vertex], slope: f64) -> Vertex {
 }
 
 /// Returns the greatest height at x = 0 of a line below `up` with a slope between these.
-fn highest(up: &[Vertex], flattest: f64, steepest: f64) -> f64 {
+fn highest(up: &[HullVertex], flattest: f64, steepest: f64) -> f64 {
     let at = |slope: f64| {
         if slope.is_finite() {
             let vertex = touch(up, slope);
@@ -90,7 +90,7 @@ fn highest(up: &[Vertex], flattest: f64, steepest: f64) -> f64 {
     let next = up.partition_point(|vertex| vertex.x < 0.0);
     let before = next.checked_sub(1).map(|before| up[before]);
     let after = up.get(next).copied();
-    let rise = |a: Vertex, b: Vertex| (b.y - a.y) / (b.x - a.x);
+    let rise = |a: HullVertex, b: HullVertex| (b.y - a.y) / (b.x - a.x);
     match (before, after) {
         (None, None) => f64::INFINITY,
         (None, Some(after)) if after.x > 0.0 => at(flattest),
@@ -120,8 +120,10 @@ fn highest(up: &[Vertex], flattest: f64, steepest: f64) -> f64 {
 }
 
 /// Bends points away from the knot and makes their hull.
-pub(crate) fn bend_hull(vertices: impl Iterator<Item = Vertex>, kappa: f64) -> Vec<Vertex> {
-    hull_of_vertices(vertices.map(|Vertex { x, y }| Vertex { x, y: y + kappa / 2.0 * x * x }))
+pub(crate) fn bend_hull(vertices: impl Iterator<Item = HullVertex>, kappa: f64) -> Vec<HullVertex> {
+    hull_of_vertices(
+        vertices.map(|HullVertex { x, y }| HullVertex { x, y: y + kappa / 2.0 * x * x }),
+    )
 }
 
 #[cfg(test)]
@@ -129,8 +131,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn hull(points: &[(f64, f64)]) -> Vec<Vertex> {
-        hull_of_vertices(points.iter().map(|&(x, y)| Vertex { x, y }))
+    fn hull(points: &[(f64, f64)]) -> Vec<HullVertex> {
+        hull_of_vertices(points.iter().map(|&(x, y)| HullVertex { x, y }))
     }
 
     #[test]

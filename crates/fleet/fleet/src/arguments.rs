@@ -2,8 +2,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use luc_fleet::{FleetError, Span as NamedSpan, TraceArgument, Who, read_spans};
-use luc_fleet_rings::{Moment, PullFrom, Window};
+use luc_fleet::{FleetError, ProgramSpan as NamedSpan, ThreadName, TraceArgument, read_spans};
+use luc_fleet_rings::{LogTime, PullFrom, TimeWindow};
 
 /// The version, in packages with the commit.
 const VERSION: &str = match option_env!("LUC_VERSION") {
@@ -24,38 +24,38 @@ Record on each host at the same time, then copy the directories to one place:
   luc record --fleet --duration 30s --out db.trace         # on the second
   luc-fleet explain web.trace db.trace"
 )]
-pub(crate) struct Cli {
+pub(crate) struct FleetCli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: FleetCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Fit(Fit),
-    Explain(Explain),
-    Why(Why),
-    Counters(Counters),
-    Report(Report),
-    Pull(Pull),
-    Freeze(Freeze),
-    Watch(Watch),
-    Window(Send),
+pub(crate) enum FleetCommand {
+    Fit(FitArgs),
+    Explain(ExplainArgs),
+    Why(WhyArgs),
+    Counters(CountersArgs),
+    Report(FleetReportArgs),
+    Pull(PullArgs),
+    Freeze(FreezeArgs),
+    Watch(WatchArgs),
+    Window(WindowStreamArgs),
     /// Copy a ring's segments to an object store (luc-fleet-store)
     ///
     /// luc-fleet-store is a separate program, which reaches object stores. This command runs the one beside
     /// luc-fleet, else the one on the PATH, with the same arguments. `luc fleet push --help` is its help.
     #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
-    Push(Words),
+    Push(ForwardedArgs),
     /// List the hosts whose segments are in an object store (luc-fleet-store)
     ///
     /// This command runs luc-fleet-store, as `luc fleet push` does. `luc fleet stored --help` is its help.
     #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
-    Stored(Words),
-    Export(Export),
+    Stored(ForwardedArgs),
+    Export(ExportArgs),
     #[cfg(feature = "manual")]
-    Completions(crate::manual::Completions),
+    Completions(crate::manual::CompletionsArgs),
     #[cfg(feature = "manual")]
-    Man(crate::manual::Man),
+    Man(crate::manual::ManArgs),
 }
 
 const STORE_EXAMPLES: &str = "\
@@ -67,7 +67,7 @@ Exit status: that of luc-fleet-store; 2 if it is not installed.";
 
 /// Arguments for another program.
 #[derive(Debug, Args)]
-pub(crate) struct Words {
+pub(crate) struct ForwardedArgs {
     /// Arguments of that program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<OsString>,
@@ -75,7 +75,7 @@ pub(crate) struct Words {
 
 /// Traces to read, and the form of the output.
 #[derive(Debug, Args)]
-pub(crate) struct Common {
+pub(crate) struct TraceArgs {
     /// Trace of each host, made by luc record --fleet; NAME=DIR gives the host a name
     ///
     /// Without a name the host has the one in its trace. DIR may also be a ring, made by luc record --ring.
@@ -83,7 +83,7 @@ pub(crate) struct Common {
     pub(crate) sources: Vec<TraceArgument>,
 
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) span: WindowArgs,
 
     /// Print everything as JSON
     #[arg(long)]
@@ -92,41 +92,41 @@ pub(crate) struct Common {
 
 /// Window of time to read from rings.
 #[derive(Debug, Args)]
-pub(crate) struct Span {
+pub(crate) struct WindowArgs {
     /// Begin of the window to read from rings, like 2026-01-31T23:59:59.5Z or seconds since 1970
     ///
     /// Rings are made by luc record --ring. Segments that overlap the window are read whole.
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
-    from: Option<Moment>,
+    from: Option<LogTime>,
 
     /// End of the window to read from rings
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
-    to: Option<Moment>,
+    to: Option<LogTime>,
 
     /// Middle of the window to read from rings
     #[arg(long, value_name = "TIME")]
-    around: Option<Moment>,
+    around: Option<LogTime>,
 
     /// Length of the window, with --around
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "20s", requires = "around")]
     span: u64,
 }
 
-impl Span {
+impl WindowArgs {
     /// Returns `None` if no option of the window was given.
-    pub(crate) fn window(&self) -> Option<Window> {
-        Window::asked(self.from, self.to, self.around, self.span)
+    pub(crate) fn window(&self) -> Option<TimeWindow> {
+        TimeWindow::asked(self.from, self.to, self.around, self.span)
     }
 
     /// Returns all time if no option of the window was given.
-    pub(crate) fn window_or_all(&self) -> Window {
-        self.window().unwrap_or(Window::ALL)
+    pub(crate) fn window_or_all(&self) -> TimeWindow {
+        self.window().unwrap_or(TimeWindow::ALL)
     }
 }
 
 /// Files with the programs' own names of requests.
 #[derive(Debug, Args)]
-pub(crate) struct Spans {
+pub(crate) struct SpanFileArgs {
     /// Spans of instrumented programs, which name their requests; may be given several times
     ///
     /// FILE is OTLP in JSON, as the file exporter of an OpenTelemetry collector writes it. It may also be an answer
@@ -135,7 +135,7 @@ pub(crate) struct Spans {
     files: Vec<PathBuf>,
 }
 
-impl Spans {
+impl SpanFileArgs {
     pub(crate) fn read(&self) -> Result<Vec<NamedSpan>, FleetError> {
         let mut spans = Vec::new();
         for file in &self.files {
@@ -167,9 +167,9 @@ Examples:
   spark-sql -i tables/spark.sql -e 'select count(*) from trace_packet'
 
 Exit status: 0; 2 if a trace cannot be read or the directory is there already. Then nothing is left.")]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: TraceArgs,
 
     /// Directory to make
     #[arg(long, short, value_name = "DIR")]
@@ -178,13 +178,13 @@ pub(crate) struct Export {
 
 /// A ring, and the window to take from it.
 #[derive(Debug, Args)]
-pub(crate) struct Part {
+pub(crate) struct RingWindowArgs {
     /// Directory of the ring, made by luc record --ring
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) span: WindowArgs,
 }
 
 /// Collect a window of time from the rings of several hosts into one directory
@@ -203,8 +203,8 @@ Examples:
   luc-fleet explain slow/*
 
 Exit status: 0; 2 if a source cannot be read or has nothing of the window; 130 after Ctrl-C. Then nothing is left.")]
-pub(crate) struct Pull {
-    /// Ring to collect from: DIR, HOST:DIR, USER@HOST:DIR or s3://BUCKET/FOLDER/HOST
+pub(crate) struct PullArgs {
+    /// Ring to collect from: DIR here, [USER@]HOST:DIR by ssh, or s3://BUCKET/FOLDER/HOST in a store
     ///
     /// DIR is the directory of luc record --ring. An s3:// address is the host's folder that luc fleet push made.
     /// NAME= before SOURCE names its directory in the output.
@@ -212,7 +212,7 @@ pub(crate) struct Pull {
     pub(crate) sources: Vec<PullFrom>,
 
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) span: WindowArgs,
 
     /// Directory to make
     #[arg(long, short, value_name = "DIR")]
@@ -231,13 +231,14 @@ Examples:
   luc-fleet freeze /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --called-by 8080
 
 Exit status: 0; 2 if nothing can be kept.")]
-pub(crate) struct Freeze {
+pub(crate) struct FreezeArgs {
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) part: RingWindowArgs,
 
     /// Also print the addresses on other hosts that the service at this port sent requests to
     ///
-    /// Prints one address a line. If the window is kept already, that is then no error. May be given several times.
+    /// Prints one address a line. If the window is kept already, that is then no error. The option may be given
+    /// several times.
     #[arg(long, value_name = "PORT")]
     pub(crate) called_by: Vec<u16>,
 }
@@ -263,7 +264,7 @@ Examples:
   luc-fleet watch /var/lib/luc/ring --host db:/var/lib/luc/ring --host luc@cache:/var/lib/luc/ring
 
 Exit status: 0; 2 if the ring cannot be listed, or a host has no address.")]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// Directory of the ring, made by luc record --ring
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
@@ -295,9 +296,9 @@ Examples:
   luc-fleet window /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --span 1m > web.tar
 
 Exit status: 0; 2 if the ring cannot be read or has nothing of the window.")]
-pub(crate) struct Send {
+pub(crate) struct WindowStreamArgs {
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) part: RingWindowArgs,
 }
 
 /// Say how the hosts' clocks relate, with guaranteed bounds
@@ -312,9 +313,9 @@ Examples:
   luc-fleet fit web.trace db.trace --json | jq '.pairs[0].offset'
 
 Exit status: 0; 2 if a trace cannot be read.")]
-pub(crate) struct Fit {
+pub(crate) struct FitArgs {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: TraceArgs,
 }
 
 /// Say why the slowest requests are slow, and what connects the hosts: connections, messages, requests
@@ -337,12 +338,12 @@ Examples:
   luc-fleet explain web.trace db.trace --json | jq '.request.path[] | select(.is_between_hosts)'
 
 Exit status: 0; 2 if a trace cannot be read.")]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: TraceArgs,
 
     #[command(flatten)]
-    pub(crate) spans: Spans,
+    pub(crate) spans: SpanFileArgs,
 
     /// Number of the request to show; 1 is the slowest
     #[arg(long, value_name = "N")]
@@ -367,13 +368,13 @@ Examples:
   luc-fleet why pool-1@web --at 2.5s web=a/trace db=b/trace --json
 
 Exit status: 0; 2 if a trace cannot be read, or has no such thread.")]
-pub(crate) struct Why {
+pub(crate) struct WhyArgs {
     /// Number or name of the thread, and its host; with one trace, the host may be left out
     #[arg(value_name = "THREAD@HOST")]
-    pub(crate) who: Who,
+    pub(crate) who: ThreadName,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: TraceArgs,
 
     /// Time since the trace of that host began, like 2.5s or 300ms [default: its end]
     #[arg(long, value_name = "T", value_parser = luc_units::parse_duration_ns)]
@@ -397,7 +398,7 @@ Examples:
   luc-fleet counters web.csv --json | jq '.stacks[] | {mode, missing}'
 
 Exit status: 0; 2 if the trace or file cannot be read.")]
-pub(crate) struct Counters {
+pub(crate) struct CountersArgs {
     /// Trace of `luc record --counters`, or output of `perf stat -I` with `-x,` or `-j`
     ///
     /// Without -I, perf writes one reading, and figures have no intervals.
@@ -443,7 +444,7 @@ Examples:
 
 Exit status: 0; 2 if a trace cannot be read or a file not written; 130 after Ctrl-C, with nothing written."
 )]
-pub(crate) struct Report {
+pub(crate) struct FleetReportArgs {
     /// Trace of each host, made by luc record --fleet; NAME=DIR gives the host a name
     ///
     /// Without a name the host has the one in its trace. DIR may also be a ring, made by luc record --ring.
@@ -451,7 +452,7 @@ pub(crate) struct Report {
     pub(crate) sources: Vec<TraceArgument>,
 
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) span: WindowArgs,
 
     /// Write one page with the findings, the slowest request across hosts, who calls whom, hosts and clocks
     #[arg(long, value_name = "FILE")]
@@ -466,7 +467,7 @@ pub(crate) struct Report {
     pub(crate) otlp: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) spans: Spans,
+    pub(crate) spans: SpanFileArgs,
 
     /// Number of the request to show, and to write spans of alone; 1 is the slowest
     #[arg(long, value_name = "N")]

@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
-use luc_fleet_requests::{Address, EndId};
+use luc_fleet_requests::{EndAddress, EndId};
 
 use crate::endpoint::Endpoint;
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Addresses on other hosts to which the processes that answer at these endpoints of one host sent requests. If they
 /// asked other processes of their host, the requests of these count, too, and so on.
 #[must_use]
-pub fn called(joined: &Joined, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
+pub fn called(joined: &JoinedTraces, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
     let requests = joined.requests();
     let own: HashSet<IpAddr> = joined
         .ends
@@ -53,9 +53,9 @@ pub fn called(joined: &Joined, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
     called
 }
 
-fn internet_address(address: Address) -> Option<SocketAddr> {
+fn internet_address(address: EndAddress) -> Option<SocketAddr> {
     match address {
-        Address::Internet(address) => Some(address),
-        Address::Unix(_) | Address::Pipe(_) => None,
+        EndAddress::Internet(address) => Some(address),
+        EndAddress::Unix(_) | EndAddress::Pipe(_) => None,
     }
 }

@@ -1,29 +1,29 @@
 //! Reports how the clocks of the hosts relate.
 
-use luc_fleet_clocks::{ClockError, Evidence, HostId, Jump, Knot, PairFit};
+use luc_fleet_clocks::{ClockError, ClockJump, FitKnot, HostId, OffsetEvidence, PairFit};
 use serde::Serialize;
 
-use crate::clocks::{ClockPair, count_connections};
+use crate::convert_rows::UnconvertedRows;
 use crate::error::FleetError;
-use crate::figures::Spread;
-use crate::joined::{HostSummary, Joined};
-use crate::map::LeftOut;
+use crate::host_clocks::{ClockPair, count_connections};
+use crate::joined_traces::{HostSummary, JoinedTraces};
+use crate::min_median_max::MinMedianMax;
 
 /// Number of intervals between the times at which widths are evaluated.
 const WIDTH_SAMPLES: i128 = 1000;
 
 /// Report on how the clocks of many hosts relate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Fit {
+pub struct ClockFitReport {
     pub hosts: Vec<HostSummary>,
     /// Pairs of hosts that exchange packets.
     pub pairs: Vec<PairReport>,
     /// Hosts that exchange packets with no other.
-    pub unrelated: Vec<Unrelated>,
+    pub unrelated: Vec<UnrelatedHost>,
     /// Contradiction between pairs of clocks, in words. Times between hosts are then unknown.
     pub contradiction: Option<String>,
     /// Rows that are left out.
-    pub left_out: LeftOut,
+    pub left_out: UnconvertedRows,
 }
 
 /// Relation between the clocks of two hosts. Offsets are B's CLOCK_MONOTONIC_RAW minus A's.
@@ -55,11 +55,11 @@ pub struct OffsetReport {
     /// Guaranteed maximum at that time.
     pub high_ns: Option<i64>,
     /// Half the distance of the bounds, at evenly spaced times from the first to the last packet.
-    pub half_width: Option<Spread>,
+    pub half_width: Option<MinMedianMax>,
     /// Share of these times at which a bound is missing.
     pub without_a_bound: f64,
     /// Drift of B's clock against A's.
-    pub drift: Option<Drift>,
+    pub drift: Option<RateDifference>,
     /// Number of knots by their evidence.
     pub knots: KnotCounts,
     pub jumps: Vec<JumpReport>,
@@ -81,7 +81,7 @@ pub struct KnotCounts {
 
 /// Mean difference in rate over the longest time without a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Drift {
+pub struct RateDifference {
     /// Estimate, parts per million.
     pub ppm: f64,
     /// Guaranteed error, from the bounds at both ends.
@@ -102,7 +102,7 @@ pub struct JumpReport {
 
 /// Host whose clock is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unrelated {
+pub struct UnrelatedHost {
     pub host: String,
     pub reason: &'static str,
 }
@@ -111,11 +111,11 @@ pub struct Unrelated {
 ///
 /// # Errors
 /// [`FleetError::OneHost`].
-pub fn fit(joined: &Joined) -> Result<Fit, FleetError> {
+pub fn fit(joined: &JoinedTraces) -> Result<ClockFitReport, FleetError> {
     if let [only] = &joined.hosts[..] {
         return Err(FleetError::OneHost { path: only.summary.directory.clone().into() });
     }
-    Ok(Fit {
+    Ok(ClockFitReport {
         hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
         pairs: report_pairs(joined),
         unrelated: report_unrelated(joined),
@@ -125,7 +125,7 @@ pub fn fit(joined: &Joined) -> Result<Fit, FleetError> {
 }
 
 /// Reports all pairs of hosts that exchange packets.
-pub(crate) fn report_pairs(joined: &Joined) -> Vec<PairReport> {
+pub(crate) fn report_pairs(joined: &JoinedTraces) -> Vec<PairReport> {
     let connections = count_connections(&joined.connections);
     let report = |pair: &ClockPair| {
         let (offset, failure) = match &pair.fit {
@@ -146,7 +146,7 @@ pub(crate) fn report_pairs(joined: &Joined) -> Vec<PairReport> {
 }
 
 /// Reports the hosts that are in no pair.
-pub(crate) fn report_unrelated(joined: &Joined) -> Vec<Unrelated> {
+pub(crate) fn report_unrelated(joined: &JoinedTraces) -> Vec<UnrelatedHost> {
     if joined.hosts.len() < 2 {
         return Vec::new();
     }
@@ -156,7 +156,7 @@ pub(crate) fn report_unrelated(joined: &Joined) -> Vec<Unrelated> {
         let mut pairs = joined.clocks.pairs.iter();
         !pairs.any(|pair| pair.a == host || pair.b == host)
     });
-    let report = |host| Unrelated {
+    let report = |host| UnrelatedHost {
         host: joined.name(host),
         reason: if connections.keys().any(|&(a, b)| a == host || b == host) {
             "it has connections with others, but no packet is in both traces"
@@ -168,7 +168,7 @@ pub(crate) fn report_unrelated(joined: &Joined) -> Vec<Unrelated> {
 }
 
 /// Describes where pairs contradict each other.
-pub(crate) fn describe_contradiction(joined: &Joined) -> Option<String> {
+pub(crate) fn describe_contradiction(joined: &JoinedTraces) -> Option<String> {
     let (reference, error) = joined.clocks.contradiction()?;
     let ClockError::Contradiction { host, at_ns } = error else {
         return Some(error.to_string());
@@ -184,14 +184,14 @@ pub(crate) fn describe_contradiction(joined: &Joined) -> Option<String> {
     ))
 }
 
-fn report_offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
+fn report_offset(joined: &JoinedTraces, a: HostId, fit: &PairFit) -> OffsetReport {
     let start_ns = i64::try_from(joined.host(a).trace.start_ns).unwrap_or(0);
     let since_start_ns =
         |raw_ns: i64| joined.clocks.monotonic_ns(a, raw_ns).saturating_sub(start_ns);
     let (first_ns, last_ns) = fit.span_ns();
     let middle_ns = first_ns.midpoint(last_ns);
     let middle = fit.at(middle_ns);
-    let knots: Vec<Knot> = fit.knots().collect();
+    let knots: Vec<FitKnot> = fit.knots().collect();
     let looked_at = spaced_times(first_ns, last_ns);
     let widths: Vec<f64> =
         looked_at.iter().filter_map(|&at_ns| fit.at(at_ns).bounds.half_width_ns()).collect();
@@ -202,7 +202,7 @@ fn report_offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
         low_ns: middle.bounds.low_ns(),
         high_ns: middle.bounds.high_ns(),
         without_a_bound: missing as f64 / looked_at.len() as f64,
-        half_width: Spread::of(widths),
+        half_width: MinMedianMax::of(widths),
         drift: estimate_drift(fit),
         knots: count_knots(&knots),
         jumps: fit
@@ -227,7 +227,7 @@ fn spaced_times(first_ns: i64, last_ns: i64) -> Vec<i64> {
 }
 
 /// Drift over the longest time without a jump.
-fn estimate_drift(fit: &PairFit) -> Option<Drift> {
+fn estimate_drift(fit: &PairFit) -> Option<RateDifference> {
     let (first_ns, last_ns) = fit.span_ns();
     let begins = std::iter::once(first_ns).chain(fit.jumps().iter().map(|jump| jump.before_ns));
     let ends = fit.jumps().iter().map(|jump| jump.after_ns);
@@ -239,28 +239,32 @@ fn estimate_drift(fit: &PairFit) -> Option<Drift> {
     let gained_ns = end.offset_ns?.checked_sub(begin.offset_ns?)?;
     let error_ns = begin.bounds.half_width_ns()? + end.bounds.half_width_ns()?;
     let per_million = |ns: f64| ns / over_ns as f64 * 1e6;
-    Some(Drift { ppm: per_million(gained_ns as f64), error_ppm: per_million(error_ns), over_ns })
+    Some(RateDifference {
+        ppm: per_million(gained_ns as f64),
+        error_ppm: per_million(error_ns),
+        over_ns,
+    })
 }
 
 /// Size of a jump: the difference between the nearest knots that rest on packets nearby. Other knots beside the jump
 /// rest on packets further away.
-fn jump_size_ns(jump: &Jump, knots: &[Knot]) -> Option<i64> {
-    let near: Vec<&Knot> =
-        knots.iter().filter(|knot| knot.estimate.evidence == Evidence::Messages).collect();
+fn jump_size_ns(jump: &ClockJump, knots: &[FitKnot]) -> Option<i64> {
+    let near: Vec<&FitKnot> =
+        knots.iter().filter(|knot| knot.estimate.evidence == OffsetEvidence::Messages).collect();
     let before = near.iter().rfind(|knot| knot.at_ns <= jump.after_ns)?;
     let after = near.iter().find(|knot| knot.at_ns >= jump.before_ns)?;
     let (before_ns, after_ns) = (before.estimate.offset_ns?, after.estimate.offset_ns?);
     after_ns.checked_sub(before_ns)
 }
 
-fn count_knots(knots: &[Knot]) -> KnotCounts {
+fn count_knots(knots: &[FitKnot]) -> KnotCounts {
     let mut counts = KnotCounts::default();
     for knot in knots {
         *match knot.estimate.evidence {
-            Evidence::Messages => &mut counts.packets,
-            Evidence::Curvature => &mut counts.curvature,
-            Evidence::Jump => &mut counts.jump,
-            Evidence::Beyond => &mut counts.beyond,
+            OffsetEvidence::Messages => &mut counts.packets,
+            OffsetEvidence::Curvature => &mut counts.curvature,
+            OffsetEvidence::Jump => &mut counts.jump,
+            OffsetEvidence::Beyond => &mut counts.beyond,
         } += 1;
     }
     counts

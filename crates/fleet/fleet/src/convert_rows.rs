@@ -1,46 +1,46 @@
 //! Converts the rows of a trace to those of the core.
 
-mod origins;
-mod tokens;
+mod connection_origins;
+mod message_tokens;
 
 use std::net::{IpAddr, SocketAddr};
 
-use luc_events::codes::{Family, Flow, Sequences, Side};
-use luc_events::{Cause, Pid, tables};
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource, SocketRole};
+use luc_events::{Pid, WaitCause, tables};
 use luc_fleet_clocks::{HostId, MAX_TIME_NS};
 use luc_fleet_requests::{
-    Address, AtStart, End, HostWaits, Message, Opener, Packet, Sleeper, TooManyWaits, Wait, Waits,
-    Way,
+    ByteDirection, ConnectionEnd, ConnectionOpener, EndAddress, FleetWaits, HostWaits, MessageRow,
+    PacketRow, SequenceAtStart, SleepingThread, ThreadWait, TooManyWaits,
 };
 use serde::Serialize;
 
-use crate::names::Names;
-use crate::read::Recorded;
-use crate::task::Tasks;
-use crate::waits::may_be_input;
-use origins::{Origin, Origins};
-use tokens::Tokens;
+use crate::host_tasks::HostTasks;
+use crate::read_hosts::RecordedHost;
+use crate::socket_names::SocketNames;
+use crate::wait_causes::may_be_input;
+use connection_origins::{ConnectionOrigins, OffsetOrigin};
+use message_tokens::MessageTokens;
 
 /// Maximum delay until a loss is noticed. Usually it is about 1 s; a recorder that is later was stopped.
 const LOSS_WINDOW_NS: u64 = 10_000_000_000;
 
 /// Converted rows of many hosts.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    pub(crate) ends: Vec<End>,
+pub(crate) struct ConvertedRows {
+    pub(crate) ends: Vec<ConnectionEnd>,
     /// Names that unix sockets are bound to.
-    pub(crate) names: Names,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) waits: Waits,
+    pub(crate) names: SocketNames,
+    pub(crate) messages: Vec<MessageRow>,
+    pub(crate) waits: FleetWaits,
     /// Cause of each wait, by the host's number, in the order of its waits.
-    pub(crate) causes: Vec<Vec<Cause>>,
-    pub(crate) sleepers: Vec<Sleeper>,
-    pub(crate) left_out: LeftOut,
+    pub(crate) causes: Vec<Vec<WaitCause>>,
+    pub(crate) sleepers: Vec<SleepingThread>,
+    pub(crate) left_out: UnconvertedRows,
 }
 
 /// Number of rows of a trace that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct UnconvertedRows {
     /// Connections with unreadable addresses: the rows are damaged.
     pub unreadable_connections: u64,
     /// Messages and packets of a connection without a row: the row was lost.
@@ -59,13 +59,13 @@ pub struct LeftOut {
 /// Capacity is reserved exactly, as doubling vectors may exhaust memory.
 pub(crate) fn add(
     host: HostId,
-    recorded: &Recorded,
-    tasks: &Tasks,
-    rows: &mut Rows,
-    packets: &mut Vec<Packet>,
+    recorded: &RecordedHost,
+    tasks: &HostTasks,
+    rows: &mut ConvertedRows,
+    packets: &mut Vec<PacketRow>,
 ) -> Result<(), TooManyWaits> {
     // 1. Connections.
-    let origins = Origins::of(recorded);
+    let origins = ConnectionOrigins::of(recorded);
     let lost_packets = recorded.lost.iter().filter(|row| row.place == "packet");
     let mut lost_ns: Vec<u64> = lost_packets.map(|row| row.at_ns).collect();
     lost_ns.sort_unstable();
@@ -76,7 +76,7 @@ pub(crate) fn add(
         }
     }
     // 2. Messages, with the tokens in them.
-    let tokens = Tokens::of(&recorded.tokens);
+    let tokens = MessageTokens::of(&recorded.tokens);
     rows.messages.reserve_exact(recorded.messages.len());
     for row in &recorded.messages {
         let Some(origin) = origins.of_connection(row.connection) else {
@@ -85,7 +85,7 @@ pub(crate) fn add(
         };
         match convert_message(host, row, origin, tasks) {
             Some(message) => {
-                rows.messages.push(Message { token: tokens.in_message(row), ..message })
+                rows.messages.push(MessageRow { token: tokens.in_message(row), ..message })
             }
             None => rows.left_out.out_of_range += 1,
         }
@@ -95,13 +95,13 @@ pub(crate) fn add(
     for row in &recorded.packets {
         match origins.of_connection(row.connection) {
             None => rows.left_out.without_connection += 1,
-            Some(Origin::FirstSeen { .. } | Origin::Counted) => {
+            Some(OffsetOrigin::FirstSeen { .. } | OffsetOrigin::Counted) => {
                 rows.left_out.uncertain_packets += 1;
             }
-            Some(Origin::Initial) if is_beside_lost(row.at_ns, &lost_ns) => {
+            Some(OffsetOrigin::Initial) if is_beside_lost(row.at_ns, &lost_ns) => {
                 rows.left_out.packets_beside_lost_ones += 1;
             }
-            Some(Origin::Initial) => match convert_packet(host, row) {
+            Some(OffsetOrigin::Initial) => match convert_packet(host, row) {
                 Some(packet) => packets.push(packet),
                 None => rows.left_out.out_of_range += 1,
             },
@@ -140,25 +140,25 @@ fn is_beside_lost(at_ns: u64, lost_ns: &[u64]) -> bool {
 
 fn convert_end(
     host: HostId,
-    row: &tables::Connection,
-    origin: Option<Origin>,
-    names: &mut Names,
-) -> Option<End> {
+    row: &tables::SocketConnection,
+    origin: Option<OffsetOrigin>,
+    names: &mut SocketNames,
+) -> Option<ConnectionEnd> {
     let mut address = |address: &str, port: u32| {
         Some(match row.family {
-            Family::Ipv4 | Family::Ipv6 => {
+            ConnectionFamily::Ipv4 | ConnectionFamily::Ipv6 => {
                 let address: IpAddr = address.parse().ok()?;
-                Address::Internet(SocketAddr::new(address, u16::try_from(port).ok()?))
+                EndAddress::Internet(SocketAddr::new(address, u16::try_from(port).ok()?))
             }
-            Family::Unix | Family::UnixSeqpacket | Family::UnixDatagram => {
-                Address::Unix(names.number(address))
-            }
-            Family::Pipe => Address::Pipe(names.number(address)),
+            ConnectionFamily::Unix
+            | ConnectionFamily::UnixSeqpacket
+            | ConnectionFamily::UnixDatagram => EndAddress::Unix(names.number(address)),
+            ConnectionFamily::Pipe => EndAddress::Pipe(names.number(address)),
         })
     };
-    let is_known = row.sequences != Sequences::Unknown && !row.family.is_within_host();
+    let is_known = row.sequences != SequenceSource::Unknown && !row.family.is_within_host();
     let some = |at_ns: u64| Some(at_ns).filter(|&at_ns| at_ns > 0);
-    Some(End {
+    Some(ConnectionEnd {
         host,
         connection: u64::from(row.connection.0),
         namespace: row.namespace.0,
@@ -169,9 +169,9 @@ fn convert_end(
         peer_isn: is_known.then_some(row.initial_received),
         at_start: origin.and_then(at_start),
         opener: match row.side {
-            Side::Unknown => None,
-            Side::Client => Some(Opener::This),
-            Side::Server => Some(Opener::Peer),
+            SocketRole::Unknown => None,
+            SocketRole::Client => Some(ConnectionOpener::This),
+            SocketRole::Server => Some(ConnectionOpener::Peer),
         },
         opened_ns: some(row.opened_ns),
         closed_ns: some(row.closed_ns),
@@ -180,11 +180,11 @@ fn convert_end(
 
 /// Builds the start numbers from the first numbers of both directions that a message has. Bytes that were unread before
 /// are not in the trace.
-fn at_start(origin: Origin) -> Option<AtStart> {
-    let Origin::FirstSeen { sent, received } = origin else {
+fn at_start(origin: OffsetOrigin) -> Option<SequenceAtStart> {
+    let OffsetOrigin::FirstSeen { sent, received } = origin else {
         return None;
     };
-    Some(AtStart {
+    Some(SequenceAtStart {
         // The kernel's numbers have 32 bits, as had those that the offsets counted from.
         snd_nxt: sent? as u32,
         rcv_nxt: received? as u32,
@@ -192,21 +192,21 @@ fn at_start(origin: Origin) -> Option<AtStart> {
     })
 }
 
-fn way(flow: Flow) -> Way {
+fn way(flow: MessageDirection) -> ByteDirection {
     match flow {
-        Flow::Sent => Way::Sent,
-        Flow::Received => Way::Received,
+        MessageDirection::Sent => ByteDirection::Sent,
+        MessageDirection::Received => ByteDirection::Received,
     }
 }
 
 fn convert_message(
     host: HostId,
-    row: &tables::Message,
-    origin: Origin,
-    tasks: &Tasks,
-) -> Option<Message> {
+    row: &tables::ConnectionMessage,
+    origin: OffsetOrigin,
+    tasks: &HostTasks,
+) -> Option<MessageRow> {
     let way = way(row.direction);
-    is_in_range(row.at_ns).then_some(Message {
+    is_in_range(row.at_ns).then_some(MessageRow {
         host,
         at_ns: row.at_ns,
         thread: tasks.thread(row.thread.0, row.at_ns),
@@ -219,26 +219,26 @@ fn convert_message(
     })
 }
 
-fn convert_packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
+fn convert_packet(host: HostId, row: &tables::TcpPacket) -> Option<PacketRow> {
     let way = way(row.direction);
     // 0 acknowledges nothing new: no acknowledgement has this offset.
-    let ack = if row.ack == 0 { Some(0) } else { Origin::Initial.offset(way, row.ack) };
-    is_in_range(row.at_ns).then_some(Packet {
+    let ack = if row.ack == 0 { Some(0) } else { OffsetOrigin::Initial.offset(way, row.ack) };
+    is_in_range(row.at_ns).then_some(PacketRow {
         host,
         at_ns: row.at_ns,
         connection: u64::from(row.connection.0),
         way,
-        first_byte: Origin::Initial.offset(way, row.first_byte)?,
+        first_byte: OffsetOrigin::Initial.offset(way, row.first_byte)?,
         bytes: row.bytes,
         ack: ack?,
     })
 }
 
-fn convert_wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
+fn convert_wait(host: HostId, row: &tables::OffCpuWait, tasks: &HostTasks) -> Option<ThreadWait> {
     let is_good = is_in_range(row.on_ns) && row.off_ns <= row.on_ns && row.woken_ns <= row.on_ns;
     // An interrupt has the name of the thread that it interrupts.
     let has_waker = !row.waker.is_none() && !is_ended_by_interrupts(row.cause);
-    is_good.then(|| Wait {
+    is_good.then(|| ThreadWait {
         host,
         thread: tasks.thread(row.thread.0, row.on_ns),
         off_ns: row.off_ns,
@@ -246,16 +246,20 @@ fn convert_wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait>
         on_ns: row.on_ns,
         waker: has_waker.then(|| tasks.thread(row.waker.0, row.woken_ns)),
         may_be_input: may_be_input(row.cause),
-        may_be_hand_over: row.cause != Cause::Futex
+        may_be_hand_over: row.cause != WaitCause::Futex
             || tasks.process(row.waker.0, row.woken_ns) == Some(row.process.0),
         processor: row.processor.checked_sub(1),
     })
 }
 
-fn convert_sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper> {
+fn convert_sleeper(
+    host: HostId,
+    row: &tables::AsleepThread,
+    tasks: &HostTasks,
+) -> Option<SleepingThread> {
     let is_good = is_in_range(row.at_ns) && row.since_ns <= row.at_ns;
     let thread = |id: Pid| tasks.thread(id.0, row.at_ns);
-    is_good.then(|| Sleeper {
+    is_good.then(|| SleepingThread {
         host,
         thread: thread(row.thread),
         at_ns: row.at_ns,
@@ -266,6 +270,9 @@ fn convert_sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<
 }
 
 /// Whether a wait with this cause is ended by an interrupt of a timer or device.
-fn is_ended_by_interrupts(cause: Cause) -> bool {
-    matches!(cause, Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback)
+fn is_ended_by_interrupts(cause: WaitCause) -> bool {
+    matches!(
+        cause,
+        WaitCause::Sleep | WaitCause::Device | WaitCause::Flush | WaitCause::DataWriteback
+    )
 }

@@ -5,44 +5,44 @@
 //!
 //! [`luc_counters`] has the arithmetic. Traces are read elsewhere; only files of `perf stat` are read here.
 
+mod counters_report;
 mod error;
-mod figures;
+mod sum_hardware_counts;
 mod thread_events;
-mod trace;
 
-pub(crate) use figures::StackAt;
+pub(crate) use counters_report::IntervalStacks;
 pub(crate) use thread_events::{ThreadEvents, cycles_of_an_instruction, sum};
 
+pub use counters_report::{CounterSelection, CountersReport, events_of};
 pub use error::CountersError;
-pub use figures::{Counters, Show, events_of};
 pub use thread_events::EventCount;
 
 use std::path::Path;
 
-use luc_events::tables::{Counter, Task};
+use luc_events::tables::{HardwareCount, ThreadInfo};
 
 use crate::error::FleetError;
-use crate::read::rows;
-use crate::task::Tasks;
-use figures::{report_file, report_trace};
-use luc_fleet_rings::window;
-use trace::Rows;
+use crate::host_tasks::HostTasks;
+use crate::read_hosts::rows;
+use counters_report::{report_file, report_trace};
+use luc_fleet_rings::time_window;
+use sum_hardware_counts::CounterRows;
 
 /// Reads the counters of a trace, or of a file that `perf stat` wrote.
 ///
 /// # Errors
 /// [`FleetError::Trace`] for a trace that cannot be read; [`FleetError::Counters`].
-pub fn counters(path: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
+pub fn counters(path: &Path, show: CounterSelection<'_>) -> Result<CountersReport, FleetError> {
     if !path.is_dir() {
         return Ok(report_file(path, show)?);
     }
-    let (start_ns, counters, tasks) = window::read(path, None, |reader| {
-        let counters: Vec<Counter> = rows(reader, &["cgroup"])?;
-        let tasks: Vec<Task> = rows(reader, &["cgroup"])?;
+    let (start_ns, counters, tasks) = time_window::read(path, None, |reader| {
+        let counters: Vec<HardwareCount> = rows(reader, &["cgroup"])?;
+        let tasks: Vec<ThreadInfo> = rows(reader, &["cgroup"])?;
         Ok::<_, FleetError>((reader.trace().start_ns, counters, tasks))
     })?;
-    let tasks = Tasks::new(&tasks);
-    let rows = Rows {
+    let tasks = HostTasks::new(&tasks);
+    let rows = CounterRows {
         start_ns,
         counters: &counters,
         name: &|id| tasks.name(id, u64::MAX).map(str::to_owned),

@@ -6,7 +6,7 @@ use luc_events::store::StoreError;
 use luc_fleet_clocks::ClockError;
 use luc_fleet_requests::{TooManyWaits, TreeError};
 use luc_fleet_rings::WindowError;
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
 use crate::counters::CountersError;
 use crate::otlp::SpanError;
@@ -54,7 +54,7 @@ pub enum FleetError {
     NoSuchThread { name: String, host: String },
     #[error("several threads of {host} are named {name}: {ids}; give the number of one")]
     WhichThread { name: String, host: String, ids: String },
-    #[error("{after} is after the end of the trace of {host}, which is {length} long", after = Time::from(*.after_ns), length = Time::from(*.length_ns))]
+    #[error("{after} is after the end of the trace of {host}, which is {length} long", after = FormattedTime::from(*.after_ns), length = FormattedTime::from(*.length_ns))]
     AfterTheEnd {
         /// Requested time, ns after the begin of the trace.
         after_ns: u64,

@@ -1,56 +1,58 @@
 //! Explains the traces: connections, messages, requests, and why the slowest requests are slow.
 
-mod charge;
+mod client_roots;
 mod connections;
-mod finding;
-mod findings;
-mod found;
-mod idle;
+mod critical_path;
+mod explanation_rows;
+mod fleet_requests;
+mod forest_nodes;
+mod idle_threads;
+mod match_program_spans;
 mod messages;
-mod named;
-mod nodes;
-mod one_way;
-mod path;
-mod ranking;
+mod one_way_times;
+mod path_charger;
 mod request;
+mod request_ranking;
 mod requests;
-mod roots;
-mod rows;
-mod service;
+mod service_times;
+mod slow_request_finding;
+mod slow_request_findings;
 
 use serde::Serialize;
 
+use crate::clock_fit_report::{
+    PairReport, UnrelatedHost, describe_contradiction, report_pairs, report_unrelated,
+};
+use crate::convert_rows::UnconvertedRows;
 use crate::error::FleetError;
-use crate::fit::{PairReport, Unrelated, describe_contradiction, report_pairs, report_unrelated};
-use crate::joined::{HostSummary, Joined};
-use crate::map::LeftOut;
-pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
-pub use finding::{Beside, Finding, Party, Waiter};
-pub(crate) use finding::{find_services, worth_showing};
-pub(crate) use findings::Charges;
-pub use findings::{Findings, Group};
-pub(crate) use found::Found;
-pub(crate) use idle::word as awaits_word;
-pub use idle::{Idle, Ticking, WaitRow};
+use crate::joined_traces::{HostSummary, JoinedTraces};
+pub use connections::{ConnectionsReport, PairedByEvidence, UnpairedEnd};
+pub use critical_path::PathPart;
+pub use explanation_rows::{EdgeRow, ExplanationRows, RequestRow, SideRow};
+pub(crate) use fleet_requests::FleetRequests;
+pub(crate) use forest_nodes::{ForestNode, ProcessKey, evidence, nodes, time_ns};
+pub(crate) use idle_threads::word as awaits_word;
+pub use idle_threads::{AwaitedRow, IdleThreads, TickingThread};
+pub use match_program_spans::{MatchedSpanCounts, SpanName, SpansReport};
 pub use messages::{GapReport, MessagesReport, RowsLeftOut};
-pub use named::{SpanCounts, SpanName, SpansReport};
-pub(crate) use nodes::{Node, ProcessKey, evidence, nodes, time_ns};
-pub use one_way::OneWay;
-pub use path::PathPart;
-pub use ranking::Ranked;
-pub(crate) use ranking::Top;
+pub use one_way_times::OneWayTimes;
 pub(crate) use request::reports;
-pub use request::{Actor, CallReport, RequestReport};
+pub use request::{CallThread, RequestReport, TreeCallReport};
+pub use request_ranking::RankedRequest;
+pub(crate) use request_ranking::TopRequest;
 pub use requests::{HandOverReport, RequestsReport};
-pub use rows::{EdgeRow, RequestRow, Rows, SideRow};
-pub use service::ServiceReport;
+pub use service_times::ServiceTimes;
+pub use slow_request_finding::{OthersDiskWork, SlowRequestFinding, ThreadParty, WaitingThreads};
+pub(crate) use slow_request_finding::{find_services, worth_showing};
+pub(crate) use slow_request_findings::RequestCharges;
+pub use slow_request_findings::{RequestGroup, SlowRequestFindings};
 
 /// Maximum number of slowest requests that are listed.
 const MAX_SLOWEST: usize = 10;
 
-/// Optional parts of an explanation.
+/// The request that an explanation shows, and whether it lists all rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ExplanationOptions {
     /// Number of the request to show; 1 is the slowest. `None`: the slowest.
     pub request: Option<usize>,
     /// Whether to list each edge, request and wait.
@@ -59,66 +61,69 @@ pub struct Wanted {
 
 /// Everything that `luc-fleet explain` says of the traces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explanation {
+pub struct FleetExplanation {
     pub hosts: Vec<HostSummary>,
     /// Findings for each address; the address with the most time comes first.
-    pub findings: Vec<Findings>,
+    pub findings: Vec<SlowRequestFindings>,
     pub clocks: Vec<PairReport>,
-    pub unrelated: Vec<Unrelated>,
+    pub unrelated: Vec<UnrelatedHost>,
     /// Contradiction between pairs of clocks, in words. Times between hosts are then unknown.
     pub contradiction: Option<String>,
     pub connections: ConnectionsReport,
     pub messages: MessagesReport,
     /// Times of messages from host to host.
-    pub one_way: Vec<OneWay>,
+    pub one_way: Vec<OneWayTimes>,
     /// Counts of requests, and of the evidence that links them.
     pub requests: RequestsReport,
     /// Services with their times, the busiest first.
-    pub services: Vec<ServiceReport>,
-    pub idle: Vec<Idle>,
+    pub services: Vec<ServiceTimes>,
+    pub idle: Vec<IdleThreads>,
     /// Slowest requests that are not known to be made for another one.
-    pub slowest: Vec<Ranked>,
+    pub slowest: Vec<RankedRequest>,
     pub request: Option<RequestReport>,
     /// Rows that are left out.
-    pub left_out: LeftOut,
+    pub left_out: UnconvertedRows,
     /// Each edge, request and wait, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rows: Option<Rows>,
+    pub rows: Option<ExplanationRows>,
 }
 
 /// Explains the traces.
 ///
 /// # Errors
 /// [`FleetError::NoSuchRequest`], [`FleetError::Tree`].
-pub fn explain(joined: &Joined, wanted: Wanted) -> Result<Explanation, FleetError> {
-    explain_found(&Charges::new(&Found::new(joined)?), wanted)
+pub fn explain(
+    joined: &JoinedTraces,
+    wanted: ExplanationOptions,
+) -> Result<FleetExplanation, FleetError> {
+    explain_found(&RequestCharges::new(&FleetRequests::new(joined)?), wanted)
 }
 
 /// Like [`explain`], for requests that have been found already.
 pub(crate) fn explain_found(
-    charges: &Charges<'_>,
-    wanted: Wanted,
-) -> Result<Explanation, FleetError> {
+    charges: &RequestCharges<'_>,
+    wanted: ExplanationOptions,
+) -> Result<FleetExplanation, FleetError> {
     let found = charges.found;
     let joined = found.joined;
     let number = match wanted.request {
         Some(number) => Some(found.top(number)?.ranked.number),
         None => found.top(1).ok().map(|top| top.ranked.number),
     };
-    Ok(Explanation {
+    Ok(FleetExplanation {
         hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
         findings: charges.of_slowest(),
         clocks: report_pairs(joined),
         unrelated: report_unrelated(joined),
         contradiction: describe_contradiction(joined),
         connections: connections::report(joined),
-        one_way: one_way::report(joined, &found.messages.edges),
+        one_way: one_way_times::report(joined, &found.messages.edges),
         messages: messages::report(joined, &found.messages),
-        services: service::report(joined, &found.requests),
-        idle: idle::report(found, charges.engaged()),
+        services: service_times::report(joined, &found.requests),
+        idle: idle_threads::report(found, charges.engaged()),
         slowest: found.ranking.slowest(MAX_SLOWEST),
         request: request::reports(found, number)?.pop(),
-        rows: wanted.rows.then(|| rows::report(found, charges.engaged())),
+        rows: wanted.rows.then(|| explanation_rows::report(found, charges.engaged())),
         requests: requests::report(&found.requests, found.named.report()),
         left_out: joined.rows.left_out,
     })

@@ -1,35 +1,35 @@
 //! Writes the results of the traces of many hosts as Parquet files that any engine reads.
 //!
-//! The directory has a file for each derived table, `schema.md` with what columns mean, and SQL scripts. `duckdb.sql` and
-//! `spark.sql` give names to all files, also those of the traces, and define the views of `views.sql`.
+//! The directory has a file for each derived table, `schema.md` with what columns mean, and SQL scripts. `duckdb.sql`
+//! and `spark.sql` give names to all files, also those of the traces, and define the views of `views.sql`.
 
+mod derived_table;
 mod error;
-mod file;
+mod parquet_file;
 mod sql;
-mod table;
 mod tables;
-mod traces;
+mod trace_files;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_fleet_rings::Window;
+use luc_fleet_rings::TimeWindow;
 use luc_units::plain;
 use serde::Serialize;
 
-use crate::explain::{Charges, Found};
-use crate::joined::Joined;
-use crate::relations::{Placer, convert_edges, convert_requests, convert_steps, host_clocks};
+use crate::explain::{FleetRequests, RequestCharges};
+use crate::flat_rows::{TimePlacer, convert_edges, convert_requests, convert_steps, host_clocks};
+use crate::joined_traces::JoinedTraces;
 use crate::trace_argument::TraceArgument;
 pub use error::ExportError;
-pub use file::ExportedTable;
-use file::write_table;
+pub use parquet_file::ExportedTable;
+use parquet_file::write_table;
 use sql::Dialect;
 
 /// Tables that were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Exported {
+pub struct ExportedTables {
     pub directory: String,
     pub tables: Vec<ExportedTable>,
     /// Tables of the traces that the SQL scripts give names to.
@@ -54,11 +54,11 @@ pub fn check_free(directory: &Path) -> Result<(), ExportError> {
 /// # Errors
 /// [`ExportError`]. Nothing is left then.
 pub fn export(
-    joined: &Joined,
+    joined: &JoinedTraces,
     sources: &[TraceArgument],
-    window: Option<Window>,
+    window: Option<TimeWindow>,
     directory: &Path,
-) -> Result<Exported, ExportError> {
+) -> Result<ExportedTables, ExportError> {
     check_free(directory)?;
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
@@ -67,7 +67,7 @@ pub fn export(
         move |reason| ExportError::Output { path, reason }
     };
     // 1. Files of the traces: their checksums are read before anything is written.
-    let traces = traces::list(sources, window)?;
+    let traces = trace_files::list(sources, window)?;
     // 2. The derived tables, in a directory with another name. Nobody may read them who may not read the traces.
     fs::metadata(parent).map_err(failed(parent))?;
     let mode = sources.iter().try_fold(0o777, |mode, source| {
@@ -90,7 +90,7 @@ pub fn export(
     }
     for (name, text) in [
         ("views.sql", sql::views(&traces)),
-        ("schema.md", table::describe(&tables::all(), &traces)),
+        ("schema.md", derived_table::describe(&tables::all(), &traces)),
     ] {
         let path = partial.path().join(name);
         fs::write(&path, text).map_err(failed(&path))?;
@@ -105,7 +105,7 @@ pub fn export(
     let unfinished = joined.hosts.iter().filter(|host| !host.summary.is_complete);
     // Without a slash at the end.
     let directory: PathBuf = directory.components().collect();
-    Ok(Exported {
+    Ok(ExportedTables {
         directory: plain(&directory.display().to_string()),
         tables,
         trace_tables: traces.tables.len(),
@@ -114,10 +114,13 @@ pub fn export(
 }
 
 /// Makes one table after the other, so that few are in memory.
-fn write_tables(joined: &Joined, directory: &Path) -> Result<Vec<ExportedTable>, ExportError> {
-    let found = Found::new(joined)?;
+fn write_tables(
+    joined: &JoinedTraces,
+    directory: &Path,
+) -> Result<Vec<ExportedTable>, ExportError> {
+    let found = FleetRequests::new(joined)?;
     let hosts: Vec<String> = joined.hosts.iter().map(|host| host.name.clone()).collect();
-    let mut placer = Placer::new(joined);
+    let mut placer = TimePlacer::new(joined);
     let (clocks, lines) = host_clocks(joined);
     let about = tables::clock::hosts(joined, &clocks);
     let requests = convert_requests(&mut placer, &found);
@@ -131,7 +134,7 @@ fn write_tables(joined: &Joined, directory: &Path) -> Result<Vec<ExportedTable>,
         write_table(&tables::path::PATH, &convert_steps(&mut placer, &found), &hosts, directory)?,
         write_table(
             &tables::finding::FINDING,
-            &tables::finding::findings(Charges::new(&found).of_slowest()),
+            &tables::finding::findings(RequestCharges::new(&found).of_slowest()),
             &hosts,
             directory,
         )?,

@@ -4,21 +4,21 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use luc_fleet::export::{ExportError, Exported, check_free, export};
-use luc_fleet::{Joined, Tables};
-use luc_host::interrupt;
-use luc_units::figures::Size;
+use luc_fleet::export::{ExportError, ExportedTables, check_free, export};
+use luc_fleet::{JoinedTraces, TablesToRead};
+use luc_host::interrupt_flag;
+use luc_units::number_formats::FormattedSize;
 
 use crate::Failure;
 use crate::arguments;
-use crate::files::EXIT_INTERRUPTED;
+use crate::report_files::EXIT_INTERRUPTED;
 
-pub(crate) fn run(args: &arguments::Export) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &arguments::ExportArgs) -> Result<ExitCode, Failure> {
     check_free(&args.out)?;
     let window = args.common.span.window();
-    let joined = Joined::read(&args.common.sources, Tables::All, window)?;
+    let joined = JoinedTraces::read(&args.common.sources, TablesToRead::All, window)?;
     // From here on there are files to be removed.
-    interrupt::install()?;
+    interrupt_flag::install()?;
     let exported = match export(&joined, &args.common.sources, window, &args.out) {
         Err(ExportError::Interrupted) => return Ok(ExitCode::from(EXIT_INTERRUPTED)),
         exported => exported?,
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &arguments::Export) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(exported: &Exported, is_json: bool) -> io::Result<()> {
+fn show(exported: &ExportedTables, is_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if is_json {
         luc_cli::write_json(&mut out, exported)?;
@@ -56,11 +56,11 @@ fn shell_word(word: &str) -> String {
     if word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-struct Shown<'a>(&'a Exported);
+struct Shown<'a>(&'a ExportedTables);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Exported { directory, tables, trace_tables, .. } = self.0;
+        let ExportedTables { directory, tables, trace_tables, .. } = self.0;
         writeln!(f, "{:<10} {:>12} {:>10}", "table", "rows", "size")?;
         for table in tables {
             writeln!(
@@ -68,7 +68,7 @@ impl fmt::Display for Shown<'_> {
                 "{:<10} {:>12} {:>10}",
                 table.name,
                 table.rows,
-                Size(table.bytes as f64).to_string()
+                FormattedSize(table.bytes as f64).to_string()
             )?;
         }
         writeln!(

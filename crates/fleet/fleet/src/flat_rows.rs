@@ -3,18 +3,20 @@
 //! Times are of the CLOCK_MONOTONIC of the row's host. A time `global_ns` is of the first host's CLOCK_MONOTONIC;
 //! `None`: clocks unknown.
 
-mod global;
+mod global_time;
 
 use std::collections::BTreeMap;
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{EndId, Exchange, MessageEdge, Part, PartKind, Side, ThreadId};
+use luc_fleet_requests::{
+    CriticalPathPart, EndId, Exchange, MessageEdge, MessageSide, PathPartKind, ThreadId,
+};
 
-use crate::clocks::Homes;
-use crate::explain::{Found, Node, Top, nodes};
-use crate::joined::Joined;
-pub(crate) use global::{ClockLine, HostClock, host_clocks};
+use crate::explain::{FleetRequests, ForestNode, TopRequest, nodes};
+use crate::host_clocks::HomeClocks;
+use crate::joined_traces::JoinedTraces;
+pub(crate) use global_time::{ClockLine, HostClock, host_clocks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EdgeSide {
@@ -31,7 +33,7 @@ pub(crate) struct EdgeSide {
 
 /// Bytes of one send that one reception took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub(crate) struct FlatEdge {
     pub(crate) from: EdgeSide,
     pub(crate) to: EdgeSide,
     /// Offset of the first byte, as the sender's table `message` counts.
@@ -111,21 +113,21 @@ pub(crate) struct PathStep {
 }
 
 /// Places times of all hosts on the clocks of others.
-pub(crate) struct Placer<'a> {
-    joined: &'a Joined,
-    homes: Homes<'a>,
+pub(crate) struct TimePlacer<'a> {
+    joined: &'a JoinedTraces,
+    homes: HomeClocks<'a>,
 }
 
-impl<'a> Placer<'a> {
-    pub(crate) fn new(joined: &'a Joined) -> Self {
-        Self { joined, homes: Homes::new(&joined.clocks) }
+impl<'a> TimePlacer<'a> {
+    pub(crate) fn new(joined: &'a JoinedTraces) -> Self {
+        Self { joined, homes: HomeClocks::new(&joined.clocks) }
     }
 
     fn global_ns(&mut self, host: HostId, at_ns: u64) -> Option<i64> {
         self.homes.at(HostId(0)).place_ns(host, at_ns)?.at_ns
     }
 
-    fn side(&mut self, end: EndId, side: &Side) -> EdgeSide {
+    fn side(&mut self, end: EndId, side: &MessageSide) -> EdgeSide {
         EdgeSide {
             host: side.host.0,
             process: side.process,
@@ -137,14 +139,17 @@ impl<'a> Placer<'a> {
     }
 }
 
-pub(crate) fn convert_edges(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<Edge> {
+pub(crate) fn convert_edges(
+    placer: &mut TimePlacer<'_>,
+    found: &FleetRequests<'_>,
+) -> Vec<FlatEdge> {
     found.messages.edges.iter().map(|edge| convert_edge(placer, edge)).collect()
 }
 
-fn convert_edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
+fn convert_edge(placer: &mut TimePlacer<'_>, edge: &MessageEdge) -> FlatEdge {
     let placed = placer.homes.at(edge.sent.host).place_ns(edge.received.host, edge.received.at_ns);
     let since_ns = |at_ns: i64| at_ns.saturating_sub_unsigned(edge.sent.at_ns);
-    Edge {
+    FlatEdge {
         from: placer.side(edge.from, &edge.sent),
         to: placer.side(edge.to, &edge.received),
         first_byte: placer.joined.trace_offset(edge.from, edge.first_byte),
@@ -155,12 +160,15 @@ fn convert_edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
     }
 }
 
-pub(crate) fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
+pub(crate) fn convert_requests(
+    placer: &mut TimePlacer<'_>,
+    found: &FleetRequests<'_>,
+) -> Vec<RequestNode> {
     let (joined, forest) = (found.joined, &found.trees.forest);
     let numbers: BTreeMap<u32, usize> =
         found.all_tops().map(|top| (top.node, top.ranked.number)).collect();
     let mut rows: Vec<RequestNode> = Vec::with_capacity(found.trees.parents.len());
-    for (Node { id, exchange, is_sent, evidence, .. }, parent) in
+    for (ForestNode { id, exchange, is_sent, evidence, .. }, parent) in
         nodes(&found.requests).zip(&found.trees.parents)
     {
         let Exchange { end, asked, .. } = exchange;
@@ -197,8 +205,11 @@ pub(crate) fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Ve
     rows
 }
 
-pub(crate) fn convert_steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
-    let mut tops: Vec<&Top> = found.all_tops().collect();
+pub(crate) fn convert_steps(
+    placer: &mut TimePlacer<'_>,
+    found: &FleetRequests<'_>,
+) -> Vec<PathStep> {
+    let mut tops: Vec<&TopRequest> = found.all_tops().collect();
     tops.sort_unstable_by_key(|top| top.node);
     let mut steps = Vec::new();
     for top in tops {
@@ -215,15 +226,20 @@ pub(crate) fn convert_steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<P
     steps
 }
 
-fn convert_step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
+fn convert_step(
+    joined: &JoinedTraces,
+    request: u32,
+    step: u32,
+    part: &CriticalPathPart,
+) -> PathStep {
     let ThreadId { host, thread } = part.thread;
     let about = joined.host(host);
     let (name, from, error_ns) = match part.kind {
-        PartKind::Running => ("running", None, Some(0)),
-        PartKind::Runnable { .. } => ("runnable", None, Some(0)),
-        PartKind::Blocked => ("blocked", None, Some(0)),
-        PartKind::Network { from, error_ns, .. } => ("network", Some(from), error_ns),
-        PartKind::Contradictory => ("contradictory", None, Some(0)),
+        PathPartKind::Running => ("running", None, Some(0)),
+        PathPartKind::Runnable { .. } => ("runnable", None, Some(0)),
+        PathPartKind::Blocked => ("blocked", None, Some(0)),
+        PathPartKind::Network { from, error_ns, .. } => ("network", Some(from), error_ns),
+        PathPartKind::Contradictory => ("contradictory", None, Some(0)),
     };
     PathStep {
         request,
@@ -233,7 +249,7 @@ fn convert_step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathSt
         process: about.process_of(thread),
         thread: thread.id,
         name: about.thread_name(thread),
-        cause: joined.part_cause(part).map(Cause::name),
+        cause: joined.part_cause(part).map(WaitCause::name),
         from_host: from.map(|from| from.host.0),
         from_thread: from.map(|from| from.thread.id),
         start_ns: part.begin_ns,

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use luc_events::tables;
 use luc_fleet_clocks::{
-    Bounds, ClockError, ClockMap, ClockSample, Event, FitOptions, Fleet, HostId, MAX_TIME_NS, Pair,
-    PairFit, Placed, fit,
+    Bounds, ClockError, ClockMap, ClockSample, FitOptions, FleetClocks, HostEvent, HostId,
+    HostPair, MAX_TIME_NS, PairFit, ReferenceTime, fit,
 };
-use luc_fleet_requests::{Connections, Packet, clock_points};
+use luc_fleet_requests::{Connections, PacketRow, clock_points};
 use luc_stats::quantile;
 
 use crate::error::FleetError;
@@ -22,7 +22,7 @@ const REFINEMENTS: usize = 3;
 
 /// Clocks of many hosts.
 #[derive(Debug, Default)]
-pub(crate) struct Clocks {
+pub(crate) struct HostClocks {
     /// Clocks by the hosts' numbers; empty for a single host.
     hosts: Vec<SampledClock>,
     /// Pairs of hosts that exchange packets.
@@ -31,7 +31,7 @@ pub(crate) struct Clocks {
 
 /// Clock samples of a trace.
 #[derive(Debug)]
-pub(crate) struct Samples {
+pub(crate) struct TraceClockSamples {
     pub(crate) directory: PathBuf,
     /// Samples in order of time.
     pub(crate) rows: Vec<tables::ClockSample>,
@@ -59,12 +59,12 @@ pub(crate) struct ClockPair {
     pub(crate) fit: Result<PairFit, ClockError>,
 }
 
-impl Clocks {
+impl HostClocks {
     /// Relates the clocks of all hosts by the packets of paired connections.
     pub(crate) fn new(
-        hosts: &[Samples],
+        hosts: &[TraceClockSamples],
         connections: &Connections,
-        mut packets: Vec<Packet>,
+        mut packets: Vec<PacketRow>,
     ) -> Result<Self, FleetError> {
         if hosts.len() < 2 {
             return Ok(Self::default());
@@ -75,7 +75,7 @@ impl Clocks {
         };
         let raw_ns = |host, at_ns| clocks.raw_ns(host, at_ns);
         // If the samples are far from a packet's time, the time on the other clock may be out of range.
-        let is_in_range = |packet: &Packet| {
+        let is_in_range = |packet: &PacketRow| {
             let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
             raw_ns.is_ok_and(|(raw_ns, error_ns)| {
                 let ends = [raw_ns.saturating_sub(error_ns), raw_ns.saturating_add(error_ns)];
@@ -122,8 +122,8 @@ impl Clocks {
 
     /// Places all clocks on that of one host. If pairs contradict each other, all offsets are unknown: nobody knows
     /// which pair is wrong.
-    pub(crate) fn at_home(&self, home: HostId) -> Home<'_> {
-        Home { clocks: self, home, fleet: self.fleet(home).ok().flatten() }
+    pub(crate) fn at_home(&self, home: HostId) -> HomeClock<'_> {
+        HomeClock { clocks: self, home, fleet: self.fleet(home).ok().flatten() }
     }
 
     /// Host at which pairs contradict each other, and the time on the clock of the first host with a pair.
@@ -133,26 +133,26 @@ impl Clocks {
     }
 
     /// Fits all pairs; `None` if no pair is known.
-    fn fleet(&self, home: HostId) -> Result<Option<Fleet>, ClockError> {
+    fn fleet(&self, home: HostId) -> Result<Option<FleetClocks>, ClockError> {
         let known =
-            |pair: &ClockPair| Some(Pair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? });
-        let pairs: Vec<Pair> = self.pairs.iter().filter_map(known).collect();
+            |pair: &ClockPair| Some(HostPair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? });
+        let pairs: Vec<HostPair> = self.pairs.iter().filter_map(known).collect();
         if pairs.is_empty() {
             return Ok(None);
         }
-        Fleet::new(home, pairs).map(Some)
+        FleetClocks::new(home, pairs).map(Some)
     }
 }
 
 /// All clocks placed on that of one host.
 #[derive(Debug)]
-pub(crate) struct Home<'c> {
-    clocks: &'c Clocks,
+pub(crate) struct HomeClock<'c> {
+    clocks: &'c HostClocks,
     home: HostId,
-    fleet: Option<Fleet>,
+    fleet: Option<FleetClocks>,
 }
 
-impl Home<'_> {
+impl HomeClock<'_> {
     /// CLOCK_MONOTONIC_RAW of a host at this CLOCK_MONOTONIC, and its error in ns.
     pub(crate) fn raw_ns(&self, host: HostId, at_ns: i64) -> (i64, f64) {
         let map = &self.clocks.host(host).to_raw;
@@ -161,16 +161,16 @@ impl Home<'_> {
     }
 
     /// Places an event, by its host's CLOCK_MONOTONIC, on the home's CLOCK_MONOTONIC.
-    pub(crate) fn place(&self, event: Event) -> Option<Placed> {
+    pub(crate) fn place(&self, event: HostEvent) -> Option<ReferenceTime> {
         if event.host == self.home {
-            return Some(Placed {
+            return Some(ReferenceTime {
                 at_ns: Some(event.at_ns),
                 bounds: Bounds::of(Some(event.at_ns), Some(event.at_ns)),
             });
         }
         let from = &self.clocks.host(event.host).to_raw;
         let to = &self.clocks.host(self.home).to_monotonic;
-        let raw = Event { host: event.host, at_ns: from.raw_ns(event.at_ns) };
+        let raw = HostEvent { host: event.host, at_ns: from.raw_ns(event.at_ns) };
         let placed = self.fleet.as_ref()?.global_ns(raw).ok()?;
         // The errors of both maps widen the bounds.
         let error_ns = (from.error_ns() + to.error_ns()).ceil() as i64 + 1;
@@ -185,22 +185,22 @@ impl Home<'_> {
             let error_ns = to.change_error_ns(high_ns);
             to.raw_ns(high_ns).saturating_add(error_ns)
         });
-        Some(Placed {
+        Some(ReferenceTime {
             at_ns: placed.at_ns.map(|at_ns| to.raw_ns(at_ns)),
             bounds: Bounds::of(low_ns, high_ns),
         })
     }
 
-    /// Like [`Home::place`], for a recorded time; `None` also if the time is out of range.
-    pub(crate) fn place_ns(&self, host: HostId, at_ns: u64) -> Option<Placed> {
-        self.place(Event { host, at_ns: i64::try_from(at_ns).ok()? })
+    /// Like [`HomeClock::place`], for a recorded time; `None` also if the time is out of range.
+    pub(crate) fn place_ns(&self, host: HostId, at_ns: u64) -> Option<ReferenceTime> {
+        self.place(HostEvent { host, at_ns: i64::try_from(at_ns).ok()? })
     }
 
     /// Approximate CLOCK_MONOTONIC of a host when the home's shows `home_ns`.
     pub(crate) fn away_ns(&self, host: HostId, home_ns: u64) -> Option<u64> {
         let home_ns = i64::try_from(home_ns).ok()?;
         let (first_ns, last_ns) = self.clocks.hosts.get(host.0 as usize)?.sampled_ns;
-        let placed_ns = |at_ns| self.place(Event { host, at_ns })?.at_ns;
+        let placed_ns = |at_ns| self.place(HostEvent { host, at_ns })?.at_ns;
         // Any time with a known offset will do, as the offset is nearly the same at others.
         let length_ns = last_ns.checked_sub(first_ns)?;
         let mut tries = (1..SEARCH_PARTS).map(|part| first_ns + length_ns / SEARCH_PARTS * part);
@@ -214,28 +214,28 @@ impl Home<'_> {
 
 /// Clocks placed on those of several hosts; each is computed once.
 #[derive(Debug)]
-pub(crate) struct Homes<'c> {
-    clocks: &'c Clocks,
-    homes: BTreeMap<HostId, Home<'c>>,
+pub(crate) struct HomeClocks<'c> {
+    clocks: &'c HostClocks,
+    homes: BTreeMap<HostId, HomeClock<'c>>,
 }
 
-impl<'c> Homes<'c> {
-    pub(crate) fn new(clocks: &'c Clocks) -> Self {
+impl<'c> HomeClocks<'c> {
+    pub(crate) fn new(clocks: &'c HostClocks) -> Self {
         Self { clocks, homes: BTreeMap::new() }
     }
 
     /// All clocks placed on that of a host.
-    pub(crate) fn at(&mut self, host: HostId) -> &Home<'c> {
+    pub(crate) fn at(&mut self, host: HostId) -> &HomeClock<'c> {
         self.homes.entry(host).or_insert_with(|| self.clocks.at_home(host))
     }
 }
 
 /// Error of a placed time, ns; `None`: unbounded.
-pub(crate) fn error_ns(placed: &Placed) -> Option<u64> {
+pub(crate) fn error_ns(placed: &ReferenceTime) -> Option<u64> {
     Some(placed.bounds.half_width_ns()?.ceil() as u64)
 }
 
-fn fit_host_clock(samples: &Samples) -> Result<SampledClock, FleetError> {
+fn fit_host_clock(samples: &TraceClockSamples) -> Result<SampledClock, FleetError> {
     let wrong = |reason| FleetError::Clock { path: samples.directory.clone(), reason };
     let mut widths_ns: Vec<u64> = samples.rows.iter().map(|row| row.width_ns).collect();
     widths_ns.sort_unstable();

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use luc_events::tables::Task;
-use luc_fleet_requests::Thread;
+use luc_events::tables::ThreadInfo;
+use luc_fleet_requests::ThreadIdentity;
 
 /// Threads of one host.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks {
+pub(crate) struct HostTasks {
     lives: HashMap<u32, Vec<Life>>,
 }
 
@@ -19,9 +19,9 @@ struct Life {
     process: u32,
 }
 
-impl Tasks {
+impl HostTasks {
     /// Reads rows that are in order of time.
-    pub(crate) fn new(rows: &[Task]) -> Self {
+    pub(crate) fn new(rows: &[ThreadInfo]) -> Self {
         let mut tasks = Self::default();
         for row in rows {
             let lives = tasks.lives.entry(row.thread.0).or_default();
@@ -41,9 +41,9 @@ impl Tasks {
     }
 
     /// Thread that had this id at this time.
-    pub(crate) fn thread(&self, id: u32, at_ns: u64) -> Thread {
+    pub(crate) fn thread(&self, id: u32, at_ns: u64) -> ThreadIdentity {
         let start_ns = self.life(id, at_ns).map_or(0, |life| life.start_ns);
-        Thread { id, start_ns }
+        ThreadIdentity { id, start_ns }
     }
 
     /// Name of a thread; `None`: the trace does not have it.
@@ -80,19 +80,19 @@ mod tests {
 
     use super::*;
 
-    fn row(thread: u32, start_ns: u64, comm: &str) -> Task {
-        Task {
+    fn row(thread: u32, start_ns: u64, comm: &str) -> ThreadInfo {
+        ThreadInfo {
             thread: Pid(thread),
             process: Tgid(thread / 2),
             start_ns,
             comm: comm.to_owned(),
-            ..Task::default()
+            ..ThreadInfo::default()
         }
     }
 
     #[test]
     fn an_id_that_is_used_again_is_another_thread() {
-        let tasks = Tasks::new(&[row(7, 10, "sh"), row(7, 10, "make"), row(7, 90, "cc")]);
+        let tasks = HostTasks::new(&[row(7, 10, "sh"), row(7, 10, "make"), row(7, 90, "cc")]);
         assert_eq!(tasks.thread(7, 89).start_ns, 10);
         assert_eq!(tasks.thread(7, 90).start_ns, 90);
         assert_eq!(tasks.thread(7, 5).start_ns, 10);

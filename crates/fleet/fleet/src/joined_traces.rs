@@ -1,61 +1,62 @@
 //! Joins the traces of many hosts.
 
-mod joining;
+mod join_hosts;
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_events::Cause;
-use luc_events::tables::Trace;
+use luc_events::WaitCause;
+use luc_events::tables::TraceDescription;
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Address, Connections, End, EndId, HostWaits, Part, PartKind, Requests, Thread, ThreadId, Wait,
+    ConnectionEnd, Connections, CriticalPathPart, EndAddress, EndId, HostWaits, PathPartKind,
+    Requests, ThreadId, ThreadIdentity, ThreadWait,
 };
 use luc_units::plain;
 use serde::Serialize;
 
-use crate::brand::Brands;
-use crate::clocks::Clocks;
+use crate::convert_rows::ConvertedRows;
 use crate::counters::ThreadEvents;
-use crate::disks::Disks;
 use crate::endpoint::Endpoint;
-use crate::map::Rows;
-use crate::otlp::Span;
-use crate::read::Recorded;
-use crate::syncs::Syncs;
-use crate::task::Tasks;
-use crate::times::Times;
-use crate::waits::{self, Waits, may_be_input};
-pub(crate) use joining::packets_of;
+use crate::host_clocks::HostClocks;
+use crate::host_tasks::HostTasks;
+use crate::others_disk_work::ServedDiskRequests;
+use crate::otlp::ProgramSpan;
+use crate::read_hosts::RecordedHost;
+use crate::sync_calls::SyncCallTimes;
+use crate::thread_descriptions::ThreadDescriptions;
+use crate::thread_times::ThreadTimes;
+use crate::wait_causes::{self, WaitCauses, may_be_input};
+pub(crate) use join_hosts::packets_of;
 
 /// Rows of many hosts, the connections that they share, and how their clocks relate.
 #[derive(Debug)]
-pub struct Joined {
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) rows: Rows,
-    pub(crate) ends: HashMap<EndId, End>,
+pub struct JoinedTraces {
+    pub(crate) hosts: Vec<JoinedHost>,
+    pub(crate) rows: ConvertedRows,
+    pub(crate) ends: HashMap<EndId, ConnectionEnd>,
     pub(crate) connections: Connections,
-    pub(crate) clocks: Clocks,
+    pub(crate) clocks: HostClocks,
     /// Spans that programs wrote of their requests.
-    pub(crate) spans: Vec<Span>,
+    pub(crate) spans: Vec<ProgramSpan>,
     /// Number of segments that were sent again to each end, where there are any.
     sent_again: HashMap<EndId, u32>,
 }
 
 /// Data about a host, apart from its rows.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct JoinedHost {
     /// Name without control characters.
     pub(crate) name: String,
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceDescription,
     pub(crate) summary: HostSummary,
     /// Whether each wait that a thread ended has its own row.
     pub(crate) has_all_waits: bool,
-    pub(crate) times: Times,
-    tasks: Tasks,
-    brands: Brands,
-    waits: Waits,
-    syncs: Syncs,
-    disks: Disks,
+    pub(crate) times: ThreadTimes,
+    tasks: HostTasks,
+    brands: ThreadDescriptions,
+    waits: WaitCauses,
+    syncs: SyncCallTimes,
+    disks: ServedDiskRequests,
     counted: ThreadEvents,
 }
 
@@ -82,16 +83,16 @@ pub struct HostSummary {
     pub lost: BTreeMap<String, u64>,
 }
 
-impl Joined {
+impl JoinedTraces {
     /// Adds spans that programs wrote of their requests.
     #[must_use]
-    pub fn with_spans(self, spans: Vec<Span>) -> Self {
+    pub fn with_spans(self, spans: Vec<ProgramSpan>) -> Self {
         Self { spans, ..self }
     }
 
     /// Cause of a thread's wait. `row_ns` names the row: the time at which the thread left its processor, or was seen
     /// asleep.
-    pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<Cause> {
+    pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<WaitCause> {
         let ThreadId { host, thread } = thread;
         let asleep = self.host(host).waits().asleep(thread.id, row_ns);
         let row_cause = || {
@@ -108,7 +109,7 @@ impl Joined {
     }
 
     /// Waits of a host, with their causes.
-    pub(crate) fn waits_of(&self, host: HostId) -> impl Iterator<Item = (Wait, Cause)> {
+    pub(crate) fn waits_of(&self, host: HostId) -> impl Iterator<Item = (ThreadWait, WaitCause)> {
         let waits = self.rows.waits.host(host);
         let causes = self.rows.causes.get(host.0 as usize);
         let known = self.host(host).waits();
@@ -120,24 +121,29 @@ impl Joined {
     }
 
     /// Formats an address for people.
-    pub(crate) fn address(&self, address: Address) -> String {
+    pub(crate) fn address(&self, address: EndAddress) -> String {
         self.rows.names.address(address)
     }
 
     /// Address of one side of an end, for people; empty if the end is unknown.
-    pub(crate) fn end_address(&self, end: EndId, side: impl Fn(&End) -> Address) -> String {
+    pub(crate) fn end_address(
+        &self,
+        end: EndId,
+        side: impl Fn(&ConnectionEnd) -> EndAddress,
+    ) -> String {
         self.ends.get(&end).map_or_else(String::new, |end| self.address(side(end)))
     }
 
-    /// Converts an offset of the core to the trace's. The core counts from the initial sequence number, if that is known.
+    /// Converts an offset of the core to the trace's. The core counts from the initial sequence number, if that is
+    /// known.
     pub(crate) fn trace_offset(&self, end: EndId, first_byte: u64) -> u64 {
         let has_isn = self.ends.get(&end).is_some_and(|end| end.own_isn.is_some());
         first_byte.saturating_sub(u64::from(has_isn))
     }
 
     /// Cause of a part of a path that is a wait.
-    pub(crate) fn part_cause(&self, part: &Part) -> Option<Cause> {
-        let off_ns = part.wait_off_ns.filter(|_| part.kind == PartKind::Blocked)?;
+    pub(crate) fn part_cause(&self, part: &CriticalPathPart) -> Option<WaitCause> {
+        let off_ns = part.wait_off_ns.filter(|_| part.kind == PathPartKind::Blocked)?;
         self.cause(part.thread, off_ns)
     }
 
@@ -150,11 +156,11 @@ impl Joined {
     }
 
     /// Endpoint of an address; `None`: a unix socket without a name, or a pipe.
-    pub(crate) fn endpoint(&self, address: Address) -> Option<Endpoint> {
+    pub(crate) fn endpoint(&self, address: EndAddress) -> Option<Endpoint> {
         match address {
-            Address::Internet(address) => Some(Endpoint::Port(address.port())),
-            Address::Unix(Some(_)) => Some(Endpoint::Path(self.address(address))),
-            Address::Unix(None) | Address::Pipe(_) => None,
+            EndAddress::Internet(address) => Some(Endpoint::Port(address.port())),
+            EndAddress::Unix(Some(_)) => Some(Endpoint::Path(self.address(address))),
+            EndAddress::Unix(None) | EndAddress::Pipe(_) => None,
         }
     }
 
@@ -163,7 +169,7 @@ impl Joined {
         self.sent_again.get(&end).copied().unwrap_or(0).into()
     }
 
-    pub(crate) fn host(&self, host: HostId) -> &Host {
+    pub(crate) fn host(&self, host: HostId) -> &JoinedHost {
         &self.hosts[host.0 as usize]
     }
 
@@ -172,26 +178,26 @@ impl Joined {
     }
 }
 
-impl Host {
-    fn new(recorded: &Recorded, tasks: Tasks) -> Self {
+impl JoinedHost {
+    fn new(recorded: &RecordedHost, tasks: HostTasks) -> Self {
         Self {
             name: plain(&recorded.name),
             trace: recorded.trace.clone(),
             summary: summarize(recorded),
-            has_all_waits: waits::are_all_there(recorded),
-            times: Times::new(recorded),
+            has_all_waits: wait_causes::are_all_there(recorded),
+            times: ThreadTimes::new(recorded),
             tasks,
-            brands: Brands::new(&recorded.starts, &recorded.programs),
-            waits: Waits::new(recorded),
-            syncs: Syncs::new(recorded),
-            disks: Disks::new(recorded),
+            brands: ThreadDescriptions::new(&recorded.starts, &recorded.programs),
+            waits: WaitCauses::new(recorded),
+            syncs: SyncCallTimes::new(recorded),
+            disks: ServedDiskRequests::new(recorded),
             counted: ThreadEvents::new(&recorded.counters),
         }
     }
 
     /// Name of a thread, without its id. If it only has its process' name, its start routine follows in brackets.
-    pub(crate) fn thread_name(&self, thread: Thread) -> String {
-        let Thread { id, start_ns } = thread;
+    pub(crate) fn thread_name(&self, thread: ThreadIdentity) -> String {
+        let ThreadIdentity { id, start_ns } = thread;
         let Some(name) = self.tasks.name(id, start_ns) else {
             return "thread".to_owned();
         };
@@ -223,21 +229,21 @@ impl Host {
         }
     }
 
-    pub(crate) fn tasks(&self) -> &Tasks {
+    pub(crate) fn tasks(&self) -> &HostTasks {
         &self.tasks
     }
 
     /// Id of a thread's process; `None`: the trace does not have it.
-    pub(crate) fn process_of(&self, thread: Thread) -> Option<u32> {
+    pub(crate) fn process_of(&self, thread: ThreadIdentity) -> Option<u32> {
         self.tasks.process(thread.id, thread.start_ns)
     }
 
     /// Times in which threads were in a call such as fsync.
-    pub(crate) fn syncs(&self) -> &Syncs {
+    pub(crate) fn syncs(&self) -> &SyncCallTimes {
         &self.syncs
     }
 
-    pub(crate) fn disks(&self) -> &Disks {
+    pub(crate) fn disks(&self) -> &ServedDiskRequests {
         &self.disks
     }
 
@@ -246,12 +252,12 @@ impl Host {
     }
 
     /// Facts about waits that their rows do not have.
-    pub(crate) fn waits(&self) -> &Waits {
+    pub(crate) fn waits(&self) -> &WaitCauses {
         &self.waits
     }
 }
 
-fn summarize(recorded: &Recorded) -> HostSummary {
+fn summarize(recorded: &RecordedHost) -> HostSummary {
     let trace = &recorded.trace;
     let last_ns = recorded.clocks.iter().map(|row| row.at_ns).max();
     let end_ns = if trace.end_ns > 0 { trace.end_ns } else { last_ns.unwrap_or(0) };
@@ -280,41 +286,41 @@ fn summarize(recorded: &Recorded) -> HostSummary {
 #[cfg(test)]
 mod tests {
     use luc_events::Pid;
-    use luc_events::tables::{self, Asleep};
+    use luc_events::tables::{self, AsleepThread};
 
     use super::*;
 
     #[test]
     fn the_rest_of_a_sleep_has_the_cause_that_was_seen_at_the_begin() {
-        let wait = |off_ns, cause| tables::Wait {
+        let wait = |off_ns, cause| tables::OffCpuWait {
             thread: Pid(7),
             off_ns,
             on_ns: off_ns + 10,
             cause,
-            ..tables::Wait::default()
+            ..tables::OffCpuWait::default()
         };
-        let damaged = tables::Wait { on_ns: 150, ..wait(200, Cause::Poll) };
-        let joined = Joined::new(vec![Recorded {
-            waits: vec![wait(100, Cause::Other), damaged, wait(300, Cause::Device)],
-            asleep: vec![Asleep {
+        let damaged = tables::OffCpuWait { on_ns: 150, ..wait(200, WaitCause::Poll) };
+        let joined = JoinedTraces::new(vec![RecordedHost {
+            waits: vec![wait(100, WaitCause::Other), damaged, wait(300, WaitCause::Device)],
+            asleep: vec![AsleepThread {
                 thread: Pid(7),
                 since_ns: 40,
                 at_ns: 100,
-                cause: Cause::Futex,
-                ..Asleep::default()
+                cause: WaitCause::Futex,
+                ..AsleepThread::default()
             }],
-            ..Recorded::default()
+            ..RecordedHost::default()
         }])
         .expect("joined");
-        let of = |id| ThreadId { host: HostId(0), thread: Thread { id, start_ns: 0 } };
-        assert_eq!(joined.cause(of(7), 100), Some(Cause::Futex));
-        assert_eq!(joined.cause(of(7), 300), Some(Cause::Device));
+        let of = |id| ThreadId { host: HostId(0), thread: ThreadIdentity { id, start_ns: 0 } };
+        assert_eq!(joined.cause(of(7), 100), Some(WaitCause::Futex));
+        assert_eq!(joined.cause(of(7), 300), Some(WaitCause::Device));
         assert!(joined.is_for_others(of(7), 100) && !joined.is_for_others(of(7), 300));
         for (thread, row_ns) in [(7, 40), (7, 200), (8, 300)] {
             assert_eq!(joined.cause(of(thread), row_ns), None, "{thread} {row_ns}");
         }
         let all = joined.waits_of(HostId(0));
-        let all: Vec<(u64, Cause)> = all.map(|(wait, cause)| (wait.off_ns, cause)).collect();
-        assert_eq!(all, [(100, Cause::Futex), (300, Cause::Device)]);
+        let all: Vec<(u64, WaitCause)> = all.map(|(wait, cause)| (wait.off_ns, cause)).collect();
+        assert_eq!(all, [(100, WaitCause::Futex), (300, WaitCause::Device)]);
     }
 }

@@ -3,77 +3,79 @@
 //! Reads directories that `luc record --fleet` wrote. Reports what [`luc_fleet_requests`] finds in them, for people and
 //! for programs.
 //!
-//! - [`TraceArgument`], [`read()`]: names of traces, and their rows; [`Window`]: the time to read of a ring.
-//! - [`watch`]: detects that a ring's requests became slow. [`called()`]: finds whom a service asked.
-//! - [`Joined`]: the rows of all hosts, with connections paired and clocks related.
+//! - [`TraceArgument`], [`read()`]: names of traces, and their rows; [`TimeWindow`]: the time to read of a ring.
+//! - [`slow_service_detector`]: detects that a ring's requests became slow. [`called()`]: finds whom a service asked.
+//! - [`JoinedTraces`]: the rows of all hosts, with connections paired and clocks related.
 //! - [`read_spans`]: spans of OpenTelemetry, which name requests.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
 //! - [`why()`]: why a thread does not run, and which threads that depends on.
 //! - [`counters()`]: hardware counters of a trace or of a file that `perf stat` wrote.
 //! - [`text`]: prints these results. For programs they are serialized.
 //! - [`export`]: writes results as Parquet files, with views for DuckDB, Spark and other engines.
-//! - [`OnFirst`], [`related()`]: access to clocks, for programs that check them.
+//! - [`FirstHostClock`], [`related()`]: access to clocks, for programs that check them.
 //! - [`report`]: writes requests to files for other programs.
 //!
 //! # From directories to findings
 //!
-//! 1. `source` is how people name traces, `read` their rows, `task` who a thread is.
-//! 2. `map` makes the rows of `luc_fleet_requests` of them, leaves out what is not sure, and counts it. `map/origins`
-//!    says from where offsets count.
-//! 3. `joined` has the rows of all hosts, paired, read one host after the other. `times` is what threads did, `disks`
-//!    what disks did for whom.
-//! 4. `clocks` relates the hosts, and puts events of one on the clock of another.
-//! 5. `explain` says why the slowest requests are slow, with a file for each part. `explain/found` is what all
-//!    reports rest on. `explain/charge` says to whom a part of a path is charged. `explain/findings` makes findings
-//!    of that. `explain/idle` counts threads without work.
+//! 1. `trace_argument` is how people name traces, `read_hosts` their rows, `host_tasks` who a thread is.
+//! 2. `convert_rows` makes the rows of `luc_fleet_requests` of them, leaves out what is not sure, and counts it.
+//!    `convert_rows/connection_origins` says from where offsets count.
+//! 3. `joined_traces` has the rows of all hosts, paired, read one host after the other. `thread_times` is what threads
+//!    did, `others_disk_work` what disks did for whom.
+//! 4. `host_clocks` relates the hosts, and puts events of one on the clock of another.
+//! 5. `explain` says why the slowest requests are slow, with a file for each part. `explain/fleet_requests` is what all
+//!    reports rest on. `explain/path_charger` says to whom a part of a path is charged. `explain/slow_request_findings`
+//!    makes findings of that. `explain/idle_threads` counts threads without work.
 //! 6. `text` shows it; `report` writes files: a page by `luc-graphs`, a Perfetto trace by `luc-report`'s packets,
 //!    spans.
 //!
-//! `watch` says when requests became slow, and `called` whom a service asked. `handover` runs `luc-fleet-store` for
-//! rings in object stores.
+//! `slow_service_detector` says when requests became slow, and `asked_services` whom a service asked.
+//! `companion_program` runs `luc-fleet-store` for rings in object stores.
 
-mod brand;
-mod called;
-mod clocks;
+mod asked_services;
+mod clock_check;
+pub mod clock_fit_report;
+mod convert_rows;
 mod counters;
-mod disks;
 mod endpoint;
 mod error;
 pub mod explain;
 pub mod export;
-mod figures;
-pub mod fit;
-mod joined;
-mod map;
-mod names;
+mod flat_rows;
+mod host_clocks;
+mod host_tasks;
+mod joined_traces;
+mod min_median_max;
+mod others_disk_work;
 mod otlp;
-mod read;
-mod related;
-mod relations;
+mod read_hosts;
 pub mod report;
-mod syncs;
-mod task;
+pub mod slow_service_detector;
+mod socket_names;
+mod sync_calls;
 pub mod text;
-mod times;
+mod thread_descriptions;
+mod thread_times;
 mod trace_argument;
+mod wait_causes;
 mod wait_kind;
-mod waits;
-pub mod watch;
-pub mod why;
+pub mod why_command;
 
-pub use called::called;
-pub use counters::{Counters, CountersError, EventCount, Show, counters, events_of};
+pub use asked_services::called;
+pub use clock_check::{FirstHostClock, PairWithPackets, related};
+pub use clock_fit_report::{ClockFitReport, fit};
+pub use convert_rows::UnconvertedRows;
+pub use counters::{
+    CounterSelection, CountersError, CountersReport, EventCount, counters, events_of,
+};
 pub use endpoint::Endpoint;
 pub use error::FleetError;
-pub use explain::{Explanation, Wanted, explain};
-pub use figures::Spread;
-pub use fit::{Fit, fit};
-pub use joined::{HostSummary, Joined};
-pub use map::LeftOut;
-pub use otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
-pub use read::{Recorded, Tables, read, read_within};
-pub use related::{OnFirst, Related, related};
+pub use explain::{ExplanationOptions, FleetExplanation, explain};
+pub use joined_traces::{HostSummary, JoinedTraces};
+pub use min_median_max::MinMedianMax;
+pub use otlp::{ProgramSpan, ProgramSpans, SpanError, parse as parse_spans, read_spans};
+pub use read_hosts::{RecordedHost, TablesToRead, read, read_within};
 pub use trace_argument::TraceArgument;
-pub use why::{Who, why};
+pub use why_command::{ThreadName, why};
 
-pub use luc_fleet_rings::{Window, WindowError};
+pub use luc_fleet_rings::{TimeWindow, WindowError};

@@ -4,27 +4,30 @@
 extern crate luc_units;
 
 mod arguments;
-mod exporting;
-mod files;
-mod handover;
+mod companion_program;
+mod export_command;
 #[cfg(feature = "manual")]
 mod manual;
-mod watching;
-mod windows;
+mod report_files;
+mod watch_command;
+mod window_commands;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use arguments::{Cli, Command, Common, Counters, Words};
-use handover::{Program, STORE, hand_over};
+use arguments::{CountersArgs, FleetCli, FleetCommand, ForwardedArgs, TraceArgs};
+use companion_program::{CompanionProgram, STORE, hand_over};
 use luc_fleet::export::ExportError;
 use luc_fleet::report::ReportError;
-use luc_fleet::text::Text;
-use luc_fleet::{FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, why};
+use luc_fleet::text::ResultText;
+use luc_fleet::{
+    CounterSelection, ExplanationOptions, FleetError, JoinedTraces, TablesToRead, counters,
+    events_of, explain, fit, why,
+};
 use luc_fleet_rings::PullError;
-use luc_report::output::OutputError;
+use luc_report::atomic_file::OutputError;
 use serde::Serialize;
 
 /// Reason why a command failed.
@@ -51,7 +54,7 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    let cli: Cli = match luc_cli::parse() {
+    let cli: FleetCli = match luc_cli::parse() {
         Ok(cli) => cli,
         Err(refusal) => return refusal.report(),
     };
@@ -61,55 +64,55 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<ExitCode, Failure> {
+fn run(command: FleetCommand) -> Result<ExitCode, Failure> {
     match command {
-        Command::Fit(args) => {
-            let joined = read_joined(&args.common, Tables::OfClocks)?;
+        FleetCommand::Fit(args) => {
+            let joined = read_joined(&args.common, TablesToRead::OfClocks)?;
             print(&fit(&joined)?, args.common.json)?;
         }
-        Command::Explain(args) => {
+        FleetCommand::Explain(args) => {
             // What cannot be read is said before the traces are.
             let spans = args.spans.read()?;
-            let joined = read_joined(&args.common, Tables::All)?.with_spans(spans);
-            let wanted = Wanted { request: args.request, rows: args.rows };
+            let joined = read_joined(&args.common, TablesToRead::All)?.with_spans(spans);
+            let wanted = ExplanationOptions { request: args.request, rows: args.rows };
             print(&explain(&joined, wanted)?, args.common.json)?;
         }
-        Command::Why(args) => {
-            let joined = read_joined(&args.common, Tables::All)?;
+        FleetCommand::Why(args) => {
+            let joined = read_joined(&args.common, TablesToRead::All)?;
             print(&why(&joined, &args.who, args.at)?, args.common.json)?;
         }
-        Command::Counters(args) => print_counters(&args)?,
-        Command::Report(args) => return files::write(args),
-        Command::Pull(args) => return windows::pull(&args),
-        Command::Freeze(args) => windows::freeze(&args)?,
-        Command::Watch(args) => watching::watch(&args)?,
-        Command::Window(args) => windows::send(&args)?,
-        Command::Push(args) => return Err(run_other(STORE, "push", args)),
-        Command::Stored(args) => return Err(run_other(STORE, "stored", args)),
-        Command::Export(args) => return exporting::run(&args),
+        FleetCommand::Counters(args) => print_counters(&args)?,
+        FleetCommand::Report(args) => return report_files::write(args),
+        FleetCommand::Pull(args) => return window_commands::pull(&args),
+        FleetCommand::Freeze(args) => window_commands::freeze(&args)?,
+        FleetCommand::Watch(args) => watch_command::watch(&args)?,
+        FleetCommand::Window(args) => window_commands::send(&args)?,
+        FleetCommand::Push(args) => return Err(run_other(STORE, "push", args)),
+        FleetCommand::Stored(args) => return Err(run_other(STORE, "stored", args)),
+        FleetCommand::Export(args) => return export_command::run(&args),
         #[cfg(feature = "manual")]
-        Command::Completions(args) => manual::completions(&args)?,
+        FleetCommand::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]
-        Command::Man(args) => manual::man(&args)?,
+        FleetCommand::Man(args) => manual::man(&args)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_other(program: Program, command: &str, args: Words) -> Failure {
+fn run_other(program: CompanionProgram, command: &str, args: ForwardedArgs) -> Failure {
     Failure::NoProgram(hand_over(program, command, args.words))
 }
 
-fn read_joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
-    Joined::read(&common.sources, tables, common.span.window())
+fn read_joined(common: &TraceArgs, tables: TablesToRead) -> Result<JoinedTraces, FleetError> {
+    JoinedTraces::read(&common.sources, tables, common.span.window())
 }
 
-fn print_counters(args: &Counters) -> Result<(), Failure> {
+fn print_counters(args: &CountersArgs) -> Result<(), Failure> {
     if let Some(processor) = &args.events {
         return Ok(writeln!(io::stdout(), "{}", events_of(processor).map_err(FleetError::from)?)?);
     }
     // The command line has a file or asks for events.
     let file = args.file.as_deref().unwrap_or(Path::new(""));
-    let show = Show {
+    let show = CounterSelection {
         process: args.process.as_deref(),
         processor: args.processor.as_deref(),
         every_ns: args.every,
@@ -119,7 +122,7 @@ fn print_counters(args: &Counters) -> Result<(), Failure> {
 
 fn print<T: Serialize>(what: &T, is_json: bool) -> Result<(), Failure>
 where
-    for<'a> Text<'a, T>: Display,
+    for<'a> ResultText<'a, T>: Display,
 {
     let is_terminal = io::stdout().is_terminal();
     let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
@@ -128,7 +131,7 @@ where
     if is_json {
         luc_cli::write_json(&mut out, what)?;
     } else {
-        write!(out, "{}", Text { what, colours })?;
+        write!(out, "{}", ResultText { what, colours })?;
     }
     Ok(out.flush()?)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _};
 use luc_cli::Shell;
 
-use crate::arguments::Cli;
+use crate::arguments::FleetCli;
 
 /// Print a shell's completion script for luc-fleet
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ Examples:
   luc-fleet completions bash > ~/.local/share/bash-completion/completions/luc-fleet
   luc-fleet completions zsh > ~/.zfunc/_luc-fleet        # a folder of your $fpath
   luc-fleet completions fish > ~/.config/fish/completions/luc-fleet.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// Shell that reads the script
     shell: Shell,
 }
@@ -28,18 +28,18 @@ pub(crate) struct Completions {
 Examples:
   luc-fleet man | man -l -
   luc-fleet man --dir ~/.local/share/man/man1       # then: man luc-fleet-explain")]
-pub(crate) struct Man {
+pub(crate) struct ManArgs {
     /// Write luc-fleet.1, luc-fleet-fit.1 and so on into this directory; make it if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn completions(args: &Completions) -> io::Result<()> {
-    luc_cli::print_script(Cli::command(), args.shell)
+pub(crate) fn completions(args: &CompletionsArgs) -> io::Result<()> {
+    luc_cli::print_script(FleetCli::command(), args.shell)
 }
 
-pub(crate) fn man(args: &Man) -> io::Result<()> {
-    luc_cli::write_pages(Cli::command(), args.dir.as_deref())
+pub(crate) fn man(args: &ManArgs) -> io::Result<()> {
+    luc_cli::write_pages(FleetCli::command(), args.dir.as_deref())
 }
 
 #[cfg(test)]
@@ -48,6 +48,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        luc_testkit::command_line::assert_names_are_unique(Cli::command());
+        luc_testkit::command_line::assert_names_are_unique(FleetCli::command());
     }
 }

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 /// Minimum, median and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spread {
+pub struct MinMedianMax {
     pub min_ns: f64,
     pub median_ns: f64,
     pub max_ns: f64,
 }
 
-impl Spread {
+impl MinMedianMax {
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         Some(Self {
@@ -28,8 +28,8 @@ mod tests {
 
     #[test]
     fn a_spread_has_the_extremes() {
-        let spread = Spread::of(vec![3.0, 1.0, 2.0]).expect("values");
+        let spread = MinMedianMax::of(vec![3.0, 1.0, 2.0]).expect("values");
         assert_eq!((spread.min_ns, spread.median_ns, spread.max_ns), (1.0, 2.0, 3.0));
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(MinMedianMax::of(Vec::new()), None);
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use luc_events::codes::Direction;
-use luc_events::tables::Data;
+use luc_events::event_kinds::DataDirection;
+use luc_events::tables::FileData;
 use luc_events::{Dev, Inode};
 
-use crate::read::Recorded;
+use crate::read_hosts::RecordedHost;
 
 /// Requests of one host's disks.
 #[derive(Debug, Default)]
-pub(crate) struct Disks {
+pub(crate) struct ServedDiskRequests {
     /// Requests in order of completion.
     served: Vec<ServedRequest>,
 }
@@ -36,10 +36,10 @@ pub(crate) struct DiskOwner {
 }
 
 /// Bytes that disks moved during a wait, by owner.
-pub(crate) type Moved = BTreeMap<DiskOwner, u64>;
+pub(crate) type BytesByDiskOwner = BTreeMap<DiskOwner, u64>;
 
-impl Disks {
-    pub(crate) fn new(recorded: &Recorded) -> Self {
+impl ServedDiskRequests {
+    pub(crate) fn new(recorded: &RecordedHost) -> Self {
         let flushers = Flushers::new(&recorded.data);
         let mut served: Vec<ServedRequest> = recorded
             .requests
@@ -63,12 +63,12 @@ impl Disks {
     }
 
     /// Bytes that disks with requests of a thread completed from one time to another; empty if it had none.
-    pub(crate) fn moved(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Moved {
+    pub(crate) fn moved(&self, thread: u32, begin_ns: u64, end_ns: u64) -> BytesByDiskOwner {
         let first = self.served.partition_point(|one| one.complete_ns < begin_ns);
         let during = self.served[first..].iter().take_while(|one| one.complete_ns <= end_ns);
         let own = during.clone().filter(|one| one.issuer == thread);
         let devs: HashSet<Dev> = own.map(|one| one.dev).collect();
-        let mut moved = Moved::new();
+        let mut moved = BytesByDiskOwner::new();
         for one in during.filter(|one| devs.contains(&one.dev) && one.begin_ns <= end_ns) {
             let bytes: &mut u64 = moved.entry(one.owner).or_default();
             *bytes = bytes.saturating_add(one.bytes);
@@ -86,19 +86,19 @@ struct Flushers {
 
 impl Flushers {
     /// Reads rows that are in order of time. A file's data belong to the thread that made it dirty last.
-    fn new(rows: &[Data]) -> Self {
+    fn new(rows: &[FileData]) -> Self {
         let mut dirtied: HashMap<(Dev, Inode), DiskOwner> = HashMap::new();
         // At one time a flusher has a row for each file.
         let mut written: BTreeMap<(u64, u32), (u64, DiskOwner)> = BTreeMap::new();
         for at_once in rows.chunk_by(|a, b| a.at_ns == b.at_ns) {
             for row in at_once {
-                if row.direction == Direction::Dirtied {
+                if row.direction == DataDirection::Dirtied {
                     let owner = DiskOwner { thread: row.thread.0, process: row.process.0 };
                     dirtied.insert((row.dev, row.inode), owner);
                 }
             }
             for row in at_once {
-                let by_flusher = row.direction == Direction::WrittenByFlusher;
+                let by_flusher = row.direction == DataDirection::WrittenByFlusher;
                 let owner = dirtied.get(&(row.dev, row.inode)).filter(|_| by_flusher);
                 if let Some(&owner) = owner {
                     let most = written.entry((row.at_ns, row.thread.0)).or_insert((0, owner));

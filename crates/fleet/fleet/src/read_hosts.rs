@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use luc_events::Inode;
-use luc_events::codes::Sequences;
-use luc_events::store::{Reader, StoreError};
+use luc_events::event_kinds::SequenceSource;
+use luc_events::store::{StoreError, TraceReader};
 use luc_events::tables::{
-    Asleep, BriefWait, ClockSample, Connection, Counter, Data, Lost, Message, Packet, Program,
-    Request, Row, Sync, Task, ThreadStart, Token, Trace, Wait,
+    AsleepThread, BlockRequest, BriefWait, ClockSample, ConnectionMessage, FileData, FsyncCall,
+    HardwareCount, LostEvents, OffCpuWait, ProcessProgram, RequestToken, SocketConnection,
+    TableRow, TcpPacket, ThreadInfo, ThreadStart, TraceDescription,
 };
-use luc_fleet_rings::{Window, window};
+use luc_fleet_rings::{TimeWindow, time_window};
 
 use crate::error::FleetError;
 use crate::trace_argument::TraceArgument;
@@ -31,8 +32,9 @@ const UNUSED_SYNC_COLUMNS: &[&str] = &[
     "cpu_enter",
 ];
 
+/// Tables of a trace that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tables {
+pub enum TablesToRead {
     OfClocks,
     /// Tables of clocks and of threads.
     All,
@@ -40,46 +42,49 @@ pub enum Tables {
 
 /// Rows of one host's trace.
 #[derive(Debug, Clone, Default)]
-pub struct Recorded {
+pub struct RecordedHost {
     /// Name of the host.
     pub name: String,
     pub directory: PathBuf,
-    pub trace: Trace,
+    pub trace: TraceDescription,
     /// Last row of each connection.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<SocketConnection>,
     /// Rows in order of time, as in all following tables.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ConnectionMessage>,
     /// Tokens that name requests in messages.
-    pub tokens: Vec<Token>,
-    pub packets: Vec<Packet>,
+    pub tokens: Vec<RequestToken>,
+    pub packets: Vec<TcpPacket>,
     pub clocks: Vec<ClockSample>,
-    pub lost: Vec<Lost>,
-    pub tasks: Vec<Task>,
+    pub lost: Vec<LostEvents>,
+    pub tasks: Vec<ThreadInfo>,
     /// Functions that threads run.
     pub starts: Vec<ThreadStart>,
     /// Programs that processes run.
-    pub programs: Vec<Program>,
+    pub programs: Vec<ProcessProgram>,
     /// Times in which threads were off their processors.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<OffCpuWait>,
     /// Sums of waits that are too brief for their own rows.
     pub brief_waits: Vec<BriefWait>,
     /// Threads that slept when the trace began or ended.
-    pub asleep: Vec<Asleep>,
+    pub asleep: Vec<AsleepThread>,
     /// Events that threads counted on processors.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<HardwareCount>,
     /// Times in which threads were in a call such as fsync.
-    pub syncs: Vec<Sync>,
+    pub syncs: Vec<FsyncCall>,
     /// Requests of disks in order of completion.
-    pub requests: Vec<Request>,
+    pub requests: Vec<BlockRequest>,
     /// Owners of data that was written.
-    pub data: Vec<Data>,
+    pub data: Vec<FileData>,
 }
 
 /// Reads all traces, each of another host.
 ///
 /// # Errors
 /// [`FleetError::Trace`], [`FleetError::NotOfFleet`], [`FleetError::SameHost`], [`FleetError::SameName`].
-pub fn read(sources: &[TraceArgument], tables: Tables) -> Result<Vec<Recorded>, FleetError> {
+pub fn read(
+    sources: &[TraceArgument],
+    tables: TablesToRead,
+) -> Result<Vec<RecordedHost>, FleetError> {
     read_within(sources, tables, None)
 }
 
@@ -90,10 +95,10 @@ pub fn read(sources: &[TraceArgument], tables: Tables) -> Result<Vec<Recorded>, 
 /// [`WindowError::NoRing`](crate::WindowError::NoRing) for a window of a trace that is no ring.
 pub fn read_within(
     sources: &[TraceArgument],
-    tables: Tables,
-    window: Option<Window>,
-) -> Result<Vec<Recorded>, FleetError> {
-    let mut all: Vec<Recorded> = Vec::with_capacity(sources.len());
+    tables: TablesToRead,
+    window: Option<TimeWindow>,
+) -> Result<Vec<RecordedHost>, FleetError> {
+    let mut all: Vec<RecordedHost> = Vec::with_capacity(sources.len());
     read_each(sources, tables, window, |recorded| {
         all.push(recorded);
         Ok(())
@@ -104,14 +109,15 @@ pub fn read_within(
 /// Reads one trace after the other, and passes each to `take` before it reads the next.
 pub(crate) fn read_each(
     sources: &[TraceArgument],
-    tables: Tables,
-    window: Option<Window>,
-    mut take: impl FnMut(Recorded) -> Result<(), FleetError>,
+    tables: TablesToRead,
+    window: Option<TimeWindow>,
+    mut take: impl FnMut(RecordedHost) -> Result<(), FleetError>,
 ) -> Result<(), FleetError> {
     let mut known: Vec<HostIdentity> = Vec::with_capacity(sources.len());
     for source in sources {
-        let recorded =
-            window::read(&source.directory, window, |reader| read_tables(reader, source, tables))?;
+        let recorded = time_window::read(&source.directory, window, |reader| {
+            read_tables(reader, source, tables)
+        })?;
         let identity = HostIdentity::of(&recorded);
         for other in &known {
             other.differs_from(&identity)?;
@@ -123,17 +129,17 @@ pub(crate) fn read_each(
 }
 
 fn read_tables(
-    reader: &Reader,
+    reader: &TraceReader,
     source: &TraceArgument,
-    tables: Tables,
-) -> Result<Recorded, FleetError> {
+    tables: TablesToRead,
+) -> Result<RecordedHost, FleetError> {
     let trace = reader.trace().clone();
-    let mut recorded = Recorded {
+    let mut recorded = RecordedHost {
         name: choose_name(source, &trace),
         directory: source.directory.clone(),
         clocks: rows(reader, &[])?,
         trace,
-        ..Recorded::default()
+        ..RecordedHost::default()
     };
     if recorded.clocks.is_empty() {
         return Err(FleetError::NotOfFleet { path: recorded.directory });
@@ -142,7 +148,7 @@ fn read_tables(
     recorded.clocks.dedup_by_key(|row| row.at_ns);
     // Rows come in order of time, so that the last one stays.
     let mut connections = HashMap::new();
-    for row in rows::<Connection>(reader, &[])? {
+    for row in rows::<SocketConnection>(reader, &[])? {
         connections.insert(row.connection, row);
     }
     recorded.connections = connections.into_values().collect();
@@ -151,7 +157,7 @@ fn read_tables(
     recorded.tokens = rows(reader, &[])?;
     recorded.packets = rows(reader, &[])?;
     recorded.lost = rows(reader, &[])?;
-    if tables == Tables::All {
+    if tables == TablesToRead::All {
         recorded.tasks = rows(reader, &["cgroup"])?;
         recorded.starts = rows(reader, &["creator"])?;
         recorded.programs = rows(reader, &["path"])?;
@@ -168,15 +174,15 @@ fn read_tables(
     Ok(recorded)
 }
 
-pub(crate) fn rows<T: Row>(
-    reader: &Reader,
+pub(crate) fn rows<T: TableRow>(
+    reader: &TraceReader,
     without: &'static [&'static str],
 ) -> Result<Vec<T>, StoreError> {
     reader.rows_without::<T>(without)?.collect()
 }
 
 /// Name of a host: the user's, otherwise the trace's, otherwise the directory's.
-pub(crate) fn choose_name(source: &TraceArgument, trace: &Trace) -> String {
+pub(crate) fn choose_name(source: &TraceArgument, trace: &TraceDescription) -> String {
     let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
     let directory = || {
         let path = source.directory.canonicalize().unwrap_or_default();
@@ -193,16 +199,16 @@ type SocketId = (u64, Inode, u32, u32);
 struct HostIdentity {
     name: String,
     directory: PathBuf,
-    trace: Trace,
+    trace: TraceDescription,
     sockets: HashSet<SocketId>,
 }
 
 impl HostIdentity {
-    fn of(recorded: &Recorded) -> Self {
+    fn of(recorded: &RecordedHost) -> Self {
         // Unix sockets have no random numbers, and two hosts count their cookies alike.
-        let socket = |row: &Connection| -> Option<SocketId> {
+        let socket = |row: &SocketConnection| -> Option<SocketId> {
             let is_known = !row.family.is_within_host()
-                && row.sequences != Sequences::Unknown
+                && row.sequences != SequenceSource::Unknown
                 && row.cookie != 0;
             is_known.then_some((row.cookie, row.namespace, row.initial_sent, row.initial_received))
         };
@@ -231,8 +237,8 @@ impl HostIdentity {
 }
 
 /// Whether host, kernel and boot time are the same.
-fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
-    let booted_ns = |trace: &Trace| {
+fn are_of_one_boot(first: &TraceDescription, second: &TraceDescription) -> bool {
+    let booted_ns = |trace: &TraceDescription| {
         let booted_ns = trace.realtime_offset_ns.checked_sub(trace.boottime_offset_ns);
         booted_ns.filter(|&booted_ns| booted_ns > 0)
     };
@@ -246,33 +252,33 @@ fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
 #[cfg(test)]
 mod tests {
     use luc_events::ConnectionId;
-    use luc_events::codes::Family;
+    use luc_events::event_kinds::ConnectionFamily;
 
     use super::*;
 
     #[test]
     fn hosts_are_one_if_a_socket_of_tcp_is_in_both_traces() {
         let of = |name: &str, family, initial_sent| {
-            HostIdentity::of(&Recorded {
+            HostIdentity::of(&RecordedHost {
                 name: name.to_owned(),
                 directory: PathBuf::from(name),
-                connections: vec![Connection {
+                connections: vec![SocketConnection {
                     connection: ConnectionId(1),
                     cookie: 4097,
                     namespace: Inode(1),
                     family,
-                    sequences: Sequences::Seen,
+                    sequences: SequenceSource::Seen,
                     initial_sent,
-                    ..Connection::default()
+                    ..SocketConnection::default()
                 }],
-                ..Recorded::default()
+                ..RecordedHost::default()
             })
         };
         let differs =
             |first: HostIdentity, second: HostIdentity| first.differs_from(&second).is_ok();
-        assert!(!differs(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 7)));
-        assert!(differs(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 8)));
+        assert!(!differs(of("a", ConnectionFamily::Ipv4, 7), of("b", ConnectionFamily::Ipv4, 7)));
+        assert!(differs(of("a", ConnectionFamily::Ipv4, 7), of("b", ConnectionFamily::Ipv4, 8)));
         // Two hosts have counted their first unix sockets alike.
-        assert!(differs(of("a", Family::Unix, 0), of("b", Family::Unix, 0)));
+        assert!(differs(of("a", ConnectionFamily::Unix, 0), of("b", ConnectionFamily::Unix, 0)));
     }
 }

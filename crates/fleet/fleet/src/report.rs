@@ -4,7 +4,7 @@
 //! - [`perfetto`]: a trace for <https://ui.perfetto.dev>.
 //! - [`otlp`]: the slowest requests as spans for OpenTelemetry.
 
-mod calls;
+mod calls_between_processes;
 pub mod html;
 pub mod otlp;
 pub mod perfetto;
@@ -12,11 +12,12 @@ pub mod perfetto;
 use std::io;
 
 use crate::error::FleetError;
-use crate::explain::{Found, RequestReport, reports};
-use crate::joined::Joined;
+use crate::explain::{FleetRequests, RequestReport, reports};
+use crate::joined_traces::JoinedTraces;
 
+/// Selection of the requests that a report shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ReportSelection {
     /// Rank of the request to report; `None`: the slowest.
     pub request: Option<usize>,
     /// Number of slowest requests to write if no rank is given.
@@ -33,18 +34,18 @@ pub enum ReportError {
 
 /// Results that reports are written from.
 #[derive(Debug)]
-pub struct Report<'a> {
-    found: Found<'a>,
-    chosen: Chosen,
+pub struct ReportSource<'a> {
+    found: FleetRequests<'a>,
+    chosen: ReportSelection,
 }
 
-impl<'a> Report<'a> {
+impl<'a> ReportSource<'a> {
     /// Finds messages and requests in the traces.
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`], [`FleetError::Tree`].
-    pub fn new(joined: &'a Joined, chosen: Chosen) -> Result<Self, FleetError> {
-        let found = Found::new(joined)?;
+    pub fn new(joined: &'a JoinedTraces, chosen: ReportSelection) -> Result<Self, FleetError> {
+        let found = FleetRequests::new(joined)?;
         if let Some(number) = chosen.request {
             found.top(number)?;
         }

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use luc_fleet::report::{Chosen, Report, ReportError, html, otlp, perfetto};
-use luc_fleet::{Joined, Tables};
-use luc_host::interrupt;
-use luc_report::output::{Target, Writer};
+use luc_fleet::report::{ReportError, ReportSelection, ReportSource, html, otlp, perfetto};
+use luc_fleet::{JoinedTraces, TablesToRead};
+use luc_host::interrupt_flag;
+use luc_report::atomic_file::{AtomicFileWriter, OutputTarget};
 
 use crate::Failure;
 use crate::arguments;
@@ -21,7 +21,7 @@ enum Format {
 }
 
 impl Format {
-    fn write(self, report: &Report<'_>, out: Writer) -> Result<(), ReportError> {
+    fn write(self, report: &ReportSource<'_>, out: AtomicFileWriter) -> Result<(), ReportError> {
         match self {
             Self::Html => html::write(report, out),
             Self::Perfetto => perfetto::write(report, out),
@@ -30,20 +30,24 @@ impl Format {
     }
 }
 
-pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
+pub(crate) fn write(args: arguments::FleetReportArgs) -> Result<ExitCode, Failure> {
     // Mistakes in outputs are reported before the traces are read.
     let targets = choose_targets(&args)?;
     let spans = args.spans.read()?;
-    let joined = Joined::read(&args.sources, Tables::All, args.span.window())?.with_spans(spans);
-    let report = Report::new(&joined, Chosen { request: args.request, slowest: args.slowest })?;
+    let joined =
+        JoinedTraces::read(&args.sources, TablesToRead::All, args.span.window())?.with_spans(spans);
+    let report = ReportSource::new(
+        &joined,
+        ReportSelection { request: args.request, slowest: args.slowest },
+    )?;
     // From here on, an interrupt must remove files.
-    interrupt::install()?;
+    interrupt_flag::install()?;
     let mut outputs = Vec::new();
     for (format, target) in targets {
         let (output, writer) = target.begin()?;
         format.write(&report, writer)?;
         outputs.push(output);
-        if interrupt::interrupted() {
+        if interrupt_flag::interrupted() {
             return Ok(ExitCode::from(EXIT_INTERRUPTED));
         }
     }
@@ -56,16 +60,18 @@ pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
 }
 
 /// Chooses the formats to write, and their targets.
-fn choose_targets(args: &arguments::Report) -> Result<Vec<(Format, Target)>, Failure> {
+fn choose_targets(
+    args: &arguments::FleetReportArgs,
+) -> Result<Vec<(Format, OutputTarget)>, Failure> {
     let asked = [
         (Format::Html, &args.html),
         (Format::Perfetto, &args.perfetto),
         (Format::Otlp, &args.otlp),
     ];
-    let mut chosen: Vec<(Format, Target)> = Vec::new();
+    let mut chosen: Vec<(Format, OutputTarget)> = Vec::new();
     for (format, path) in asked {
         let Some(path) = path else { continue };
-        let target = Target::new(path)?;
+        let target = OutputTarget::new(path)?;
         if chosen.iter().any(|(_, other)| *other == target) {
             return Err(Failure::SameFile(path.clone()));
         }

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 
 use luc_stats::quantile;
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
 use crate::endpoint::Endpoint;
-use crate::explain::ServiceReport;
+use crate::explain::ServiceTimes;
 
 /// Maximum number of earlier segments in a forecast.
 const MAX_SEGMENTS: usize = 60;
@@ -17,7 +17,7 @@ const MIN_REQUESTS: u64 = 50;
 
 /// Service that became slow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slow {
+pub struct SlowService {
     pub process: String,
     pub endpoint: Endpoint,
     /// 99th percentile of a segment's requests, ns.
@@ -26,22 +26,22 @@ pub struct Slow {
     pub forecast_ns: u64,
 }
 
-impl std::fmt::Display for Slow {
+impl std::fmt::Display for SlowService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let process = luc_units::plain(&self.process);
-        let [p99, forecast] = [self.p99_ns, self.forecast_ns].map(Time::from);
+        let [p99, forecast] = [self.p99_ns, self.forecast_ns].map(FormattedTime::from);
         write!(f, "{process} at {}: p99 is {p99}, and was {forecast}", self.endpoint)
     }
 }
 
 /// Forecasts of services: medians of the 99th percentiles of earlier segments.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SlowServiceDetector {
     factor: f64,
     before: HashMap<(String, Endpoint), VecDeque<u64>>,
 }
 
-impl Watch {
+impl SlowServiceDetector {
     /// Creates forecasts. A service is slow if its 99th percentile is more than `factor` times the forecast.
     #[must_use]
     pub fn new(factor: f64) -> Self {
@@ -49,9 +49,9 @@ impl Watch {
     }
 
     /// Checks the services of the next segment. Returns the one that became slowest, if any.
-    pub fn look(&mut self, services: &[ServiceReport]) -> Option<Slow> {
+    pub fn look(&mut self, services: &[ServiceTimes]) -> Option<SlowService> {
         let slow = services.iter().filter_map(|service| self.check_service(service));
-        let ratio = |slow: &Slow| slow.p99_ns as f64 / slow.forecast_ns.max(1) as f64;
+        let ratio = |slow: &SlowService| slow.p99_ns as f64 / slow.forecast_ns.max(1) as f64;
         let slow = slow.max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         for service in services.iter().filter(|service| has_enough(service)) {
             let key = (service.process.clone(), service.endpoint());
@@ -64,7 +64,7 @@ impl Watch {
         slow
     }
 
-    fn check_service(&self, service: &ServiceReport) -> Option<Slow> {
+    fn check_service(&self, service: &ServiceTimes) -> Option<SlowService> {
         let p99_ns = service.p99_ns.filter(|_| has_enough(service))?;
         let before = self.before.get(&(service.process.clone(), service.endpoint()))?;
         if before.len() < MIN_SEGMENTS {
@@ -73,7 +73,7 @@ impl Watch {
         let mut sorted: Vec<u64> = before.iter().copied().collect();
         sorted.sort_unstable();
         let forecast_ns = quantile(&sorted, 0.5)?;
-        (p99_ns as f64 > self.factor * forecast_ns as f64).then(|| Slow {
+        (p99_ns as f64 > self.factor * forecast_ns as f64).then(|| SlowService {
             process: service.process.clone(),
             endpoint: service.endpoint(),
             p99_ns,
@@ -82,7 +82,7 @@ impl Watch {
     }
 }
 
-fn has_enough(service: &ServiceReport) -> bool {
+fn has_enough(service: &ServiceTimes) -> bool {
     service.answered >= MIN_REQUESTS
 }
 
@@ -90,8 +90,8 @@ fn has_enough(service: &ServiceReport) -> bool {
 mod tests {
     use super::*;
 
-    fn service(port: u16, answered: u64, p99_ns: u64) -> ServiceReport {
-        ServiceReport {
+    fn service(port: u16, answered: u64, p99_ns: u64) -> ServiceTimes {
+        ServiceTimes {
             host: "web".to_owned(),
             process: "searchd".to_owned(),
             port,
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_service_is_slow_against_its_own_past() {
-        let mut watch = Watch::new(3.0);
+        let mut watch = SlowServiceDetector::new(3.0);
         for number in 0..6 {
             // Port 2 is always slow, and port 1 after nothing is known yet.
             let services = [service(1, 50, 100 + number), service(2, 50, 9000)];
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn few_requests_say_nothing() {
-        let mut watch = Watch::new(3.0);
+        let mut watch = SlowServiceDetector::new(3.0);
         for _ in 0..10 {
             watch.look(&[service(1, 50, 100)]);
         }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_stays_slow_is_usual_some_time() {
-        let mut watch = Watch::new(3.0);
+        let mut watch = SlowServiceDetector::new(3.0);
         for _ in 0..MAX_SEGMENTS {
             watch.look(&[service(1, 50, 100)]);
         }

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use luc_fleet_requests::{Address, NameId};
+use luc_fleet_requests::{EndAddress, NameId};
 use luc_units::plain;
 
 /// Names of all hosts' sockets, without control characters.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct SocketNames {
     numbers: HashMap<String, NameId>,
     names: Vec<String>,
 }
 
-impl Names {
+impl SocketNames {
     /// Number of a name; `None` for the empty one.
     pub(crate) fn number(&mut self, name: &str) -> Option<NameId> {
         if name.is_empty() {
@@ -33,12 +33,12 @@ impl Names {
     }
 
     /// Formats an address for people. A socket without a name is called by its kind.
-    pub(crate) fn address(&self, address: Address) -> String {
+    pub(crate) fn address(&self, address: EndAddress) -> String {
         let named = |name: Option<NameId>| name.and_then(|number| self.name(number));
         match address {
-            Address::Internet(address) => address.to_string(),
-            Address::Unix(name) => named(name).unwrap_or("unix socket").to_owned(),
-            Address::Pipe(name) => named(name).unwrap_or("pipe").to_owned(),
+            EndAddress::Internet(address) => address.to_string(),
+            EndAddress::Unix(name) => named(name).unwrap_or("unix socket").to_owned(),
+            EndAddress::Pipe(name) => named(name).unwrap_or("pipe").to_owned(),
         }
     }
 }
@@ -49,15 +49,15 @@ mod tests {
 
     #[test]
     fn equal_names_have_one_number() {
-        let mut names = Names::default();
+        let mut names = SocketNames::default();
         let first = names.number("/run/a");
         assert_eq!(names.number("/run/a"), first);
         assert_ne!(names.number("@b\u{1b}[2J"), first);
         assert_eq!(names.number(""), None);
-        assert_eq!(names.address(Address::Unix(first)), "/run/a");
-        assert_eq!(names.address(Address::Unix(None)), "unix socket");
-        assert_eq!(names.address(Address::Pipe(Some(NameId(9)))), "pipe");
+        assert_eq!(names.address(EndAddress::Unix(first)), "/run/a");
+        assert_eq!(names.address(EndAddress::Unix(None)), "unix socket");
+        assert_eq!(names.address(EndAddress::Pipe(Some(NameId(9)))), "pipe");
         let other = names.number("@b\u{1b}[2J");
-        assert!(!names.address(Address::Unix(other)).contains('\u{1b}'));
+        assert!(!names.address(EndAddress::Unix(other)).contains('\u{1b}'));
     }
 }

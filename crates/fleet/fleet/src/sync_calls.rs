@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use crate::read::Recorded;
+use crate::read_hosts::RecordedHost;
 
 /// Calls of one host's threads.
 #[derive(Debug, Default)]
-pub(crate) struct Syncs {
+pub(crate) struct SyncCallTimes {
     /// Begin and end of each call in order, by thread id. A thread is in one call at a time.
     of_threads: HashMap<u32, Vec<(u64, u64)>>,
 }
 
-impl Syncs {
+impl SyncCallTimes {
     /// Reads rows that are in order of their ends.
-    pub(crate) fn new(recorded: &Recorded) -> Self {
+    pub(crate) fn new(recorded: &RecordedHost) -> Self {
         let mut syncs = Self::default();
         for row in &recorded.syncs {
             syncs.of_threads.entry(row.thread.0).or_default().push((row.enter_ns, row.exit_ns));
@@ -32,17 +32,21 @@ impl Syncs {
 #[cfg(test)]
 mod tests {
     use luc_events::Pid;
-    use luc_events::tables::Sync;
+    use luc_events::tables::FsyncCall;
 
     use super::*;
 
     #[test]
     fn a_thread_is_in_a_call_between_its_ends() {
-        let sync =
-            |enter_ns, exit_ns| Sync { thread: Pid(7), enter_ns, exit_ns, ..Sync::default() };
-        let syncs = Syncs::new(&Recorded {
+        let sync = |enter_ns, exit_ns| FsyncCall {
+            thread: Pid(7),
+            enter_ns,
+            exit_ns,
+            ..FsyncCall::default()
+        };
+        let syncs = SyncCallTimes::new(&RecordedHost {
             syncs: vec![sync(10, 20), sync(40, 50)],
-            ..Recorded::default()
+            ..RecordedHost::default()
         });
         for at_ns in [10, 20, 45] {
             assert!(syncs.has(7, at_ns), "{at_ns}");

@@ -12,46 +12,46 @@ mod why;
 
 use std::fmt;
 
-use crate::counters::Counters;
-use crate::explain::Explanation;
-use crate::fit::Fit;
-use crate::why::WhyReport;
-use style::Style;
+use crate::clock_fit_report::ClockFitReport;
+use crate::counters::CountersReport;
+use crate::explain::FleetExplanation;
+use crate::why_command::WhyReport;
+use style::TextStyle;
 
 /// Prints a result with [`fmt::Display`].
 #[derive(Debug, Clone, Copy)]
-pub struct Text<'a, T> {
+pub struct ResultText<'a, T> {
     pub what: &'a T,
     /// Whether to use colours, as for a terminal.
     pub colours: bool,
 }
 
-impl fmt::Display for Text<'_, Fit> {
+impl fmt::Display for ResultText<'_, ClockFitReport> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let style = Style(self.colours);
+        let style = TextStyle(self.colours);
         hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
         clocks::write(f, style, &self.what.pairs, &self.what.unrelated)?;
         clocks::write_contradiction(f, self.what.contradiction.as_deref())
     }
 }
 
-impl fmt::Display for Text<'_, Explanation> {
+impl fmt::Display for ResultText<'_, FleetExplanation> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let style = Style(self.colours);
+        let style = TextStyle(self.colours);
         hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
         findings::write(f, style, &self.what.findings)?;
         explanation::write(f, style, self.what)
     }
 }
 
-impl fmt::Display for Text<'_, WhyReport> {
+impl fmt::Display for ResultText<'_, WhyReport> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        why::write(f, Style(self.colours), self.what)
+        why::write(f, TextStyle(self.colours), self.what)
     }
 }
 
-impl fmt::Display for Text<'_, Counters> {
+impl fmt::Display for ResultText<'_, CountersReport> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        counters::write(f, Style(self.colours), self.what)
+        counters::write(f, TextStyle(self.colours), self.what)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use luc_events::tables::{Program, ThreadStart};
+use luc_events::tables::{ProcessProgram, ThreadStart};
 use luc_units::plain;
 
 /// Ends of the names of generic start routines, which do not tell threads apart.
@@ -17,16 +17,16 @@ const GENERIC_ROUTINES: &[&str] = &[
 
 /// Start routines and scripts of one host.
 #[derive(Debug, Default)]
-pub(crate) struct Brands {
+pub(crate) struct ThreadDescriptions {
     /// Start routine by a thread's id and start.
     routines: HashMap<(u32, u64), String>,
     /// Scripts by process, each with the time from which the process runs it.
     scripts: HashMap<u32, Vec<(u64, String)>>,
 }
 
-impl Brands {
+impl ThreadDescriptions {
     /// Reads rows that are in order of time.
-    pub(crate) fn new(starts: &[ThreadStart], programs: &[Program]) -> Self {
+    pub(crate) fn new(starts: &[ThreadStart], programs: &[ProcessProgram]) -> Self {
         let mut brands = Self::default();
         for row in starts {
             if let Some(name) = describe_routine(row) {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_function_that_begins_any_thread_says_nothing() {
-        let brands = Brands::new(
+        let brands = ThreadDescriptions::new(
             &[
                 start(1, "flusher"),
                 start(2, "+0x1f0"),
@@ -108,14 +108,14 @@ mod tests {
 
     #[test]
     fn a_process_runs_one_script_after_the_other() {
-        let program = |at_ns, script: &str| Program {
+        let program = |at_ns, script: &str| ProcessProgram {
             at_ns,
             process: Tgid(9),
             path: "/usr/bin/python3".to_owned(),
             script: script.to_owned(),
         };
         let programs = [program(10, "/srv/a.py"), program(20, "b"), program(30, "")];
-        let brands = Brands::new(&[], &programs);
+        let brands = ThreadDescriptions::new(&[], &programs);
         let at = |at_ns| brands.script(9, at_ns);
         assert_eq!([at(5), at(10), at(25), at(30)], [Some("a.py"), Some("a.py"), Some("b"), None]);
         assert_eq!(brands.script(8, 10), None);

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 
-use crate::read::Recorded;
+use crate::read_hosts::RecordedHost;
+use crate::wait_causes;
 use crate::wait_kind::WaitKind;
-use crate::waits;
 
 /// Time of a host's threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Times {
+pub(crate) struct ThreadTimes {
     /// Time on processors in user mode.
     pub(crate) user_ns: u64,
     /// Time on processors in kernel mode.
@@ -21,9 +21,9 @@ pub(crate) struct Times {
     pub(crate) waits_ns: BTreeMap<WaitKind, u64>,
 }
 
-impl Times {
+impl ThreadTimes {
     /// Sums rows that are in order of time.
-    pub(crate) fn new(recorded: &Recorded) -> Self {
+    pub(crate) fn new(recorded: &RecordedHost) -> Self {
         let mut times = Self::default();
         let begin_ns = recorded.trace.start_ns;
         // Processor time of each thread at its first and last row.
@@ -38,13 +38,13 @@ impl Times {
             add(&mut times.user_ns, last.0.saturating_sub(first.0));
             add(&mut times.system_ns, last.1.saturating_sub(first.1));
         }
-        let causes_at_begin: HashMap<(u32, u64), Cause> =
-            waits::causes_at_begin(recorded).collect();
+        let causes_at_begin: HashMap<(u32, u64), WaitCause> =
+            wait_causes::causes_at_begin(recorded).collect();
         for row in &recorded.waits {
             let seen = causes_at_begin.get(&(row.thread.0, row.off_ns));
             let cause = seen.copied().unwrap_or(row.cause);
             let woken_ns = match cause {
-                Cause::Preempted => row.off_ns,
+                WaitCause::Preempted => row.off_ns,
                 _ if row.woken_ns > 0 => row.woken_ns,
                 _ => row.on_ns,
             };
@@ -59,7 +59,7 @@ impl Times {
         times
     }
 
-    fn add_wait(&mut self, cause: Cause, ns: u64) {
+    fn add_wait(&mut self, cause: WaitCause, ns: u64) {
         if ns > 0 {
             add(self.waits_ns.entry(WaitKind::of(Some(cause))).or_default(), ns);
         }
@@ -80,29 +80,29 @@ fn add(sum_ns: &mut u64, ns: u64) {
 #[cfg(test)]
 mod tests {
     use luc_events::Pid;
-    use luc_events::tables::{Asleep, BriefWait, Task, Trace, Wait};
+    use luc_events::tables::{AsleepThread, BriefWait, OffCpuWait, ThreadInfo, TraceDescription};
 
     use super::*;
 
     #[test]
     fn times_are_those_of_the_trace() {
-        let task = |thread, start_ns, at_ns, user_ns, system_ns| Task {
+        let task = |thread, start_ns, at_ns, user_ns, system_ns| ThreadInfo {
             thread: Pid(thread),
             start_ns,
             at_ns,
             user_ns,
             system_ns,
-            ..Task::default()
+            ..ThreadInfo::default()
         };
-        let wait = |cause, off_ns, woken_ns, on_ns| Wait {
+        let wait = |cause, off_ns, woken_ns, on_ns| OffCpuWait {
             cause,
             off_ns,
             woken_ns,
             on_ns,
-            ..Wait::default()
+            ..OffCpuWait::default()
         };
-        let times = Times::new(&Recorded {
-            trace: Trace { start_ns: 100, ..Trace::default() },
+        let times = ThreadTimes::new(&RecordedHost {
+            trace: TraceDescription { start_ns: 100, ..TraceDescription::default() },
             tasks: vec![
                 task(1, 5, 100, 1_000, 500),
                 task(2, 150, 151, 1, 2),
@@ -110,25 +110,25 @@ mod tests {
                 task(2, 150, 300, 30, 7),
             ],
             waits: vec![
-                wait(Cause::Futex, 40, 130, 135),
-                wait(Cause::Preempted, 90, 0, 102),
-                Wait { thread: Pid(3), ..wait(Cause::Other, 101, 0, 108) },
-                wait(Cause::Preempted, 140, 0, 150),
-                wait(Cause::Device, 200, 0, 220),
+                wait(WaitCause::Futex, 40, 130, 135),
+                wait(WaitCause::Preempted, 90, 0, 102),
+                OffCpuWait { thread: Pid(3), ..wait(WaitCause::Other, 101, 0, 108) },
+                wait(WaitCause::Preempted, 140, 0, 150),
+                wait(WaitCause::Device, 200, 0, 220),
             ],
-            asleep: vec![Asleep {
+            asleep: vec![AsleepThread {
                 thread: Pid(3),
                 at_ns: 101,
-                cause: Cause::Futex,
-                ..Asleep::default()
+                cause: WaitCause::Futex,
+                ..AsleepThread::default()
             }],
             brief_waits: vec![BriefWait {
-                cause: Cause::Device,
+                cause: WaitCause::Device,
                 blocked_ns: 4,
                 runnable_ns: 3,
                 ..BriefWait::default()
             }],
-            ..Recorded::default()
+            ..RecordedHost::default()
         });
         assert_eq!((times.user_ns, times.system_ns), (100, 27));
         assert_eq!(times.runnable_ns, 5 + 2 + 10 + 3);

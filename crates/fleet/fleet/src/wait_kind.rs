@@ -1,6 +1,6 @@
 //! Kinds of what a thread does or waits for while a request waits for it.
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 
 /// Kind of what a thread did, or waited for, while a request waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,27 +37,30 @@ pub(crate) enum WaitKind {
 
 impl WaitKind {
     /// Returns the kind of a wait; `None`: the trace does not have the cause.
-    pub(crate) fn of(cause: Option<Cause>) -> Self {
+    pub(crate) fn of(cause: Option<WaitCause>) -> Self {
         match cause {
-            None | Some(Cause::Other | Cause::Preempted) => Self::Other,
+            None | Some(WaitCause::Other | WaitCause::Preempted) => Self::Other,
             Some(
-                Cause::CommitWait
-                | Cause::ShadowBuffer
-                | Cause::TransactionLocked
-                | Cause::Checkpoint
-                | Cause::FastCommit
-                | Cause::Updates,
+                WaitCause::CommitWait
+                | WaitCause::ShadowBuffer
+                | WaitCause::TransactionLocked
+                | WaitCause::Checkpoint
+                | WaitCause::FastCommit
+                | WaitCause::Updates,
             ) => Self::Journal,
-            Some(Cause::DataWriteback | Cause::Device | Cause::Flush) => Self::Storage,
-            Some(Cause::DirtyThrottle | Cause::PageFault) => Self::Memory,
-            Some(Cause::InodeLock | Cause::DirectoryLock | Cause::KernelLock | Cause::Futex) => {
-                Self::Lock
-            }
-            Some(Cause::Sleep) => Self::Timer,
-            Some(Cause::Poll | Cause::PipeSocket) => Self::Input,
-            Some(Cause::Frozen) => Self::Frozen,
-            Some(Cause::Stopped) => Self::Stopped,
-            Some(Cause::Throttled) => Self::Throttled,
+            Some(WaitCause::DataWriteback | WaitCause::Device | WaitCause::Flush) => Self::Storage,
+            Some(WaitCause::DirtyThrottle | WaitCause::PageFault) => Self::Memory,
+            Some(
+                WaitCause::InodeLock
+                | WaitCause::DirectoryLock
+                | WaitCause::KernelLock
+                | WaitCause::Futex,
+            ) => Self::Lock,
+            Some(WaitCause::Sleep) => Self::Timer,
+            Some(WaitCause::Poll | WaitCause::PipeSocket) => Self::Input,
+            Some(WaitCause::Frozen) => Self::Frozen,
+            Some(WaitCause::Stopped) => Self::Stopped,
+            Some(WaitCause::Throttled) => Self::Throttled,
         }
     }
 

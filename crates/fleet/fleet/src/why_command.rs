@@ -2,24 +2,26 @@
 
 use std::str::FromStr;
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{ChainThread, Doing, Effects, Engaged, Reason, ThreadId};
+use luc_fleet_requests::{
+    ChainThread, DependencyReason, Effects, EngagedTimes, ThreadActivity, ThreadId,
+};
 use serde::Serialize;
 
 use crate::error::FleetError;
-use crate::explain::{Found, awaits_word};
-use crate::joined::Joined;
+use crate::explain::{FleetRequests, awaits_word};
+use crate::joined_traces::JoinedTraces;
 
 /// Name of a thread on the command line: `THREAD@HOST`, or `THREAD` for a single host. THREAD is a number or a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Who {
+pub struct ThreadName {
     /// Id or name of the thread.
     pub thread: String,
     pub host: Option<String>,
 }
 
-impl FromStr for Who {
+impl FromStr for ThreadName {
     type Err = FleetError;
 
     fn from_str(text: &str) -> Result<Self, FleetError> {
@@ -72,7 +74,11 @@ pub struct LinkReport {
 /// # Errors
 /// [`FleetError::NoSuchHost`], [`FleetError::WhichHost`], [`FleetError::NoSuchThread`], [`FleetError::WhichThread`],
 /// [`FleetError::AfterTheEnd`], [`FleetError::Tree`].
-pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyReport, FleetError> {
+pub fn why(
+    joined: &JoinedTraces,
+    who: &ThreadName,
+    after_ns: Option<u64>,
+) -> Result<WhyReport, FleetError> {
     let host = find_host(joined, who)?;
     let trace = &joined.host(host).trace;
     let length_ns = joined.host(host).summary.length_ns;
@@ -83,10 +89,10 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     let at_ns = trace.start_ns.saturating_add(after_ns);
     let thread = find_thread(joined, host, &who.thread, at_ns)?;
     let rows = &joined.rows;
-    let found = Found::new(joined)?;
+    let found = FleetRequests::new(joined)?;
     let effects = Effects::new(&found.requests, &found.paths);
-    let engaged = Engaged::new(&found.requests, &effects);
-    let why = luc_fleet_requests::Why::new(
+    let engaged = EngagedTimes::new(&found.requests, &effects);
+    let why = luc_fleet_requests::WaitExplainer::new(
         &found.paths,
         &rows.sleepers,
         &joined.connections,
@@ -102,7 +108,7 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     })
 }
 
-fn find_host(joined: &Joined, who: &Who) -> Result<HostId, FleetError> {
+fn find_host(joined: &JoinedTraces, who: &ThreadName) -> Result<HostId, FleetError> {
     let names = || joined.hosts.iter().map(|host| host.name.as_str());
     let all_names = || names().collect::<Vec<_>>().join(", ");
     match &who.host {
@@ -121,7 +127,7 @@ fn find_host(joined: &Joined, who: &Who) -> Result<HostId, FleetError> {
 }
 
 fn find_thread(
-    joined: &Joined,
+    joined: &JoinedTraces,
     host: HostId,
     name: &str,
     at_ns: u64,
@@ -143,20 +149,20 @@ fn find_thread(
     }
 }
 
-fn report_link(joined: &Joined, engaged: &Engaged, link: &ChainThread) -> LinkReport {
+fn report_link(joined: &JoinedTraces, engaged: &EngagedTimes, link: &ChainThread) -> LinkReport {
     let host = joined.host(link.thread.host);
     let thread = link.thread.thread;
     let passed_ns = |since_ns: u64| link.at_ns.saturating_sub(since_ns);
     let left_ns = |until_ns: u64| until_ns.saturating_sub(link.at_ns);
     let (what, for_ns, left_ns) = match link.doing {
-        Doing::Running => ("on a processor", None, None),
-        Doing::Runnable { since_ns, until_ns } => {
+        ThreadActivity::Running => ("on a processor", None, None),
+        ThreadActivity::Runnable { since_ns, until_ns } => {
             ("waits for a processor", Some(passed_ns(since_ns)), Some(left_ns(until_ns)))
         }
-        Doing::Waiting { since_ns, until_ns } => {
+        ThreadActivity::Waiting { since_ns, until_ns } => {
             ("waits", since_ns.map(passed_ns), until_ns.map(left_ns))
         }
-        Doing::NotKnown => ("not known", None, None),
+        ThreadActivity::NotKnown => ("not known", None, None),
     };
     let cause = link.row_ns.and_then(|row_ns| joined.cause(link.thread, row_ns));
     let row_ns = link.row_ns.filter(|&row_ns| joined.is_for_others(link.thread, row_ns));
@@ -166,14 +172,14 @@ fn report_link(joined: &Joined, engaged: &Engaged, link: &ChainThread) -> LinkRe
         name: host.thread_name(thread),
         thread: thread.id,
         what,
-        cause: cause.map(Cause::name),
+        cause: cause.map(WaitCause::name),
         for_ns,
         left_ns,
         depends_on_next: link.reason.map(|reason| match reason {
-            Reason::Sent => "a message that it sent",
-            Reason::Woke => "it ended the wait",
-            Reason::Holds => "it has the lock",
-            Reason::Peer => "it used the other end of the connection last",
+            DependencyReason::Sent => "a message that it sent",
+            DependencyReason::Woke => "it ended the wait",
+            DependencyReason::Holds => "it has the lock",
+            DependencyReason::Peer => "it used the other end of the connection last",
         }),
     }
 }
@@ -184,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_named_with_its_host_or_without() {
-        let who = |text: &str| text.parse::<Who>().map(|who| (who.thread, who.host));
+        let who = |text: &str| text.parse::<ThreadName>().map(|who| (who.thread, who.host));
         let is = |thread: &str, host: Option<&str>| (thread.to_owned(), host.map(str::to_owned));
         assert_eq!(who("12@web").expect("read"), is("12", Some("web")));
         assert_eq!(who("a@b@web").expect("read"), is("a@b", Some("web")));

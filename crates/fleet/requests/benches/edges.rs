@@ -1,11 +1,11 @@
 //! Times of edges, requests, paths and trees on one core: `cargo bench -p luc-fleet-requests`.
 
 #[expect(dead_code, reason = "the tests use all of it")]
-#[path = "../tests/handover/servers.rs"]
-mod servers;
+#[path = "../tests/handover/search_service.rs"]
+mod search_service;
 #[expect(dead_code, reason = "the tests use all of it")]
-#[path = "../tests/handover/simulated.rs"]
-mod simulated;
+#[path = "../tests/handover/server_simulation.rs"]
+mod server_simulation;
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Connections, End, Forest, Message, Messages, Paths, Requests, Sums, Thread, Waits, Way,
+    ByteDirection, ConnectionEnd, Connections, CriticalPaths, FleetWaits, MatchedMessages,
+    MessageRow, NumberedForest, Requests, SubtreeSums, ThreadIdentity,
 };
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt;
-use servers::{Mode, Service};
+use search_service::{FrontEndThreads, SearchService};
 
 const NODES: u32 = 1_000_000;
 const CONNECTIONS: u64 = 1_000;
@@ -34,7 +35,7 @@ fn best<T>(mut run: impl FnMut() -> T) -> Duration {
 }
 
 fn trees() {
-    let mut random = random::stream(1, 0);
+    let mut random = seeded_random::stream(1, 0);
     let shapes: [(&str, Vec<Option<u32>>); 3] = [
         ("a chain", (0..NODES).map(|node| node.checked_sub(1)).collect()),
         (
@@ -52,12 +53,12 @@ fn trees() {
     ];
     let values: Vec<u64> = (0..u64::from(NODES)).collect();
     for (name, parents) in shapes {
-        let forest = Forest::new(&parents).expect("a forest");
+        let forest = NumberedForest::new(&parents).expect("a forest");
         println!(
             "tree of {NODES} nodes, {name}: numbered in {:?}, sums over every subtree in {:?}",
-            best(|| Forest::new(&parents)),
+            best(|| NumberedForest::new(&parents)),
             best(|| {
-                let sums = Sums::new(&forest, &values).expect("a value for each");
+                let sums = SubtreeSums::new(&forest, &values).expect("a value for each");
                 (0..NODES).fold(0_u128, |all, node| all.wrapping_add(sums.subtree(node)))
             })
         );
@@ -72,11 +73,11 @@ fn scattered(node: u32) -> u32 {
 fn messages() {
     let address = |port| SocketAddr::from(([10, 0, 0, 1], port)).into();
     let (mut ends, mut rows) = (Vec::new(), Vec::new());
-    let mut random = random::stream(2, 0);
+    let mut random = seeded_random::stream(2, 0);
     for connection in 0..CONNECTIONS {
         let isn: [u32; 2] = [random.random(), random.random()];
         for side in [0, 1] {
-            ends.push(End {
+            ends.push(ConnectionEnd {
                 host: HostId(side as u32),
                 connection,
                 namespace: 1,
@@ -92,10 +93,10 @@ fn messages() {
             });
         }
         for at in 0..MESSAGES {
-            rows.extend([Way::Sent, Way::Received].map(|way| Message {
-                host: HostId(u32::from(way == Way::Received)),
+            rows.extend([ByteDirection::Sent, ByteDirection::Received].map(|way| MessageRow {
+                host: HostId(u32::from(way == ByteDirection::Received)),
                 at_ns: at,
-                thread: Thread { id: 1, start_ns: 0 },
+                thread: ThreadIdentity { id: 1, start_ns: 0 },
                 process: 1,
                 connection,
                 way,
@@ -107,7 +108,7 @@ fn messages() {
     }
     let connections = Connections::pair(&ends, &rows, &[]);
     assert_eq!(connections.pairs.len() as u64, CONNECTIONS);
-    let time = best(|| Messages::matched(&connections, &rows));
+    let time = best(|| MatchedMessages::matched(&connections, &rows));
     println!(
         "messages: {} rows matched in {time:?}, {:.1} million rows/s",
         rows.len(),
@@ -123,8 +124,8 @@ fn messages() {
 
 /// Requests of simulated servers: 16 clients of a pool of 4 workers and 3 back ends for 20 s.
 fn requests() {
-    let service = Service {
-        mode: Mode::Scatter(4),
+    let service = SearchService {
+        mode: FrontEndThreads::Scatter(4),
         clients: 16,
         back_ends: 3,
         think_ns: 500_000,
@@ -132,7 +133,7 @@ fn requests() {
     };
     let simulation = service.simulate(1, 20_000_000_000);
     let (ends, messages) = (simulation.ends(), &simulation.messages);
-    let waits = &Waits::of(&simulation.waits).expect("few");
+    let waits = &FleetWaits::of(&simulation.waits).expect("few");
     let connections = Connections::pair(&ends, messages, &[]);
     let rows = messages.len() + simulation.waits.len();
     let time = best(|| Requests::find(&ends, &connections, messages, waits, |_| true));
@@ -140,9 +141,9 @@ fn requests() {
         "requests: {rows} messages and waits in {time:?}, {:.1} million rows/s",
         rows as f64 / time.as_secs_f64() * 1e-6
     );
-    let edges = Messages::matched(&connections, messages).edges;
+    let edges = MatchedMessages::matched(&connections, messages).edges;
     let found = Requests::find(&ends, &connections, messages, waits, |_| true);
-    let paths = Paths::new(waits, messages, &edges);
+    let paths = CriticalPaths::new(waits, messages, &edges);
     let answered: Vec<_> = found
         .incoming
         .iter()

@@ -1,12 +1,14 @@
 //! Connections: pairs of ends.
 
-mod candidates;
-mod window;
+mod find_peers;
+mod sequence_window;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::rows::{End, EndId, Message, Opener, Packet, Way};
-use candidates::{Found, KnownEnd, KnownId};
+use crate::host_rows::{
+    ByteDirection, ConnectionEnd, ConnectionOpener, EndId, MessageRow, PacketRow,
+};
+use find_peers::{KnownEnd, KnownId, PeerSearchResult};
 
 /// Evidence that two ends are one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,12 +66,13 @@ impl Connections {
     /// 1. Both initial sequence numbers, exchanged, are the connection's identity.
     /// 2. Of ends that lack one, the addresses are each other's, and the numbers of both directions fit. The numbers
     ///    that one end sent since its trace began, and those that the other received, overlap or touch.
-    /// 3. Where NAT has changed addresses, the numbers alone count, if chance explains less than one in a million pairs.
+    /// 3. Where NAT has changed addresses, the numbers alone count, if chance explains less than one in a million
+    ///    pairs.
     #[must_use]
-    pub fn pair(ends: &[End], messages: &[Message], packets: &[Packet]) -> Self {
+    pub fn pair(ends: &[ConnectionEnd], messages: &[MessageRow], packets: &[PacketRow]) -> Self {
         let mut found = Self::default();
-        let reaches = window::reaches(messages, packets);
-        let mut by_id: BTreeMap<EndId, (End, bool)> = BTreeMap::new();
+        let reaches = sequence_window::reaches(messages, packets);
+        let mut by_id: BTreeMap<EndId, (ConnectionEnd, bool)> = BTreeMap::new();
         for &end in ends {
             let (first, is_contradictory) = by_id.entry(end.id()).or_insert((end, false));
             // The same row twice says nothing new.
@@ -83,12 +86,12 @@ impl Connections {
                 known.push(KnownEnd::new(end, reaches.get(&id).copied().unwrap_or_default()));
             }
         }
-        let mut state = vec![Found::Nothing; known.len()];
+        let mut state = vec![PeerSearchResult::Nothing; known.len()];
         let steps = [
-            (PairEvidence::Host, candidates::by_host as Step),
-            (PairEvidence::InitialNumbers, candidates::by_initial),
-            (PairEvidence::Addresses, candidates::by_addresses),
-            (PairEvidence::Numbers, candidates::by_numbers),
+            (PairEvidence::Host, find_peers::by_host as Step),
+            (PairEvidence::InitialNumbers, find_peers::by_initial),
+            (PairEvidence::Addresses, find_peers::by_addresses),
+            (PairEvidence::Numbers, find_peers::by_numbers),
         ];
         for (evidence, step) in steps {
             let pairs = step(&known, &mut state);
@@ -97,10 +100,10 @@ impl Connections {
         }
         for (known, state) in known.iter().zip(&state) {
             let why = match state {
-                Found::Paired => continue,
-                Found::Nothing => WhyUnpaired::NoPeer,
-                Found::Many => WhyUnpaired::Ambiguous,
-                Found::Worn => WhyUnpaired::Worn,
+                PeerSearchResult::Paired => continue,
+                PeerSearchResult::Nothing => WhyUnpaired::NoPeer,
+                PeerSearchResult::Many => WhyUnpaired::Ambiguous,
+                PeerSearchResult::Worn => WhyUnpaired::Worn,
             };
             found.unpaired.push((known.end.id(), why));
         }
@@ -133,17 +136,17 @@ impl EndPlace {
     }
 
     /// Returns the stream of the bytes that the end sent or received.
-    pub(crate) fn stream(self, way: Way) -> Stream {
-        Stream(2 * self.pair + (self.side ^ usize::from(way == Way::Received)))
+    pub(crate) fn stream(self, way: ByteDirection) -> StreamIndex {
+        StreamIndex(2 * self.pair + (self.side ^ usize::from(way == ByteDirection::Received)))
     }
 }
 
 /// One direction of a connection: twice the index in [`Connections::pairs`], plus that of the sender in
 /// [`ConnectionPair::ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Stream(usize);
+pub(crate) struct StreamIndex(usize);
 
-impl Stream {
+impl StreamIndex {
     pub(crate) fn pair(self) -> usize {
         self.0 / 2
     }
@@ -158,24 +161,22 @@ impl Stream {
 }
 
 /// A function that pairs ends which are not paired yet, and notes what became of each.
-type Step = fn(&[KnownEnd], &mut [Found]) -> Vec<[KnownId; 2]>;
+type Step = fn(&[KnownEnd], &mut [PeerSearchResult]) -> Vec<[KnownId; 2]>;
 
 /// Returns the pair of two ends that fit.
 fn pair([a, b]: [&KnownEnd; 2], evidence: PairEvidence) -> Option<ConnectionPair> {
     let (a, b) = if a.end.id() < b.end.id() { (a, b) } else { (b, a) };
     let client = match (a.end.opener, b.end.opener) {
-        (Some(Opener::This), None | Some(Opener::Peer)) | (None, Some(Opener::Peer)) => {
-            Some(a.end.id())
-        }
-        (Some(Opener::Peer), None | Some(Opener::This)) | (None, Some(Opener::This)) => {
-            Some(b.end.id())
-        }
+        (Some(ConnectionOpener::This), None | Some(ConnectionOpener::Peer))
+        | (None, Some(ConnectionOpener::Peer)) => Some(a.end.id()),
+        (Some(ConnectionOpener::Peer), None | Some(ConnectionOpener::This))
+        | (None, Some(ConnectionOpener::This)) => Some(b.end.id()),
         // Both at once, or neither: nobody is the client.
         _ => None,
     };
     let shifts = match evidence {
         PairEvidence::Host => [0, 0],
-        _ => candidates::shifts(a, b)?,
+        _ => find_peers::shifts(a, b)?,
     };
     Some(ConnectionPair { ends: [a.end.id(), b.end.id()], client, shifts, evidence })
 }

@@ -1,20 +1,20 @@
 //! Critical path of a request: the parts of its time, found backward from its answer.
 
-mod calls;
-mod effects;
 mod intervals;
-mod running;
-mod walk;
+mod running_times;
+mod thread_calls;
+mod thread_effects;
+mod walk_backward;
 
-use luc_fleet_clocks::{Event, Placed};
+use luc_fleet_clocks::{HostEvent, ReferenceTime};
 
-use crate::messages::{MessageEdge, Side};
-use crate::rows::{EndId, Message, ThreadId, Wait};
-use crate::waits::{ThreadWaits, Waits};
-use calls::{Calls, ThreadCall};
-pub use effects::Effects;
+use crate::fleet_waits::{FleetWaits, ThreadWaits};
+use crate::host_rows::{EndId, MessageRow, ThreadId, ThreadWait};
+use crate::messages::{MessageEdge, MessageSide};
 pub(crate) use intervals::{Interval, Intervals};
-pub use running::{Ran, Running};
+pub use running_times::{ProcessorTime, RunningTimes};
+use thread_calls::{ThreadCall, ThreadCalls};
+pub use thread_effects::Effects;
 
 /// Divisor of the length of a turn of a wait. Before the next turn of that wait the thread runs for at most this
 /// part.
@@ -22,7 +22,7 @@ const LOOK_DIVISOR: u64 = 10;
 
 /// Kind of a part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartKind {
+pub enum PathPartKind {
     /// The thread was on a processor.
     Running,
     /// The thread waited for a processor.
@@ -47,12 +47,12 @@ pub enum PartKind {
 
 /// A part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct CriticalPathPart {
     /// Thread whose time it is.
     pub thread: ThreadId,
     /// Thread that waited for this one meanwhile.
     pub blocks: Option<ThreadId>,
-    pub kind: PartKind,
+    pub kind: PathPartKind,
     /// Begin, on the clock of the host that has the request.
     pub begin_ns: u64,
     /// End: the begin of the next part.
@@ -61,13 +61,13 @@ pub struct Part {
     pub own_ns: Option<[u64; 2]>,
     /// Begin of a wait, also for a processor, on the clock of the thread's own host. This names the row.
     pub wait_off_ns: Option<u64>,
-    /// Index in [`Path::links`] of the link that led to the thread; `None`: the path ends with the thread.
+    /// Index in [`CriticalPath::links`] of the link that led to the thread; `None`: the path ends with the thread.
     pub link: Option<usize>,
 }
 
 /// Reason why a thread is on a path: another one waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub struct PathLink {
     pub waiter: ThreadId,
     /// Begin of that wait, on the clock of the waiter's host.
     pub off_ns: u64,
@@ -78,9 +78,9 @@ pub struct Link {
     pub home_ns: u64,
     /// Whether the thread sent a message; else it woke the waiter.
     pub is_message: bool,
-    /// Index in [`Path::links`] of the link that led to the waiter; `None`: the path ends with the waiter.
+    /// Index in [`CriticalPath::links`] of the link that led to the waiter; `None`: the path ends with the waiter.
     pub above: Option<usize>,
-    pub before: Before,
+    pub before: EarlierWork,
     /// Maximum by which the wait would have been shorter if this thread had needed no time. Then the wait would have
     /// lasted until the last of the other messages was sent that the waiter read next.
     pub slack_ns: u64,
@@ -88,7 +88,7 @@ pub struct Link {
 
 /// Whether a thread's earlier work for other requests may have delayed this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Before {
+pub enum EarlierWork {
     MayCount,
     /// The work delayed only the thread's own reading of a message for the request, not the sender of that message.
     OnlyForItself,
@@ -98,17 +98,17 @@ pub enum Before {
 
 /// Critical path of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Path {
+pub struct CriticalPath {
     /// Parts without a gap, the earliest first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<CriticalPathPart>,
     /// Waits for other threads. A link comes after its `above`.
-    pub links: Vec<Link>,
+    pub links: Vec<PathLink>,
 }
 
-impl Path {
+impl CriticalPath {
     /// Returns the links that led to a part's thread, the outermost first.
     #[must_use]
-    pub fn chain(&self, part: &Part) -> Vec<usize> {
+    pub fn chain(&self, part: &CriticalPathPart) -> Vec<usize> {
         let mut chain: Vec<usize> =
             std::iter::successors(part.link, |&link| self.links.get(link)?.above).collect();
         chain.reverse();
@@ -142,7 +142,7 @@ impl Path {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndedBy {
     /// A message that the thread then read on the end `to`.
-    Message { sent: Side, to: EndId },
+    Message { sent: MessageSide, to: EndId },
     /// A wake-up by a thread of the same host.
     Waker(ThreadId),
 }
@@ -152,21 +152,21 @@ pub(crate) enum EndedBy {
 struct Read {
     at_ns: u64,
     to: EndId,
-    sent: Side,
+    sent: MessageSide,
 }
 
 /// Waits and messages of each thread in order, from which paths are found.
 #[derive(Debug)]
-pub struct Paths<'w> {
-    waits: &'w Waits,
-    calls: Calls,
+pub struct CriticalPaths<'w> {
+    waits: &'w FleetWaits,
+    calls: ThreadCalls,
 }
 
-impl<'w> Paths<'w> {
+impl<'w> CriticalPaths<'w> {
     /// Collects the rows of all hosts. Waits whose times are not in order are left out.
     #[must_use]
-    pub fn new(waits: &'w Waits, messages: &[Message], edges: &[MessageEdge]) -> Self {
-        Self { waits, calls: Calls::new(messages, edges) }
+    pub fn new(waits: &'w FleetWaits, messages: &[MessageRow], edges: &[MessageEdge]) -> Self {
+        Self { waits, calls: ThreadCalls::new(messages, edges) }
     }
 
     /// Returns the path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there
@@ -179,25 +179,25 @@ impl<'w> Paths<'w> {
     /// the last of these turns.
     ///
     /// `place` maps an event on another host to the clock of this one
-    /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference). Where it returns
-    /// `None`, the path stays here.
+    /// ([`FleetClocks::global_ns`](luc_fleet_clocks::FleetClocks::global_ns) with this host as the reference). Where it
+    /// returns `None`, the path stays here.
     #[must_use]
     pub fn critical(
         &self,
-        begin: &Side,
-        end: &Side,
-        place: impl Fn(Event) -> Option<Placed>,
-    ) -> Path {
-        walk::walk_back(self, begin, end, place)
+        begin: &MessageSide,
+        end: &MessageSide,
+        place: impl Fn(HostEvent) -> Option<ReferenceTime>,
+    ) -> CriticalPath {
+        walk_backward::walk_back(self, begin, end, place)
     }
 
     /// Returns the wait around a time.
-    pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
+    pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<ThreadWait> {
         self.last_wait(thread, at_ns.checked_add(1)?).filter(|wait| at_ns < wait.on_ns)
     }
 
     /// Returns all waits, whether or not their times are in order.
-    pub(crate) fn waits(&self) -> &'w Waits {
+    pub(crate) fn waits(&self) -> &'w FleetWaits {
         self.waits
     }
 
@@ -219,14 +219,14 @@ impl<'w> Paths<'w> {
     }
 
     /// Returns the last wait that began before a time.
-    fn last_wait(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
+    fn last_wait(&self, thread: ThreadId, at_ns: u64) -> Option<ThreadWait> {
         let waits = self.waits_of(thread)?;
         waits.get(waits.began_before(at_ns).checked_sub(1)?)
     }
 
     /// Returns the turn before the one that began at `off_ns`. A thread that waits in turns waits for a time, looks and
     /// waits on. It has waited all along for the event that ends the last turn, if it did nothing for others between.
-    fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<Wait> {
+    fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<ThreadWait> {
         let mut began_ns = off_ns;
         let mut ran_ns = 0_u64;
         loop {
@@ -248,7 +248,7 @@ impl<'w> Paths<'w> {
 
     /// Returns the wait before, if the thread could not read meanwhile and did nothing for others since then. It could
     /// not read if it was stopped, or waited for a disk.
-    fn held_before(&self, wait: &Wait) -> Option<Wait> {
+    fn held_before(&self, wait: &ThreadWait) -> Option<ThreadWait> {
         let thread = wait.thread_id();
         let before = self.last_wait(thread, wait.off_ns)?;
         let is_held = !before.may_be_input && self.did_nothing(thread, [before.on_ns, wait.off_ns]);
@@ -272,7 +272,7 @@ impl<'w> Paths<'w> {
     ///
     /// If the thread reads a message next, the message ended its wait, whatever the row's waker is. But a message
     /// does not end a wait that was not for input. Nor does one that a thread of the same host sent later.
-    pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
+    pub(crate) fn ended_by(&self, wait: &ThreadWait) -> Option<EndedBy> {
         let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
         let received = first.and_then(|call| Some((call.at_ns, call.received_on(wait.host)?)));
         if let Some((at_ns, to)) = received.filter(|_| wait.may_be_input) {
@@ -288,7 +288,7 @@ impl<'w> Paths<'w> {
 
     /// Returns the last message that a thread read after a wait and up to a time. A message that ended the wait does
     /// not count.
-    fn read_since(&self, wait: Option<&Wait>, thread: ThreadId, at_ns: u64) -> Option<Read> {
+    fn read_since(&self, wait: Option<&ThreadWait>, thread: ThreadId, at_ns: u64) -> Option<Read> {
         let calls = self.calls.of_thread(thread);
         let calls = &calls[..calls.partition_point(|call| call.at_ns <= at_ns)];
         let first = match wait {
@@ -309,7 +309,7 @@ impl<'w> Paths<'w> {
 
     /// Returns the sends of other messages that a thread read after a time, before it waited or sent again. `first` is
     /// the end of the first message.
-    fn other_sends(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<Side> {
+    fn other_sends(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<MessageSide> {
         let calls = self.calls_after(thread, after_ns).iter();
         let read = calls.map_while(|call| Some((call.received_on(thread.host)?, call.at_ns)));
         read.filter(|(end, _)| *end != first)

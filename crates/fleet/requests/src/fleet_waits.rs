@@ -1,16 +1,16 @@
 //! Waits of many hosts, in little memory: they are most of a trace.
 
-mod groups;
-mod row;
+mod compact_wait;
+mod rows_by_thread;
 
 use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::HostId;
 
-use crate::rows::{Thread, ThreadId, Wait};
-pub(crate) use groups::RunId;
-use groups::{Groups, RowIndex};
-use row::{HostThread, Row};
+use crate::host_rows::{ThreadId, ThreadIdentity, ThreadWait};
+use compact_wait::{CompactWait, HostThread};
+pub(crate) use rows_by_thread::RunId;
+use rows_by_thread::{RowIndex, RowsByThread};
 
 /// Maximum number of waits of one host: they, and the two threads of each, have indices of 32 bits.
 const MAX_WAITS: usize = (u32::MAX / 2) as usize;
@@ -22,17 +22,17 @@ pub struct TooManyWaits;
 
 /// The waits of many hosts.
 #[derive(Debug, Clone, Default)]
-pub struct Waits {
+pub struct FleetWaits {
     of_hosts: BTreeMap<HostId, HostWaits>,
 }
 
-impl Waits {
+impl FleetWaits {
     /// Collects rows of any hosts, in any order.
     ///
     /// # Errors
     /// [`TooManyWaits`].
-    pub fn of(rows: &[Wait]) -> Result<Self, TooManyWaits> {
-        let mut by_host: BTreeMap<HostId, Vec<Wait>> = BTreeMap::new();
+    pub fn of(rows: &[ThreadWait]) -> Result<Self, TooManyWaits> {
+        let mut by_host: BTreeMap<HostId, Vec<ThreadWait>> = BTreeMap::new();
         for row in rows {
             by_host.entry(row.host).or_default().push(*row);
         }
@@ -60,7 +60,7 @@ impl Waits {
     }
 
     /// Returns all waits, host by host, and of a host as they came in.
-    pub fn iter(&self) -> impl Iterator<Item = Wait> {
+    pub fn iter(&self) -> impl Iterator<Item = ThreadWait> {
         self.hosts().flat_map(HostWaits::iter)
     }
 
@@ -69,12 +69,13 @@ impl Waits {
         self.host(thread.host)?.of_thread(thread.thread)
     }
 
-    /// Returns the waits that a thread ended by waking others between two times, both included, in the order of wake-ups.
+    /// Returns the waits that a thread ended by waking others between two times, both included, in the order of
+    /// wake-ups.
     pub(crate) fn ended_by(
         &self,
         waker: ThreadId,
         [begin_ns, end_ns]: [u64; 2],
-    ) -> impl Iterator<Item = Wait> {
+    ) -> impl Iterator<Item = ThreadWait> {
         let waits = self.host(waker.host);
         let of_waker = waits.and_then(|waits| {
             let woken = waits.of_wakers.of(*waits.indices.get(&waker.thread)?);
@@ -91,14 +92,14 @@ impl Waits {
 pub struct HostWaits {
     host: HostId,
     /// Threads that wait or wake, by index.
-    threads: Vec<Thread>,
-    indices: HashMap<Thread, HostThread>,
+    threads: Vec<ThreadIdentity>,
+    indices: HashMap<ThreadIdentity, HostThread>,
     /// As they came in.
-    rows: Vec<Row>,
+    rows: Vec<CompactWait>,
     /// Waits of each thread whose times are in order, the earliest first.
-    of_threads: Groups,
+    of_threads: RowsByThread,
     /// These waits by the thread that ended them by waking, in the order of wake-ups.
-    of_wakers: Groups,
+    of_wakers: RowsByThread,
 }
 
 impl HostWaits {
@@ -106,14 +107,17 @@ impl HostWaits {
     ///
     /// # Errors
     /// [`TooManyWaits`].
-    pub fn new(host: HostId, rows: impl IntoIterator<Item = Wait>) -> Result<Self, TooManyWaits> {
+    pub fn new(
+        host: HostId,
+        rows: impl IntoIterator<Item = ThreadWait>,
+    ) -> Result<Self, TooManyWaits> {
         let mut waits = Self {
             host,
             threads: Vec::new(),
             indices: HashMap::new(),
             rows: Vec::new(),
-            of_threads: Groups::default(),
-            of_wakers: Groups::default(),
+            of_threads: RowsByThread::default(),
+            of_wakers: RowsByThread::default(),
         };
         for wait in rows {
             if waits.rows.len() >= MAX_WAITS {
@@ -121,11 +125,11 @@ impl HostWaits {
             }
             let thread = waits.index_of(wait.thread);
             let waker = wait.waker.map(|waker| waits.index_of(waker));
-            waits.rows.push(Row::new(&wait, thread, waker));
+            waits.rows.push(CompactWait::new(&wait, thread, waker));
         }
         waits.rows.shrink_to_fit();
         let threads = waits.threads.len();
-        let of_threads = Groups::new(
+        let of_threads = RowsByThread::new(
             threads,
             &waits.rows,
             |row| row.is_in_order().then_some(row.thread),
@@ -134,7 +138,7 @@ impl HostWaits {
                 waits.row(a).times().cmp(&waits.row(b).times()).then_with(same)
             },
         );
-        let of_wakers = Groups::new(
+        let of_wakers = RowsByThread::new(
             threads,
             &waits.rows,
             |row| row.waker().filter(|_| row.is_in_order() && row.woken_ns().is_some()),
@@ -150,13 +154,13 @@ impl HostWaits {
     }
 
     /// Returns all waits as they came in.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Wait> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ThreadWait> {
         self.rows.iter().map(|row| row.expand(self.host, &self.threads))
     }
 
     /// Returns the index in [`HostWaits::iter`] of a thread's wait that began at a time.
     #[must_use]
-    pub fn place(&self, thread: Thread, off_ns: u64) -> Option<usize> {
+    pub fn place(&self, thread: ThreadIdentity, off_ns: u64) -> Option<usize> {
         let waits = self.of_thread(thread)?;
         let last = waits.began_before(off_ns.checked_add(1)?).checked_sub(1)?;
         let row = waits.rows[last];
@@ -164,18 +168,18 @@ impl HostWaits {
     }
 
     /// Returns the threads that wait or wake, each once.
-    pub(crate) fn threads(&self) -> &[Thread] {
+    pub(crate) fn threads(&self) -> &[ThreadIdentity] {
         &self.threads
     }
 
     /// Returns the waits of a thread whose times are in order, if it has any.
-    pub(crate) fn of_thread(&self, thread: Thread) -> Option<ThreadWaits<'_>> {
+    pub(crate) fn of_thread(&self, thread: ThreadIdentity) -> Option<ThreadWaits<'_>> {
         let rows = self.of_threads.of(*self.indices.get(&thread)?);
         (!rows.is_empty()).then_some(ThreadWaits { waits: self, rows })
     }
 
     /// Returns the waits of each thread whose times are in order, without threads that have none.
-    pub(crate) fn by_thread(&self) -> impl Iterator<Item = (Thread, ThreadWaits<'_>)> {
+    pub(crate) fn by_thread(&self) -> impl Iterator<Item = (ThreadIdentity, ThreadWaits<'_>)> {
         let threads = self.threads.iter();
         threads.filter_map(|&thread| Some((thread, self.of_thread(thread)?)))
     }
@@ -185,7 +189,7 @@ impl HostWaits {
     }
 
     /// Returns the waits before and after a run.
-    pub(crate) fn around_run(&self, run: RunId) -> [Wait; 2] {
+    pub(crate) fn around_run(&self, run: RunId) -> [ThreadWait; 2] {
         self.of_threads.around(run).map(|row| self.wait(row))
     }
 
@@ -195,7 +199,7 @@ impl HostWaits {
         [self.row(before).on_ns, self.row(after).off_ns]
     }
 
-    fn index_of(&mut self, thread: Thread) -> HostThread {
+    fn index_of(&mut self, thread: ThreadIdentity) -> HostThread {
         let next = HostThread(self.threads.len() as u32);
         let index = *self.indices.entry(thread).or_insert(next);
         if index == next {
@@ -204,11 +208,11 @@ impl HostWaits {
         index
     }
 
-    fn row(&self, row: RowIndex) -> &Row {
+    fn row(&self, row: RowIndex) -> &CompactWait {
         &self.rows[row.0 as usize]
     }
 
-    fn wait(&self, row: RowIndex) -> Wait {
+    fn wait(&self, row: RowIndex) -> ThreadWait {
         self.row(row).expand(self.host, &self.threads)
     }
 }
@@ -226,15 +230,15 @@ impl<'w> ThreadWaits<'w> {
         self.rows.partition_point(|&row| self.waits.row(row).off_ns < at_ns)
     }
 
-    pub(crate) fn get(self, index: usize) -> Option<Wait> {
+    pub(crate) fn get(self, index: usize) -> Option<ThreadWait> {
         self.rows.get(index).map(|&row| self.waits.wait(row))
     }
 
-    pub(crate) fn last(self) -> Option<Wait> {
+    pub(crate) fn last(self) -> Option<ThreadWait> {
         self.rows.last().map(|&row| self.waits.wait(row))
     }
 
-    pub(crate) fn iter(self) -> impl Iterator<Item = Wait> + 'w {
+    pub(crate) fn iter(self) -> impl Iterator<Item = ThreadWait> + 'w {
         self.rows.iter().map(move |&row| self.waits.wait(row))
     }
 }
@@ -245,11 +249,11 @@ mod tests {
 
     use super::*;
 
-    fn thread() -> impl Strategy<Value = Thread> {
-        (0_u32..4, 0_u64..2).prop_map(|(id, start_ns)| Thread { id, start_ns })
+    fn thread() -> impl Strategy<Value = ThreadIdentity> {
+        (0_u32..4, 0_u64..2).prop_map(|(id, start_ns)| ThreadIdentity { id, start_ns })
     }
 
-    fn wait() -> impl Strategy<Value = Wait> {
+    fn wait() -> impl Strategy<Value = ThreadWait> {
         let time = || prop_oneof![0_u64..20, Just(u64::MAX)];
         (
             (0_u32..3, thread(), time(), prop::option::of(time()), time()),
@@ -262,7 +266,7 @@ mod tests {
                     (waker, input, hand_over),
                     processor,
                 )| {
-                    Wait {
+                    ThreadWait {
                         host: HostId(host),
                         thread,
                         off_ns,
@@ -277,7 +281,7 @@ mod tests {
             )
     }
 
-    fn is_in_order(wait: &Wait) -> bool {
+    fn is_in_order(wait: &ThreadWait) -> bool {
         let is_in = |at_ns| wait.off_ns <= at_ns && at_ns <= wait.on_ns;
         wait.off_ns < wait.on_ns && wait.woken_ns.is_none_or(is_in)
     }
@@ -285,22 +289,22 @@ mod tests {
     proptest! {
         #[test]
         fn waits_are_as_they_came_in(rows in prop::collection::vec(wait(), 0..60)) {
-            let waits = Waits::of(&rows).expect("few");
+            let waits = FleetWaits::of(&rows).expect("few");
             let mut by_host = rows.clone();
             by_host.sort_by_key(|wait| wait.host);
             prop_assert_eq!(waits.iter().collect::<Vec<_>>(), by_host);
-            let mut in_order: Vec<Wait> = rows.iter().copied().filter(is_in_order).collect();
+            let mut in_order: Vec<ThreadWait> = rows.iter().copied().filter(is_in_order).collect();
             in_order.sort_unstable();
             for host in waits.hosts() {
                 for &thread in host.threads() {
                     let id = ThreadId { host: host.host(), thread };
-                    let is_own = |wait: &&Wait| wait.thread_id() == id;
-                    let own: Vec<Wait> = in_order.iter().filter(is_own).copied().collect();
+                    let is_own = |wait: &&ThreadWait| wait.thread_id() == id;
+                    let own: Vec<ThreadWait> = in_order.iter().filter(is_own).copied().collect();
                     let found = waits.of_thread(id);
                     let found = found.into_iter().flat_map(ThreadWaits::iter);
                     prop_assert_eq!(found.collect::<Vec<_>>(), own.clone());
                     for between_ns in [[0, 5], [5, 20], [6, 6], [0, u64::MAX]] {
-                        let is_its = |wait: &&Wait| {
+                        let is_its = |wait: &&ThreadWait| {
                             (wait.host, wait.waker) == (id.host, Some(thread))
                         };
                         let woke = in_order.iter().filter(is_its);
@@ -319,11 +323,11 @@ mod tests {
                         prop_assert_eq!(found.as_ref(), began);
                     }
                 }
-                let mut found: Vec<[Wait; 2]> =
+                let mut found: Vec<[ThreadWait; 2]> =
                     host.runs().map(|run| host.around_run(run)).collect();
-                let of_host: Vec<Wait> =
+                let of_host: Vec<ThreadWait> =
                     in_order.iter().filter(|wait| wait.host == host.host()).copied().collect();
-                let mut expected: Vec<[Wait; 2]> = of_host
+                let mut expected: Vec<[ThreadWait; 2]> = of_host
                     .windows(2)
                     .filter(|pair| pair[0].thread == pair[1].thread)
                     .map(|pair| [pair[0], pair[1]])

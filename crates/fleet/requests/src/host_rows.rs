@@ -6,7 +6,7 @@ use luc_fleet_clocks::HostId;
 
 /// A thread of a host, by the kernel's pid. The kernel reuses pids, so the start belongs to the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Thread {
+pub struct ThreadIdentity {
     pub id: u32,
     /// Time of its creation, CLOCK_MONOTONIC of its host; 0: not known.
     pub start_ns: u64,
@@ -16,7 +16,7 @@ pub struct Thread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId {
     pub host: HostId,
-    pub thread: Thread,
+    pub thread: ThreadIdentity,
 }
 
 /// One end of a connection: a socket.
@@ -29,7 +29,7 @@ pub struct EndId {
 
 /// The end that opened a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Opener {
+pub enum ConnectionOpener {
     /// This end, by `connect`: it is the client.
     This,
     /// The peer; this end came from `accept`.
@@ -38,7 +38,7 @@ pub enum Opener {
 
 /// Raw sequence numbers at the start of the trace, of an older connection (`struct tcp_sock`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AtStart {
+pub struct SequenceAtStart {
     /// The next number that this end sends.
     pub snd_nxt: u32,
     /// The next number that this end expects.
@@ -51,9 +51,9 @@ pub struct AtStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(pub u32);
 
-/// Address of an end, as its socket has it.
+/// Address of one end of a connection, as its own host knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Address {
+pub enum EndAddress {
     /// An address and port of the socket's family. An IPv4 address that is mapped into IPv6, as in Java and Go, is the
     /// IPv4 address.
     Internet(SocketAddr),
@@ -63,7 +63,7 @@ pub enum Address {
     Pipe(Option<NameId>),
 }
 
-impl Address {
+impl EndAddress {
     /// Whether both ends of the connection are on one host.
     #[must_use]
     pub fn is_within_host(self) -> bool {
@@ -71,7 +71,7 @@ impl Address {
     }
 }
 
-impl From<SocketAddr> for Address {
+impl From<SocketAddr> for EndAddress {
     fn from(address: SocketAddr) -> Self {
         Self::Internet(address)
     }
@@ -83,31 +83,31 @@ impl From<SocketAddr> for Address {
 /// origin. Of TCP it is the initial sequence number. Where that is not known, it is in `at_start`: `snd_nxt` of the
 /// bytes that this end sends, `copied_seq` of those that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct End {
+pub struct ConnectionEnd {
     pub host: HostId,
     /// Number of the socket on its host.
     pub connection: u64,
     /// Inode number of its network namespace.
     pub namespace: u64,
-    pub local: Address,
+    pub local: EndAddress,
     /// The peer's address as this end sees it: NAT shows another one.
-    pub remote: Address,
+    pub remote: EndAddress,
     /// Number of the other end on the same host, of connections within a host.
     pub peer: Option<u64>,
     /// Initial sequence number of the bytes that it sends; `None` if the connection is older than the trace.
     pub own_isn: Option<u32>,
     /// Initial sequence number of the bytes that it receives.
     pub peer_isn: Option<u32>,
-    pub at_start: Option<AtStart>,
+    pub at_start: Option<SequenceAtStart>,
     /// The end that opened it, where that was seen.
-    pub opener: Option<Opener>,
+    pub opener: Option<ConnectionOpener>,
     /// Time at which it was established, where that was seen.
     pub opened_ns: Option<u64>,
     /// Time at which it was closed, where that was seen.
     pub closed_ns: Option<u64>,
 }
 
-impl End {
+impl ConnectionEnd {
     #[must_use]
     pub fn id(&self) -> EndId {
         EndId { host: self.host, connection: self.connection }
@@ -120,24 +120,24 @@ pub(crate) struct RowId(pub(crate) usize);
 
 /// Direction of bytes, seen from an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Way {
+pub enum ByteDirection {
     Sent,
     Received,
 }
 
 /// Bytes that a thread sent or received by one call, a row of the table `message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Message {
+pub struct MessageRow {
     pub host: HostId,
     /// CLOCK_MONOTONIC of that host. The begin of a call that sent, so that it is before the reception; the end of a
     /// call that received.
     pub at_ns: u64,
-    pub thread: Thread,
+    pub thread: ThreadIdentity,
     pub process: u32,
     /// Number of the end on that host.
     pub connection: u64,
-    pub way: Way,
-    /// Offset of the first byte from the origin of that direction ([`End`]).
+    pub way: ByteDirection,
+    /// Offset of the first byte from the origin of that direction ([`ConnectionEnd`]).
     pub first_byte: u64,
     /// Number of bytes. The kernel counts a FIN as one received byte.
     pub bytes: u64,
@@ -145,7 +145,7 @@ pub struct Message {
     pub token: Option<u64>,
 }
 
-impl Message {
+impl MessageRow {
     #[must_use]
     pub fn end(&self) -> EndId {
         EndId { host: self.host, connection: self.connection }
@@ -159,14 +159,14 @@ impl Message {
 
 /// A packet that a host sent or received, a row of the table `packet`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Packet {
+pub struct PacketRow {
     pub host: HostId,
     /// CLOCK_MONOTONIC of that host.
     pub at_ns: u64,
     /// Number of the end on that host.
     pub connection: u64,
-    pub way: Way,
-    /// Offset of the first byte from the origin of that direction ([`End`]).
+    pub way: ByteDirection,
+    /// Offset of the first byte from the origin of that direction ([`ConnectionEnd`]).
     pub first_byte: u64,
     /// Number of bytes; 0: it only acknowledges.
     pub bytes: u64,
@@ -174,7 +174,7 @@ pub struct Packet {
     pub ack: u64,
 }
 
-impl Packet {
+impl PacketRow {
     #[must_use]
     pub fn end(&self) -> EndId {
         EndId { host: self.host, connection: self.connection }
@@ -183,9 +183,9 @@ impl Packet {
 
 /// One interval in which a thread was not on a processor, a row of the table `wait`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Wait {
+pub struct ThreadWait {
     pub host: HostId,
-    pub thread: Thread,
+    pub thread: ThreadIdentity,
     /// Time at which it left its processor, CLOCK_MONOTONIC.
     pub off_ns: u64,
     /// Time at which it was woken; `None`: it was runnable all along, or that was not seen.
@@ -194,7 +194,7 @@ pub struct Wait {
     pub on_ns: u64,
     /// Thread that woke it; `None`: not seen, or an interrupt, which only carries the name of the thread that it
     /// interrupted.
-    pub waker: Option<Thread>,
+    pub waker: Option<ThreadIdentity>,
     /// Whether a message may have ended it: not a wait for a time, a disk or the like.
     pub may_be_input: bool,
     /// Whether the waker may have handed over work or a result. It has not if the wait was for a lock and the waker is
@@ -204,7 +204,7 @@ pub struct Wait {
     pub processor: Option<u32>,
 }
 
-impl Wait {
+impl ThreadWait {
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
         ThreadId { host: self.host, thread: self.thread }
@@ -213,9 +213,9 @@ impl Wait {
 
 /// A thread that slept when its trace began or ended, a row of the table `asleep`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Sleeper {
+pub struct SleepingThread {
     pub host: HostId,
-    pub thread: Thread,
+    pub thread: ThreadIdentity,
     /// Time at which the recorder looked at it, CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// Time at which it left its processor; `None`: not known.
@@ -223,10 +223,10 @@ pub struct Sleeper {
     /// Number of the end that it waited on; `None`: none, or several.
     pub connection: Option<u64>,
     /// Thread that had the lock that it waited for; `None`: no lock, or the lock does not say.
-    pub holder: Option<Thread>,
+    pub holder: Option<ThreadIdentity>,
 }
 
-impl Sleeper {
+impl SleepingThread {
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
         ThreadId { host: self.host, thread: self.thread }

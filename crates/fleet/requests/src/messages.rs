@@ -1,25 +1,25 @@
 //! Messages: sends, and the receptions that took their bytes.
 
-mod claims;
+mod byte_claims;
 
 use luc_fleet_clocks::HostId;
 
-use crate::connections::{Connections, PairEvidence, Stream};
-use crate::rows::{EndId, Message, RowId, Thread, ThreadId, Way};
-use claims::{Claim, RowBytes, find_pieces};
+use crate::connections::{Connections, PairEvidence, StreamIndex};
+use crate::host_rows::{ByteDirection, EndId, MessageRow, RowId, ThreadId, ThreadIdentity};
+use byte_claims::{ByteClaim, RowBytes, find_pieces};
 
 /// Thread and time of a call that sent or received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Side {
+pub struct MessageSide {
     pub host: HostId,
-    pub thread: Thread,
+    pub thread: ThreadIdentity,
     pub process: u32,
-    /// CLOCK_MONOTONIC of that host ([`Message::at_ns`]).
+    /// CLOCK_MONOTONIC of that host ([`MessageRow::at_ns`]).
     pub at_ns: u64,
 }
 
-impl Side {
-    pub(crate) fn of(row: &Message) -> Self {
+impl MessageSide {
+    pub(crate) fn of(row: &MessageRow) -> Self {
         Self { host: row.host, thread: row.thread, process: row.process, at_ns: row.at_ns }
     }
 
@@ -37,8 +37,8 @@ pub struct MessageEdge {
     /// Offset of the first of these bytes at the sender.
     pub first_byte: u64,
     pub bytes: u64,
-    pub sent: Side,
-    pub received: Side,
+    pub sent: MessageSide,
+    pub received: MessageSide,
 }
 
 /// Reason why bytes are on no edge.
@@ -58,7 +58,7 @@ pub enum GapKind {
 
 /// Bytes of one direction that are on no edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Gap {
+pub struct ByteGap {
     pub from: EndId,
     pub to: EndId,
     /// Offset of the first of these bytes at the sender; negative before its origin.
@@ -69,7 +69,7 @@ pub struct Gap {
 
 /// Numbers of rows that take no part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct UnmatchedRows {
     /// Rows that are equal to another one.
     pub duplicates: u64,
     /// Rows without bytes: reads at the end of the stream.
@@ -82,24 +82,24 @@ pub struct LeftOut {
 
 /// The messages between paired ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Messages {
+pub struct MatchedMessages {
     /// In order of pairs, directions and bytes.
     pub edges: Vec<MessageEdge>,
     /// Bytes that are on no edge, in the same order.
-    pub gaps: Vec<Gap>,
-    pub left_out: LeftOut,
+    pub gaps: Vec<ByteGap>,
+    pub left_out: UnmatchedRows,
 }
 
-impl Messages {
+impl MatchedMessages {
     /// Matches sends and receptions, in any order, by the bytes of each direction of each pair. Bytes that several rows
     /// of one side claim are on no edge. Retransmission has no part in this, since a program reads each byte once.
     /// Takes linear time but for sorting.
     #[must_use]
-    pub fn matched(connections: &Connections, rows: &[Message]) -> Self {
+    pub fn matched(connections: &Connections, rows: &[MessageRow]) -> Self {
         let mut found = Self::default();
         let places = connections.places();
         // 1. The bytes of each row, by stream.
-        let mut placed: Vec<(Stream, RowBytes)> = Vec::with_capacity(rows.len());
+        let mut placed: Vec<(StreamIndex, RowBytes)> = Vec::with_capacity(rows.len());
         for (id, row) in (0..).map(RowId).zip(rows) {
             if row.bytes == 0 {
                 found.left_out.empty += 1;
@@ -132,7 +132,7 @@ impl Messages {
             let direction = Direction {
                 from: pair.ends[stream.sender()],
                 to: pair.ends[stream.receiver()],
-                moved: scale_move(Way::Sent, pair.shifts[stream.sender()]),
+                moved: scale_move(ByteDirection::Sent, pair.shifts[stream.sender()]),
                 has_fin: pair.evidence != PairEvidence::Host,
             };
             let bytes: Vec<RowBytes> = placed.iter().map(|(_, bytes)| *bytes).collect();
@@ -143,18 +143,18 @@ impl Messages {
 }
 
 /// Returns the number to add to offsets of one side. Both sides then have one scale, and no offset is negative.
-fn scale_move(way: Way, shift: i64) -> u64 {
+fn scale_move(way: ByteDirection, shift: i64) -> u64 {
     match way {
-        Way::Sent => shift.min(0).unsigned_abs(),
-        Way::Received => shift.max(0).unsigned_abs(),
+        ByteDirection::Sent => shift.min(0).unsigned_abs(),
+        ByteDirection::Received => shift.max(0).unsigned_abs(),
     }
 }
 
 /// Returns a row's bytes on the scale of both sides; `None` beyond 64 bits.
-fn row_bytes(id: RowId, row: &Message, shift: i64) -> Option<RowBytes> {
+fn row_bytes(id: RowId, row: &MessageRow, shift: i64) -> Option<RowBytes> {
     let first = row.first_byte.checked_add(scale_move(row.way, shift))?;
     let end = first.checked_add(row.bytes)?;
-    Some(RowBytes { first, end, is_received: row.way == Way::Received, row: id })
+    Some(RowBytes { first, end, is_received: row.way == ByteDirection::Received, row: id })
 }
 
 /// One direction of a connection.
@@ -168,7 +168,7 @@ struct Direction {
 }
 
 impl Direction {
-    fn add_edges(&self, ranges: &[RowBytes], rows: &[Message], found: &mut Messages) {
+    fn add_edges(&self, ranges: &[RowBytes], rows: &[MessageRow], found: &mut MatchedMessages) {
         let last = |is_received| {
             let side = ranges.iter().filter(|range| range.is_received == is_received);
             side.map(|range| range.end).max()
@@ -181,30 +181,30 @@ impl Direction {
                 && last_sent == Some(piece.first)
                 && last_received == Some(piece.end);
             let kind = match (piece.sent, piece.received) {
-                (Claim::One(sent), Claim::One(received)) => {
+                (ByteClaim::One(sent), ByteClaim::One(received)) => {
                     found.edges.push(MessageEdge {
                         from: self.from,
                         to: self.to,
                         first_byte: piece.first - self.moved,
                         bytes,
-                        sent: Side::of(&rows[sent.0]),
-                        received: Side::of(&rows[received.0]),
+                        sent: MessageSide::of(&rows[sent.0]),
+                        received: MessageSide::of(&rows[received.0]),
                     });
                     continue;
                 }
-                (Claim::Several, _) => GapKind::SeveralSends,
-                (_, Claim::Several) => GapKind::SeveralReceptions,
-                (Claim::One(_), Claim::Nobody) => GapKind::NoReception,
-                (Claim::Nobody, _) if is_fin => GapKind::Fin,
-                (Claim::Nobody, _) => GapKind::NoSend,
+                (ByteClaim::Several, _) => GapKind::SeveralSends,
+                (_, ByteClaim::Several) => GapKind::SeveralReceptions,
+                (ByteClaim::One(_), ByteClaim::Nobody) => GapKind::NoReception,
+                (ByteClaim::Nobody, _) if is_fin => GapKind::Fin,
+                (ByteClaim::Nobody, _) => GapKind::NoSend,
             };
             self.add_gap(piece.first, bytes, kind, found);
         }
     }
 
     /// Adds a gap, or extends the last one.
-    fn add_gap(&self, first: u64, bytes: u64, kind: GapKind, found: &mut Messages) {
-        let gap = Gap {
+    fn add_gap(&self, first: u64, bytes: u64, kind: GapKind, found: &mut MatchedMessages) {
+        let gap = ByteGap {
             from: self.from,
             to: self.to,
             first_byte: i128::from(first) - i128::from(self.moved),

@@ -21,11 +21,12 @@ pub enum TreeError {
 
 /// A forest whose nodes have numbers in pre-order and in post-order.
 ///
-/// A subtree is the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any engine can ask for.
-/// A node is above another if its pre-order number is smaller and its post-order number larger. That is from Dietz,
+/// A subtree is the nodes whose pre-order numbers are in [`NumberedForest::subtree`]: a range, which any engine can ask
+/// for. A node is above another if its pre-order number is smaller and its post-order number larger. That is from
+/// Dietz,
 /// *Maintaining Order in a Linked List*, 1982.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forest {
+pub struct NumberedForest {
     pre: Vec<u32>,
     post: Vec<u32>,
     /// Number of nodes of each subtree.
@@ -34,7 +35,7 @@ pub struct Forest {
     order: Vec<u32>,
 }
 
-impl Forest {
+impl NumberedForest {
     /// Numbers the nodes `0..parents.len()`; children and roots keep their order. Takes linear time and no stack,
     /// whatever the shape. No step waits for the memory that the step before it reads, as a walk along pointers does.
     ///
@@ -150,18 +151,18 @@ fn sort_upwards(parents: &[Option<u32>]) -> Result<Vec<u32>, TreeError> {
 
 /// Sums of one value over any subtree, in constant time each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sums<'f> {
-    forest: &'f Forest,
+pub struct SubtreeSums<'f> {
+    forest: &'f NumberedForest,
     /// Sums over all nodes before each in pre-order. 2^32 values of 64 bits do not overflow 128.
     before: Vec<u128>,
 }
 
-impl<'f> Sums<'f> {
+impl<'f> SubtreeSums<'f> {
     /// Prepares sums of a value for each node.
     ///
     /// # Errors
     /// [`TreeError::Values`].
-    pub fn new(forest: &'f Forest, values: &[u64]) -> Result<Self, TreeError> {
+    pub fn new(forest: &'f NumberedForest, values: &[u64]) -> Result<Self, TreeError> {
         if values.len() != forest.len() {
             return Err(TreeError::Values { values: values.len(), nodes: forest.len() });
         }
@@ -191,37 +192,39 @@ mod tests {
     #[test]
     fn numbers_of_a_small_forest() {
         // 2 has 0 and 3, 3 has 1; 4 is alone.
-        let forest = Forest::new(&[Some(2), Some(3), None, Some(2), None]).expect("a forest");
+        let forest =
+            NumberedForest::new(&[Some(2), Some(3), None, Some(2), None]).expect("a forest");
         let pre = [0, 1, 2, 3, 4].map(|node| forest.pre(node).expect("a node"));
         let post = [0, 1, 2, 3, 4].map(|node| forest.post(node).expect("a node"));
         assert_eq!((pre, post), ([1, 3, 0, 2, 4], [0, 1, 3, 2, 4]));
         assert_eq!(forest.below(3), [3, 1]);
         assert!(forest.below(9).is_empty());
-        let sums = Sums::new(&forest, &[1, 10, 100, 1000, u64::MAX]).expect("a value for each");
+        let sums =
+            SubtreeSums::new(&forest, &[1, 10, 100, 1000, u64::MAX]).expect("a value for each");
         assert_eq!(sums.subtree(2), 1111);
         assert_eq!(sums.subtree(4), u128::from(u64::MAX));
         assert_eq!(sums.subtree(5), 0);
-        assert!(Sums::new(&forest, &[1]).is_err());
-        assert!(Forest::new(&[]).expect("a forest").is_empty());
+        assert!(SubtreeSums::new(&forest, &[1]).is_err());
+        assert!(NumberedForest::new(&[]).expect("a forest").is_empty());
     }
 
     #[test]
     fn forged_parents_are_errors() {
-        assert_eq!(Forest::new(&[Some(0)]), Err(TreeError::Cycle(0)));
-        let cycle = Forest::new(&[None, Some(2), Some(3), Some(2)]);
+        assert_eq!(NumberedForest::new(&[Some(0)]), Err(TreeError::Cycle(0)));
+        let cycle = NumberedForest::new(&[None, Some(2), Some(3), Some(2)]);
         assert!(matches!(cycle, Err(TreeError::Cycle(2 | 3))), "{cycle:?}");
         let missing = TreeError::NoSuchParent { node: 1, parent: 7, nodes: 2 };
-        assert_eq!(Forest::new(&[None, Some(7)]), Err(missing));
+        assert_eq!(NumberedForest::new(&[None, Some(7)]), Err(missing));
     }
 
     #[test]
     fn a_chain_takes_no_stack() {
         let nodes = 1_000_000_u32;
         let parents: Vec<Option<u32>> = (0..nodes).map(|node| node.checked_sub(1)).collect();
-        let forest = Forest::new(&parents).expect("a forest");
+        let forest = NumberedForest::new(&parents).expect("a forest");
         assert_eq!(forest.subtree(0), 0..nodes);
         assert_eq!(forest.post(0), Some(nodes - 1));
-        let sums = Sums::new(&forest, &vec![1; nodes as usize]).expect("a value for each");
+        let sums = SubtreeSums::new(&forest, &vec![1; nodes as usize]).expect("a value for each");
         assert_eq!(sums.subtree(nodes - 10), 10);
     }
 
@@ -244,7 +247,7 @@ mod tests {
                     .collect()
             };
             let is_cyclic = (0..nodes).any(|node| walk(node).len() > nodes as usize);
-            match Forest::new(&parents) {
+            match NumberedForest::new(&parents) {
                 Err(error) => {
                     let TreeError::Cycle(node) = error else { panic!("{error}") };
                     prop_assert!(walk(node)[1..].contains(&node));
@@ -252,7 +255,7 @@ mod tests {
                 Ok(forest) => {
                     prop_assert!(!is_cyclic);
                     let values: Vec<u64> = (0..u64::from(nodes)).map(|node| 1 << node).collect();
-                    let sums = Sums::new(&forest, &values).expect("a value for each");
+                    let sums = SubtreeSums::new(&forest, &values).expect("a value for each");
                     for upper in 0..nodes {
                         let below: Vec<u32> = (0..nodes).filter(|&lower| walk(lower).contains(&upper)).collect();
                         let mut found = forest.below(upper).to_vec();

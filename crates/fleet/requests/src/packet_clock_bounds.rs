@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet_clocks::{ClockError, Direction, HostId, PairPoints, Point, Thinner};
+use luc_fleet_clocks::{
+    ClockError, HostId, MessageThinner, OffsetPoint, PairDirection, PairPoints,
+};
 
-use crate::connections::{ConnectionPair, Connections, Stream};
-use crate::rows::{Packet, Way};
+use crate::connections::{ConnectionPair, Connections, StreamIndex};
+use crate::host_rows::{ByteDirection, PacketRow};
 
-/// Returns the bounds that packets give for each two hosts with a connection, the lower one as A; thinned ([`Thinner`]).
+/// Returns the bounds that packets give for each two hosts with a connection, the lower one as A; thinned
+/// ([`MessageThinner`]).
 ///
 /// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](luc_fleet_clocks::ClockMap)). It
 /// also returns the error of that in ns, beyond the error of all times in [`FitOptions`](luc_fleet_clocks::FitOptions).
@@ -25,11 +28,11 @@ use crate::rows::{Packet, Way};
 /// [`ClockError::TimeOutOfRange`].
 pub fn clock_points(
     connections: &Connections,
-    packets: &[Packet],
+    packets: &[PacketRow],
     raw_ns: impl Fn(HostId, i64) -> (i64, i64),
 ) -> Result<BTreeMap<(HostId, HostId), PairPoints>, ClockError> {
     let places = connections.places();
-    let mut streams: Vec<(Stream, &Packet)> = packets
+    let mut streams: Vec<(StreamIndex, &PacketRow)> = packets
         .iter()
         .filter_map(|row| {
             let place = places.get(&row.end())?;
@@ -43,8 +46,8 @@ pub fn clock_points(
         let stream = rows[0].0;
         let pair = &connections.pairs[stream.pair()];
         let rows = |way| rows.iter().map(|(_, row)| *row).filter(move |row| row.way == way);
-        let sent: Vec<&Packet> = rows(Way::Sent).collect();
-        let received: Vec<&Packet> = rows(Way::Received).collect();
+        let sent: Vec<&PacketRow> = rows(ByteDirection::Sent).collect();
+        let received: Vec<&PacketRow> = rows(ByteDirection::Received).collect();
         let mut transits = match_data(&sent, &received, pair, stream);
         transits.extend(match_acknowledgements(&sent, &received, pair, stream));
         let [from, to] = [stream.sender(), stream.receiver()].map(|side| pair.ends[side].host);
@@ -63,8 +66,8 @@ pub fn clock_points(
         }
     }
     for points in all.values_mut() {
-        points.forward = thin(Direction::Forward, &mut points.forward);
-        points.backward = thin(Direction::Backward, &mut points.backward);
+        points.forward = thin(PairDirection::Forward, &mut points.forward);
+        points.backward = thin(PairDirection::Backward, &mut points.backward);
     }
     Ok(all)
 }
@@ -73,10 +76,11 @@ fn time(at_ns: u64) -> Result<i64, ClockError> {
     i64::try_from(at_ns).map_err(|_| ClockError::TimeOutOfRange(i64::MAX))
 }
 
-fn thin(direction: Direction, points: &mut [Point]) -> Vec<Point> {
+fn thin(direction: PairDirection, points: &mut [OffsetPoint]) -> Vec<OffsetPoint> {
     points.sort_unstable();
-    let mut thinner = Thinner::new(direction);
-    let mut kept: Vec<Point> = points.iter().filter_map(|&point| thinner.add(point)).collect();
+    let mut thinner = MessageThinner::new(direction);
+    let mut kept: Vec<OffsetPoint> =
+        points.iter().filter_map(|&point| thinner.add(point)).collect();
     kept.extend(thinner.finish());
     kept
 }
@@ -97,7 +101,7 @@ struct NewBytes {
 }
 
 /// Finds bytes that went for the first time, ascending. `shift` is added to offsets.
-fn find_new_bytes(rows: &[&Packet], shift: i128) -> Vec<NewBytes> {
+fn find_new_bytes(rows: &[&PacketRow], shift: i128) -> Vec<NewBytes> {
     let mut highest = i128::MIN;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows.iter().filter(|row| row.bytes > 0) {
@@ -113,10 +117,10 @@ fn find_new_bytes(rows: &[&Packet], shift: i128) -> Vec<NewBytes> {
 
 /// Returns the times of each two packets that have bytes in common, both for the first time.
 fn match_data(
-    sent: &[&Packet],
-    received: &[&Packet],
+    sent: &[&PacketRow],
+    received: &[&PacketRow],
     pair: &ConnectionPair,
-    stream: Stream,
+    stream: StreamIndex,
 ) -> Vec<Transit> {
     let sent = find_new_bytes(sent, 0);
     let received = find_new_bytes(received, i128::from(pair.shifts[stream.sender()]));
@@ -137,10 +141,10 @@ fn match_data(
 
 /// Returns the times of pure acknowledgements. The bytes that they acknowledge went the other way.
 fn match_acknowledgements(
-    sent: &[&Packet],
-    received: &[&Packet],
+    sent: &[&PacketRow],
+    received: &[&PacketRow],
     pair: &ConnectionPair,
-    stream: Stream,
+    stream: StreamIndex,
 ) -> Vec<Transit> {
     let sent = find_unique_acks(sent, i128::from(pair.shifts[stream.receiver()]));
     let received = find_unique_acks(received, 0);
@@ -152,7 +156,7 @@ fn match_acknowledgements(
 }
 
 /// Finds the acknowledgements that occur once, and their times. `shift` is added to their numbers.
-fn find_unique_acks(rows: &[&Packet], shift: i128) -> BTreeMap<i128, u64> {
+fn find_unique_acks(rows: &[&PacketRow], shift: i128) -> BTreeMap<i128, u64> {
     let mut times: BTreeMap<i128, Option<u64>> = BTreeMap::new();
     // A packet with data that acknowledges the same is no other reception of this one, but may be taken for it.
     for row in rows {

@@ -1,20 +1,20 @@
 //! Requests and calls of hosts, and the request that each call was made for, within hosts and across them.
 
-mod backward;
+mod answer_readers;
+mod calls_for_others;
+mod calls_in_read_order;
+mod causes_by_effect;
+mod end_roles;
+mod equal_call_counts;
+mod event_loops;
 mod exchange;
-mod fifo;
-mod forward;
+mod follow_threads;
 mod hand_over;
+mod host_timeline;
 mod ids;
-mod in_turn;
-mod loops;
-mod others;
-mod queue;
-mod readers;
-mod regular;
-mod roles;
-mod shared;
-mod timeline;
+mod neighbouring_calls;
+mod shared_connection;
+mod task_queue_causes;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,14 +22,14 @@ use std::ops::Range;
 use luc_fleet_clocks::HostId;
 
 use crate::connections::Connections;
-use crate::rows::{Address, End, EndId, Message, Way};
-use crate::tree::TreeError;
-use crate::waits::Waits;
-pub use exchange::{Answer, Exchange};
+use crate::fleet_waits::FleetWaits;
+use crate::host_rows::{ByteDirection, ConnectionEnd, EndAddress, EndId, MessageRow};
+use crate::numbered_forest::TreeError;
+use end_roles::{EndRole, KnownEnds};
+pub use exchange::{Exchange, ExchangeAnswer};
 use exchange::{ExchangeId, Exchanges};
-pub use ids::{CallId, Cause, RequestId};
-use roles::{KnownEnds, Role};
-use shared::ExchangeBytes;
+pub use ids::{CallCause, CallId, RequestId};
+use shared_connection::ExchangeBytes;
 
 /// Evidence that a call belongs to a request, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ pub struct Outgoing {
     /// The call as its end saw it.
     pub exchange: Exchange,
     /// `None`: not known, or made for no request.
-    pub cause: Option<Cause>,
+    pub cause: Option<CallCause>,
     /// The same call at the server, if the server's host has a trace.
     pub to: Option<RequestId>,
 }
@@ -90,7 +90,11 @@ struct AllExchanges {
 }
 
 /// Finds the exchanges of all ends. `rows` are in the order of ends.
-fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connections) -> AllExchanges {
+fn find_exchanges(
+    rows: &[&MessageRow],
+    known: &KnownEnds,
+    connections: &Connections,
+) -> AllExchanges {
     let AllExchanges { mut incoming, mut outgoing } = AllExchanges::default();
     // 1. Servers' exchanges, and the rows of each client.
     let mut received: HashMap<EndId, Range<usize>> = HashMap::new();
@@ -107,17 +111,17 @@ fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connection
         next = of_end.end;
         let id = rows_of_end[0].end();
         match known.roles.get(&id) {
-            Some(Role::Server) => {
+            Some(EndRole::Server) => {
                 let first = incoming.all.len();
-                let of_end = without_fin(id, of_end, Way::Received);
-                incoming.add(rows, of_end, Way::Received, closed_ns(id));
+                let of_end = without_fin(id, of_end, ByteDirection::Received);
+                incoming.add(rows, of_end, ByteDirection::Received, closed_ns(id));
                 let exchanges = first..incoming.all.len();
                 if incoming.are_mixed(exchanges.clone(), |shape, _| shape.is_answered_by_several) {
                     incoming.doubt(exchanges.clone());
                 }
                 received.insert(id, exchanges);
             }
-            Some(Role::Client) => clients.push((id, of_end)),
+            Some(EndRole::Client) => clients.push((id, of_end)),
             None => {}
         }
     }
@@ -125,9 +129,9 @@ fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connection
     let places = connections.places();
     for (id, of_end) in clients {
         let rows_of_end = &rows[of_end.clone()];
-        let of_end = without_fin(id, of_end, Way::Sent);
+        let of_end = without_fin(id, of_end, ByteDirection::Sent);
         // Where threads share a connection, only the server knows the request of each answer.
-        let of_server = shared::is_shared(rows_of_end, Way::Sent).then(|| {
+        let of_server = shared_connection::is_shared(rows_of_end, ByteDirection::Sent).then(|| {
             let place = places.get(&id)?;
             let pair = &connections.pairs[place.pair];
             let exchanges = received.get(&pair.ends[place.other_side()])?.clone();
@@ -135,15 +139,15 @@ fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connection
             let bytes = exchanges.clone().map(|at| incoming.bytes_at_peer(ExchangeId(at), shifts));
             Some((exchanges, bytes.collect::<Option<Vec<ExchangeBytes>>>()?))
         });
-        let of_server = of_server
-            .flatten()
-            .filter(|(_, bytes)| shared::are_begins(bytes, rows_of_end, Way::Sent));
+        let of_server = of_server.flatten().filter(|(_, bytes)| {
+            shared_connection::are_begins(bytes, rows_of_end, ByteDirection::Sent)
+        });
         let Some((exchanges, bytes)) = of_server else {
-            outgoing.add(rows, of_end, Way::Sent, closed_ns(id));
+            outgoing.add(rows, of_end, ByteDirection::Sent, closed_ns(id));
             continue;
         };
         let first = outgoing.all.len();
-        let sent = outgoing.add_within(rows, of_end, Way::Sent, closed_ns(id), &bytes);
+        let sent = outgoing.add_within(rows, of_end, ByteDirection::Sent, closed_ns(id), &bytes);
         let is_several = |at: usize| {
             let sent = sent.get(at).copied().flatten();
             sent.is_some_and(|sent| outgoing.all[sent.0].is_of_several)
@@ -169,21 +173,22 @@ impl Requests {
     /// only answers are effects, and wake-ups are not used.
     #[must_use]
     pub fn find(
-        ends: &[End],
+        ends: &[ConnectionEnd],
         connections: &Connections,
-        messages: &[Message],
-        waits: &Waits,
+        messages: &[MessageRow],
+        waits: &FleetWaits,
         has_all_waits: impl Fn(HostId) -> bool,
     ) -> Self {
-        let known = roles::infer_roles(ends, connections);
+        let known = end_roles::infer_roles(ends, connections);
         let without_role = known.by_id.iter().filter(|(id, end)| {
-            !known.roles.contains_key(id) && !matches!(end.local, Address::Pipe(_))
+            !known.roles.contains_key(id) && !matches!(end.local, EndAddress::Pipe(_))
         });
         let without_role = without_role.map(|(id, _)| *id).collect();
-        let mut rows: Vec<&Message> = messages.iter().filter(|row| row.bytes > 0).collect();
+        let mut rows: Vec<&MessageRow> = messages.iter().filter(|row| row.bytes > 0).collect();
         // What is received comes before what is sent at the same time: an answer before the next request.
-        let order =
-            |row: &&Message| (row.end(), row.at_ns, row.way == Way::Sent, row.first_byte, **row);
+        let order = |row: &&MessageRow| {
+            (row.end(), row.at_ns, row.way == ByteDirection::Sent, row.first_byte, **row)
+        };
         rows.sort_unstable_by_key(order);
         rows.dedup();
         let AllExchanges { incoming, outgoing } = find_exchanges(&rows, &known, connections);
@@ -200,9 +205,9 @@ impl Requests {
         found
     }
 
-    /// Returns the parent of each request, for a [`Forest`](crate::Forest). First come all incoming ones, whose parents
-    /// are the same requests at their clients. Then come all outgoing ones, whose parents are their causes. A request
-    /// and all that happened because of it, on any host, is a subtree.
+    /// Returns the parent of each request, for a [`NumberedForest`](crate::NumberedForest). First come all incoming
+    /// ones, whose parents are the same requests at their clients. Then come all outgoing ones, whose parents are their
+    /// causes. A request and all that happened because of it, on any host, is a subtree.
     ///
     /// # Errors
     /// [`TreeError::TooMany`].

@@ -19,14 +19,14 @@ const OUTSIDE_SHARE: f64 = 0.025;
 
 /// Costs of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample<K> {
+pub struct RequestCosts<K> {
     pub time_ns: u64,
-    pub charges: Vec<Charge<K>>,
+    pub charges: Vec<RequestCost<K>>,
 }
 
 /// Cost of one thing to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Charge<K> {
+pub struct RequestCost<K> {
     pub key: K,
     /// Part of the request's time, ns.
     pub ns: u64,
@@ -36,7 +36,7 @@ pub struct Charge<K> {
 
 /// A share of time with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Portion {
+pub struct TimeShare {
     pub value: f64,
     pub low: f64,
     pub high: f64,
@@ -44,7 +44,7 @@ pub struct Portion {
 
 /// Cost of one thing to the slowest requests, and to the usual ones.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Account<K> {
+pub struct SlowRequestCost<K> {
     pub key: K,
     /// Number of the slowest requests that it cost something.
     pub requests: usize,
@@ -53,7 +53,7 @@ pub struct Account<K> {
     /// Part of the time of all usual requests, ns.
     pub usual_ns: u64,
     /// Share of the slowest requests' time.
-    pub share: Portion,
+    pub share: TimeShare,
     /// Minimum by which all slowest requests together would have been shorter without it, ns.
     pub saved_ns: u64,
     /// Mean cost to a slow request less that to a usual one, ns.
@@ -78,7 +78,10 @@ pub fn slow_and_usual(times_ns: &[u64]) -> [Vec<usize>; 2] {
 /// Returns the cost of each thing. The first one makes the slowest requests slower than usual ones. Where they are not
 /// much slower, the first one takes most of their time.
 #[must_use]
-pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<Account<K>> {
+pub fn accounts<K: Ord + Clone>(
+    slow: &[RequestCosts<K>],
+    usual: &[RequestCosts<K>],
+) -> Vec<SlowRequestCost<K>> {
     let mut keys: BTreeMap<&K, usize> = BTreeMap::new();
     for charge in slow.iter().flat_map(|sample| &sample.charges) {
         keys.entry(&charge.key).or_default();
@@ -108,7 +111,7 @@ pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<
     let account = |(key, place): (&&K, &usize)| {
         let costs_ns = &costs_ns[*place];
         let slow_ns = sum(costs_ns.iter().copied());
-        Account {
+        SlowRequestCost {
             key: (*key).clone(),
             requests: costs_ns.iter().filter(|cost_ns| **cost_ns > 0).count(),
             slow_ns,
@@ -118,14 +121,14 @@ pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<
             more_ns: mean(slow_ns, slow.len()) - mean(usual_ns[*place], usual.len()),
         }
     };
-    let mut all: Vec<Account<K>> = keys.iter().map(account).collect();
-    let of = |samples: &[Sample<K>]| {
+    let mut all: Vec<SlowRequestCost<K>> = keys.iter().map(account).collect();
+    let of = |samples: &[RequestCosts<K>]| {
         let sum_ns = sum(samples.iter().map(|sample| sample.time_ns));
         mean(sum_ns, samples.len())
     };
     let has_tail = of(slow) >= MIN_TAIL_RATIO * of(usual);
     all.sort_by(|a, b| {
-        let rank = |account: &Account<K>| {
+        let rank = |account: &SlowRequestCost<K>| {
             if has_tail { account.more_ns } else { account.slow_ns as f64 }
         };
         rank(b).total_cmp(&rank(a)).then_with(|| a.key.cmp(&b.key))
@@ -134,7 +137,7 @@ pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<
 }
 
 /// Returns a cost's share of times, with the percentiles of a bootstrap over requests.
-fn share(costs_ns: &[u64], times_ns: &[u64], draws: &[Vec<usize>]) -> Portion {
+fn share(costs_ns: &[u64], times_ns: &[u64], draws: &[Vec<usize>]) -> TimeShare {
     let of = |places: &mut dyn Iterator<Item = usize>| {
         let (mut cost, mut time) = (0.0, 0.0);
         for place in places {
@@ -148,7 +151,7 @@ fn share(costs_ns: &[u64], times_ns: &[u64], draws: &[Vec<usize>]) -> Portion {
     shares.sort_unstable_by(f64::total_cmp);
     let last = shares.len().saturating_sub(1) as f64;
     let at = |share: f64| shares.get((last * share).round() as usize).copied();
-    Portion {
+    TimeShare {
         value,
         low: at(OUTSIDE_SHARE).unwrap_or(value).min(value),
         high: at(1.0 - OUTSIDE_SHARE).unwrap_or(value).max(value),
@@ -180,9 +183,9 @@ fn sum(values: impl Iterator<Item = u64>) -> u64 {
 mod tests {
     use super::*;
 
-    fn sample(charges: &[(&'static str, u64)]) -> Sample<&'static str> {
-        let charge = |&(key, ns): &(&'static str, u64)| Charge { key, ns, saved_ns: ns / 2 };
-        Sample {
+    fn sample(charges: &[(&'static str, u64)]) -> RequestCosts<&'static str> {
+        let charge = |&(key, ns): &(&'static str, u64)| RequestCost { key, ns, saved_ns: ns / 2 };
+        RequestCosts {
             time_ns: charges.iter().map(|(_, ns)| ns).sum(),
             charges: charges.iter().map(charge).collect(),
         }

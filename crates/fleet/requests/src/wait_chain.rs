@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use luc_fleet_clocks::HostId;
 
 use crate::connections::Connections;
-use crate::path::{EndedBy, Paths};
-use crate::rows::{EndId, Message, Sleeper, ThreadId, Wait};
+use crate::critical_path::{CriticalPaths, EndedBy};
+use crate::host_rows::{EndId, MessageRow, SleepingThread, ThreadId, ThreadWait};
 
 /// Maximum number of threads of a chain; a longer one is of forged rows.
 const MAX_LINKS: usize = 256;
 
 /// State of a thread at a time. Times are of its host's CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum ThreadActivity {
     Running,
     /// Waited for a processor.
     Runnable {
@@ -31,7 +31,7 @@ pub enum Doing {
 
 /// Reason why a thread's wait depends on another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum DependencyReason {
     /// The other thread sent the message that ended the wait.
     Sent,
     /// The other thread woke this one.
@@ -48,29 +48,30 @@ pub struct ChainThread {
     pub thread: ThreadId,
     /// Time on the clock of this thread's host.
     pub at_ns: u64,
-    pub doing: Doing,
-    /// Time that names the row of its wait: [`Wait::off_ns`], or [`Sleeper::at_ns`] if the trace does not have its end.
+    pub doing: ThreadActivity,
+    /// Time that names the row of its wait: [`ThreadWait::off_ns`], or [`SleepingThread::at_ns`] if the trace does not
+    /// have its end.
     pub row_ns: Option<u64>,
     /// Reason why the wait depends on the next thread; `None`: this is the last one.
-    pub reason: Option<Reason>,
+    pub reason: Option<DependencyReason>,
 }
 
-/// A chain of threads, each of which waits for the next.
+/// A chain of threads: each waits for the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chain {
+pub struct WaitChain {
     /// First comes the thread that was asked for.
     pub links: Vec<ChainThread>,
     /// Index of the thread that the last one waits for, if it is in the chain.
     pub back_to: Option<usize>,
 }
 
-impl Chain {
+impl WaitChain {
     /// Whether threads wait for each other for ever: each of them has the lock that the one before waits for.
     #[must_use]
     pub fn is_deadlock(&self) -> bool {
         self.back_to.is_some_and(|first| {
             let mut circle = self.links[first..].iter();
-            circle.all(|link| link.reason == Some(Reason::Holds))
+            circle.all(|link| link.reason == Some(DependencyReason::Holds))
         })
     }
 }
@@ -79,38 +80,38 @@ impl Chain {
 #[derive(Debug, Clone, Copy)]
 enum Row<'w> {
     /// A wait that ends in the trace.
-    Wait(Wait),
+    Wait(ThreadWait),
     /// A wait that was under way when the trace began or ended, without its end.
-    Sleeper(&'w Sleeper),
+    Sleeper(&'w SleepingThread),
 }
 
 /// Thread that a wait depends on.
 #[derive(Debug, Clone, Copy)]
 struct DependsOn {
     thread: ThreadId,
-    reason: Reason,
+    reason: DependencyReason,
 }
 
 /// Rows that tell why threads do not run.
 #[derive(Debug)]
-pub struct Why<'p> {
-    paths: &'p Paths<'p>,
+pub struct WaitExplainer<'p> {
+    paths: &'p CriticalPaths<'p>,
     /// In the order of time.
-    sleepers: HashMap<ThreadId, Vec<Sleeper>>,
+    sleepers: HashMap<ThreadId, Vec<SleepingThread>>,
     /// By end: the thread that used the other end last.
     peers: HashMap<EndId, ThreadId>,
 }
 
-impl<'p> Why<'p> {
+impl<'p> WaitExplainer<'p> {
     /// Collects the rows of all hosts.
     #[must_use]
     pub fn new(
-        paths: &'p Paths<'p>,
-        sleepers: &[Sleeper],
+        paths: &'p CriticalPaths<'p>,
+        sleepers: &[SleepingThread],
         connections: &Connections,
-        messages: &[Message],
+        messages: &[MessageRow],
     ) -> Self {
-        let mut of_threads: HashMap<ThreadId, Vec<Sleeper>> = HashMap::new();
+        let mut of_threads: HashMap<ThreadId, Vec<SleepingThread>> = HashMap::new();
         for &row in sleepers {
             of_threads.entry(row.thread_id()).or_default().push(row);
         }
@@ -143,13 +144,13 @@ impl<'p> Why<'p> {
         thread: ThreadId,
         at_ns: u64,
         away: impl Fn(HostId) -> Option<u64>,
-    ) -> Chain {
-        let mut chain = Chain::default();
+    ) -> WaitChain {
+        let mut chain = WaitChain::default();
         let mut next = Some((thread, at_ns));
         while let Some((thread, at_ns)) = next.take() {
             let row = self.row(thread, at_ns);
             let doing = self.doing(thread, at_ns, row);
-            let waits = row.filter(|_| matches!(doing, Doing::Waiting { .. }));
+            let waits = row.filter(|_| matches!(doing, ThreadActivity::Waiting { .. }));
             let depends_on = waits.and_then(|row| self.depends_on(row));
             chain.links.push(ChainThread {
                 thread,
@@ -179,7 +180,7 @@ impl<'p> Why<'p> {
         if let Some(wait) = self.paths.wait_at(thread, at_ns) {
             return Some(Row::Wait(wait));
         }
-        let covers = |row: &&Sleeper| {
+        let covers = |row: &&SleepingThread| {
             let had_begun = row.since_ns.is_none_or(|since_ns| since_ns <= at_ns);
             // The recorder looks at threads shortly before the trace ends.
             let is_over = at_ns > row.at_ns && self.paths.acts_after(thread, row.at_ns);
@@ -189,26 +190,29 @@ impl<'p> Why<'p> {
         rows.iter().find(covers).map(Row::Sleeper)
     }
 
-    fn doing(&self, thread: ThreadId, at_ns: u64, row: Option<Row<'_>>) -> Doing {
+    fn doing(&self, thread: ThreadId, at_ns: u64, row: Option<Row<'_>>) -> ThreadActivity {
         match row {
             Some(Row::Wait(wait)) => match wait.woken_ns {
-                Some(woken_ns) if at_ns < woken_ns => {
-                    Doing::Waiting { since_ns: self.began_ns(&wait), until_ns: Some(woken_ns) }
-                }
-                woken_ns => Doing::Runnable {
+                Some(woken_ns) if at_ns < woken_ns => ThreadActivity::Waiting {
+                    since_ns: self.began_ns(&wait),
+                    until_ns: Some(woken_ns),
+                },
+                woken_ns => ThreadActivity::Runnable {
                     since_ns: woken_ns.unwrap_or(wait.off_ns),
                     until_ns: wait.on_ns,
                 },
             },
-            Some(Row::Sleeper(row)) => Doing::Waiting { since_ns: row.since_ns, until_ns: None },
-            None if self.paths.knows(thread) => Doing::Running,
-            None => Doing::NotKnown,
+            Some(Row::Sleeper(row)) => {
+                ThreadActivity::Waiting { since_ns: row.since_ns, until_ns: None }
+            }
+            None if self.paths.knows(thread) => ThreadActivity::Running,
+            None => ThreadActivity::NotKnown,
         }
     }
 
     /// Returns the begin of a wait; `None`: before the trace, and not known. A wait may have been under way when the
     /// trace began. Its row starts when the recorder looked at the thread.
-    fn began_ns(&self, wait: &Wait) -> Option<u64> {
+    fn began_ns(&self, wait: &ThreadWait) -> Option<u64> {
         let mut rows = self.sleepers.get(&wait.thread_id()).into_iter().flatten();
         let seen = rows.find(|row| row.at_ns == wait.off_ns);
         seen.map_or(Some(wait.off_ns), |row| row.since_ns)
@@ -217,15 +221,15 @@ impl<'p> Why<'p> {
     fn depends_on(&self, row: Row<'_>) -> Option<DependsOn> {
         let (thread, reason) = match row {
             Row::Wait(wait) => match self.paths.ended_by(&wait)? {
-                EndedBy::Message { sent, .. } => (sent.thread_id(), Reason::Sent),
-                EndedBy::Waker(waker) => (waker, Reason::Woke),
+                EndedBy::Message { sent, .. } => (sent.thread_id(), DependencyReason::Sent),
+                EndedBy::Waker(waker) => (waker, DependencyReason::Woke),
             },
-            Row::Sleeper(&Sleeper { host, holder: Some(thread), .. }) => {
-                (ThreadId { host, thread }, Reason::Holds)
+            Row::Sleeper(&SleepingThread { host, holder: Some(thread), .. }) => {
+                (ThreadId { host, thread }, DependencyReason::Holds)
             }
-            Row::Sleeper(&Sleeper { host, connection, .. }) => {
+            Row::Sleeper(&SleepingThread { host, connection, .. }) => {
                 let end = EndId { host, connection: connection? };
-                (*self.peers.get(&end)?, Reason::Peer)
+                (*self.peers.get(&end)?, DependencyReason::Peer)
             }
         };
         Some(DependsOn { thread, reason })
@@ -235,15 +239,15 @@ impl<'p> Why<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{HERE, thread, thread_id};
-    use crate::waits::Waits;
+    use crate::fleet_waits::FleetWaits;
+    use crate::test_rows::{HERE, thread, thread_id};
 
-    fn wait(id: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
-        crate::testing::wait(id, [off_ns, on_ns - 1, on_ns], waker)
+    fn wait(id: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> ThreadWait {
+        crate::test_rows::wait(id, [off_ns, on_ns - 1, on_ns], waker)
     }
 
-    fn sleeper(id: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> Sleeper {
-        Sleeper {
+    fn sleeper(id: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> SleepingThread {
+        SleepingThread {
             host: HERE,
             thread: thread(id),
             at_ns,
@@ -253,14 +257,14 @@ mod tests {
         }
     }
 
-    fn chain(waits: &[Wait], sleepers: &[Sleeper], id: u32, at_ns: u64) -> Chain {
-        let waits = Waits::of(waits).expect("few");
-        let paths = Paths::new(&waits, &[], &[]);
-        let why = Why::new(&paths, sleepers, &Connections::default(), &[]);
+    fn chain(waits: &[ThreadWait], sleepers: &[SleepingThread], id: u32, at_ns: u64) -> WaitChain {
+        let waits = FleetWaits::of(waits).expect("few");
+        let paths = CriticalPaths::new(&waits, &[], &[]);
+        let why = WaitExplainer::new(&paths, sleepers, &Connections::default(), &[]);
         why.chain(thread_id(id), at_ns, |_| None)
     }
 
-    fn threads(chain: &Chain) -> Vec<(u32, Option<Reason>)> {
+    fn threads(chain: &WaitChain) -> Vec<(u32, Option<DependencyReason>)> {
         let link = |link: &ChainThread| (link.thread.thread.id, link.reason);
         chain.links.iter().map(link).collect()
     }
@@ -270,18 +274,18 @@ mod tests {
         let waits =
             [wait(1, 100, 200, Some(2)), wait(2, 50, 190, Some(3)), wait(3, 160, 170, None)];
         let found = chain(&waits, &[], 1, 150);
-        let woke = Some(Reason::Woke);
+        let woke = Some(DependencyReason::Woke);
         assert_eq!(threads(&found), [(1, woke), (2, woke), (3, None)]);
-        assert_eq!(found.links[2].doing, Doing::Running);
+        assert_eq!(found.links[2].doing, ThreadActivity::Running);
         assert_eq!(
             found.links[1].doing,
-            Doing::Waiting { since_ns: Some(50), until_ns: Some(189) }
+            ThreadActivity::Waiting { since_ns: Some(50), until_ns: Some(189) }
         );
         assert_eq!(found.back_to, None);
         // Ready to run.
-        let ready = Doing::Runnable { since_ns: 199, until_ns: 200 };
+        let ready = ThreadActivity::Runnable { since_ns: 199, until_ns: 200 };
         assert_eq!(chain(&waits, &[], 1, 199).links[0].doing, ready);
-        assert_eq!(chain(&waits, &[], 9, 150).links[0].doing, Doing::NotKnown);
+        assert_eq!(chain(&waits, &[], 9, 150).links[0].doing, ThreadActivity::NotKnown);
     }
 
     #[test]
@@ -289,13 +293,16 @@ mod tests {
         let waits = [wait(2, 10, 20, None)];
         let sleepers = [sleeper(1, 1000, 400, Some(2))];
         let found = chain(&waits, &sleepers, 1, 500);
-        assert_eq!(threads(&found), [(1, Some(Reason::Holds)), (2, None)]);
+        assert_eq!(threads(&found), [(1, Some(DependencyReason::Holds)), (2, None)]);
         assert_eq!(found.links[0].row_ns, Some(1000));
-        assert_eq!(found.links[0].doing, Doing::Waiting { since_ns: Some(400), until_ns: None });
+        assert_eq!(
+            found.links[0].doing,
+            ThreadActivity::Waiting { since_ns: Some(400), until_ns: None }
+        );
         // The trace may end a little later.
         assert_eq!(threads(&chain(&waits, &sleepers, 1, 1001)), threads(&found));
         // Before it slept nothing is known of it.
-        assert_eq!(chain(&waits, &sleepers, 1, 300).links[0].doing, Doing::NotKnown);
+        assert_eq!(chain(&waits, &sleepers, 1, 300).links[0].doing, ThreadActivity::NotKnown);
     }
 
     #[test]
@@ -303,13 +310,19 @@ mod tests {
         let waits = [wait(1, 100, 200, Some(2))];
         let sleepers = [sleeper(1, 100, 7, Some(3))];
         let found = chain(&waits, &sleepers, 1, 150);
-        assert_eq!(found.links[0].doing, Doing::Waiting { since_ns: Some(7), until_ns: Some(199) });
+        assert_eq!(
+            found.links[0].doing,
+            ThreadActivity::Waiting { since_ns: Some(7), until_ns: Some(199) }
+        );
         assert_eq!(found.links[0].row_ns, Some(100));
         // Who gave the lock away had it last.
-        assert_eq!(threads(&found), [(1, Some(Reason::Woke)), (2, None)]);
-        assert_eq!(chain(&waits, &sleepers, 1, 250).links[0].doing, Doing::Running);
+        assert_eq!(threads(&found), [(1, Some(DependencyReason::Woke)), (2, None)]);
+        assert_eq!(chain(&waits, &sleepers, 1, 250).links[0].doing, ThreadActivity::Running);
         // Before the trace only what was seen at its begin is known.
-        assert_eq!(threads(&chain(&waits, &sleepers, 1, 50))[0], (1, Some(Reason::Holds)));
+        assert_eq!(
+            threads(&chain(&waits, &sleepers, 1, 50))[0],
+            (1, Some(DependencyReason::Holds))
+        );
     }
 
     #[test]

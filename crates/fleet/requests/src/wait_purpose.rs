@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use crate::path::{Effects, Interval, Intervals, Paths};
-use crate::requests::{Answer, Exchange, Requests};
-use crate::rows::{ThreadId, Wait};
-use crate::waits::{HostWaits, ThreadWaits};
+use crate::critical_path::{CriticalPaths, Effects, Interval, Intervals};
+use crate::fleet_waits::{HostWaits, ThreadWaits};
+use crate::host_rows::{ThreadId, ThreadWait};
+use crate::requests::{Exchange, ExchangeAnswer, Requests};
 
 /// Purpose of a wait for input, a lock or another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Awaits {
+pub enum WaitPurpose {
     /// Work: the thread has no open request.
     Work,
     /// An answer: the thread has an open request, or has sent one.
@@ -24,12 +24,12 @@ const MAX_DOUBTFUL_SHARE: f64 = 0.02;
 
 /// Times at which threads had something to do.
 #[derive(Debug, Clone, Default)]
-pub struct Engaged {
+pub struct EngagedTimes {
     of: HashMap<ThreadId, Intervals<()>>,
     not_known: HashSet<ThreadId>,
 }
 
-impl Engaged {
+impl EngagedTimes {
     /// Finds the times at which a thread has something to do:
     ///
     /// - from a request that it reads to the answer, if it writes the answer itself;
@@ -43,7 +43,7 @@ impl Engaged {
         };
         for incoming in &requests.incoming {
             let Exchange { asked, answer, .. } = incoming.exchange;
-            if let Some(Answer { last, .. }) = answer
+            if let Some(ExchangeAnswer { last, .. }) = answer
                 && asked.thread_id() == last.thread_id()
             {
                 add(asked.thread_id(), asked.at_ns, last.at_ns);
@@ -52,7 +52,7 @@ impl Engaged {
         for outgoing in &requests.outgoing {
             let Exchange { asked, answer, .. } = outgoing.exchange;
             let thread = asked.thread_id();
-            if let Some(Answer { last, .. }) = answer {
+            if let Some(ExchangeAnswer { last, .. }) = answer {
                 add(thread, asked.at_ns, last.at_ns);
                 if last.thread_id() != thread {
                     add(last.thread_id(), asked.at_ns, last.at_ns);
@@ -75,7 +75,7 @@ impl Engaged {
     /// Returns the purpose of a wait, by whether the thread had something to do when it began. `None`: a wait for a
     /// time, a disk or the like.
     #[must_use]
-    pub fn awaits(&self, wait: &Wait) -> Option<Awaits> {
+    pub fn awaits(&self, wait: &ThreadWait) -> Option<WaitPurpose> {
         // Nobody ends a wait that is only for a processor.
         let is_for_others =
             wait.may_be_input && wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
@@ -84,20 +84,20 @@ impl Engaged {
 
     /// Returns the purpose of a wait at a time, if it is for input, a lock or another thread.
     #[must_use]
-    pub fn at(&self, thread: ThreadId, at_ns: u64) -> Awaits {
+    pub fn at(&self, thread: ThreadId, at_ns: u64) -> WaitPurpose {
         if self.not_known.contains(&thread) {
-            return Awaits::NotKnown;
+            return WaitPurpose::NotKnown;
         }
         let Some(times) = self.of.get(&thread) else {
-            return Awaits::Work;
+            return WaitPurpose::Work;
         };
-        let mut awaits = Awaits::Work;
+        let mut awaits = WaitPurpose::Work;
         times.visit([at_ns, at_ns], |one| {
             // An answer is over when it has been read or begins to be written.
             if one.to_ns == at_ns {
                 return ControlFlow::Continue(());
             }
-            awaits = Awaits::Answer;
+            awaits = WaitPurpose::Answer;
             ControlFlow::Break(())
         });
         awaits
@@ -133,7 +133,7 @@ fn find_doubtful_threads(requests: &Requests) -> HashSet<ThreadId> {
 
 /// Periodic wake-ups of a thread by itself, after which it found nothing to do and slept again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ticks {
+pub struct PeriodicWakeups {
     pub thread: ThreadId,
     pub times: u64,
     /// Median of the times between two ticks that follow each other, ns.
@@ -147,18 +147,18 @@ const MAX_AWAKE_NS: u64 = 1_000_000;
 /// Minimum period of a timer, ns.
 const MIN_PERIOD_NS: u64 = 100_000;
 
-/// Finds threads that tick, those with the most ticks first. Without an open request they wake at even times by themselves, and
-/// run briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
+/// Finds threads that tick, those with the most ticks first. Without an open request they wake at even times by
+/// themselves, and run briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
 #[must_use]
-pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
-    let of_host = |host: &HostWaits| -> Vec<Ticks> {
+pub fn ticks(paths: &CriticalPaths<'_>, engaged: &EngagedTimes) -> Vec<PeriodicWakeups> {
+    let of_host = |host: &HostWaits| -> Vec<PeriodicWakeups> {
         let thread_id = |thread| ThreadId { host: host.host(), thread };
         let threads = host.by_thread();
         threads
             .filter_map(|(thread, waits)| find_ticks(thread_id(thread), waits, paths, engaged))
             .collect()
     };
-    let mut found: Vec<Ticks> = paths.waits().hosts().flat_map(of_host).collect();
+    let mut found: Vec<PeriodicWakeups> = paths.waits().hosts().flat_map(of_host).collect();
     found.sort_unstable_by_key(|one| (std::cmp::Reverse(one.times), one.thread));
     found
 }
@@ -166,12 +166,12 @@ pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
 fn find_ticks(
     thread: ThreadId,
     waits: ThreadWaits<'_>,
-    paths: &Paths<'_>,
-    engaged: &Engaged,
-) -> Option<Ticks> {
+    paths: &CriticalPaths<'_>,
+    engaged: &EngagedTimes,
+) -> Option<PeriodicWakeups> {
     // A wait for a processor is part of what the thread does.
-    let is_sleep = |wait: &Wait| wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
-    let is_tick = |before: &Wait, after: &Wait| {
+    let is_sleep = |wait: &ThreadWait| wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
+    let is_tick = |before: &ThreadWait, after: &ThreadWait| {
         let (woke_ns, slept_ns) = (before.on_ns, after.off_ns);
         let mut woken = paths.waits().ended_by(thread, [woke_ns, slept_ns]);
         let is_brief = slept_ns.saturating_sub(woke_ns) <= MAX_AWAKE_NS;
@@ -179,10 +179,10 @@ fn find_ticks(
             && before.waker.is_none()
             && !paths.called(thread, [woke_ns, slept_ns])
             && !woken.any(|wait| is_sleep(&wait))
-            && engaged.at(thread, woke_ns) == Awaits::Work
+            && engaged.at(thread, woke_ns) == WaitPurpose::Work
     };
     let mut at_ns: Vec<u64> = Vec::new();
-    let mut before: Option<Wait> = None;
+    let mut before: Option<ThreadWait> = None;
     for wait in waits.iter().filter(is_sleep) {
         let tick = before.filter(|before| is_tick(before, &wait));
         at_ns.extend(tick.map(|before| before.on_ns));
@@ -198,18 +198,18 @@ fn find_ticks(
     let is_even = |between_ns: &&u64| between_ns.abs_diff(period_ns) <= period_ns / 4;
     let even = between_ns.iter().filter(is_even).count();
     let is_periodic = period_ns >= MIN_PERIOD_NS && 2 * even >= between_ns.len();
-    is_periodic.then_some(Ticks { thread, times: at_ns.len() as u64, period_ns })
+    is_periodic.then_some(PeriodicWakeups { thread, times: at_ns.len() as u64, period_ns })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::requests::{Cause, HandOver, Incoming, Outgoing, RequestId};
-    use crate::testing::{exchange, side};
-    use crate::waits::Waits;
+    use crate::fleet_waits::FleetWaits;
+    use crate::requests::{CallCause, HandOver, Incoming, Outgoing, RequestId};
+    use crate::test_rows::{exchange, side};
 
-    fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: Option<u32>) -> Wait {
-        crate::testing::wait(id, [off_ns, woken_ns, woken_ns + 5], waker)
+    fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: Option<u32>) -> ThreadWait {
+        crate::test_rows::wait(id, [off_ns, woken_ns, woken_ns + 5], waker)
     }
 
     /// Thread 1 reads a request and gives it to worker 2, which asks another host and wakes thread 1.
@@ -219,7 +219,7 @@ mod tests {
             incoming: vec![Incoming { exchange: exchange(side(1, 100), side(1, 900)), from: None }],
             outgoing: vec![Outgoing {
                 exchange: exchange(side(2, 200), side(2, 500)),
-                cause: Some(Cause { request: RequestId(0), evidence: HandOver::Backward }),
+                cause: Some(CallCause { request: RequestId(0), evidence: HandOver::Backward }),
                 to: None,
             }],
             without_role: Vec::new(),
@@ -233,28 +233,29 @@ mod tests {
             wait(2, 550, 600, Some(3)),
             wait(2, 810, 990, None),
         ];
-        let of_all = Waits::of(&waits).expect("few");
-        let paths = Paths::new(&of_all, &[], &[]);
+        let of_all = FleetWaits::of(&waits).expect("few");
+        let paths = CriticalPaths::new(&of_all, &[], &[]);
         let effects = Effects::new(&requests, &paths);
-        let engaged = Engaged::new(&requests, &effects);
+        let engaged = EngagedTimes::new(&requests, &effects);
         let found: Vec<_> = waits.iter().map(|wait| engaged.awaits(wait)).collect();
-        let (work, answer) = (Some(Awaits::Work), Some(Awaits::Answer));
+        let (work, answer) = (Some(WaitPurpose::Work), Some(WaitPurpose::Answer));
         assert_eq!(found, [work, answer, work, work, answer, answer, work]);
-        let for_a_disk = Wait { may_be_input: false, ..waits[1] };
+        let for_a_disk = ThreadWait { may_be_input: false, ..waits[1] };
         assert_eq!(engaged.awaits(&for_a_disk), None);
     }
 
     #[test]
     fn who_wakes_for_nothing_ticks() {
         let times = || (0..20).map(|at| 1_000_000 * at);
-        let mut waits: Vec<Wait> = times().map(|at| wait(1, at, at + 900_000, None)).collect();
+        let mut waits: Vec<ThreadWait> =
+            times().map(|at| wait(1, at, at + 900_000, None)).collect();
         // Thread 2 wakes thread 4 each time, thread 3 runs for long, and thread 5 wakes at other times each time.
         waits.extend(times().map(|at| wait(2, at, at + 900_000, None)));
         waits.extend(times().map(|at| wait(4, at + 10, at + 900_010, Some(2))));
         waits.extend((0..20).map(|at| wait(3, 9_000_000 * at, 9_000_000 * at + 900, None)));
         waits.extend((1..20).map(|at| wait(5, 1_000_000 << at, (2_000_000 << at) - 900, None)));
-        let waits = Waits::of(&waits).expect("few");
-        let found = ticks(&Paths::new(&waits, &[], &[]), &Engaged::default());
+        let waits = FleetWaits::of(&waits).expect("few");
+        let found = ticks(&CriticalPaths::new(&waits, &[], &[]), &EngagedTimes::default());
         let plain: Vec<_> =
             found.iter().map(|one| (one.thread.thread.id, one.times, one.period_ns)).collect();
         assert_eq!(plain, [(1, 19, 1_000_000)]);

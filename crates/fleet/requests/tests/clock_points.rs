@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use luc_fleet_clocks::{FitOptions, HostId, PairPoints, fit};
-use luc_fleet_requests::{Connections, End, Packet, Way, clock_points};
-use luc_stats::random;
+use luc_fleet_requests::{ByteDirection, ConnectionEnd, Connections, PacketRow, clock_points};
+use luc_stats::seeded_random;
 use proptest::prelude::*;
 use rand::{Rng, RngExt};
 
@@ -18,9 +18,9 @@ fn on_b(true_ns: u64) -> u64 {
     (true_ns + OFFSET_NS + true_ns / 1000 * DRIFT / 1_000_000) as u64
 }
 
-fn ends(hosts: [u32; 2]) -> [End; 2] {
+fn ends(hosts: [u32; 2]) -> [ConnectionEnd; 2] {
     let address = |port| SocketAddr::from(([10, 0, 0, 1], port)).into();
-    [0, 1].map(|side| End {
+    [0, 1].map(|side| ConnectionEnd {
         host: HostId(hosts[side]),
         connection: 5,
         namespace: 1,
@@ -49,10 +49,10 @@ struct Network {
 }
 
 /// Packets of both directions, with acknowledgements, in any order. Host 0 is A.
-fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
+fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<PacketRow> {
     let mut rows = Vec::new();
     for sender in [0_u32, 1] {
-        let row = |host: u32, true_ns: u64, way, first_byte, bytes, ack| Packet {
+        let row = |host: u32, true_ns: u64, way, first_byte, bytes, ack| PacketRow {
             host: HostId(host),
             at_ns: if host == 0 { true_ns } else { on_b(true_ns) },
             connection: 5,
@@ -68,7 +68,7 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
             let bytes = random.random_range(1..5000);
             let mut sent_ns = now_ns;
             loop {
-                rows.push(row(sender, sent_ns, Way::Sent, first, bytes, 1));
+                rows.push(row(sender, sent_ns, ByteDirection::Sent, first, bytes, 1));
                 let is_lost = random.random_bool(network.lost);
                 let is_again = is_lost || random.random_bool(network.spurious);
                 if !is_lost {
@@ -84,7 +84,7 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
                         rows.push(row(
                             1 - sender,
                             at_ns,
-                            Way::Received,
+                            ByteDirection::Received,
                             from,
                             first + bytes - from,
                             1,
@@ -93,9 +93,9 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
                     if !is_again {
                         let ack_ns = at_ns + random.random_range(0..50_000);
                         let ack = first + bytes;
-                        rows.push(row(1 - sender, ack_ns, Way::Sent, 1, 0, ack));
+                        rows.push(row(1 - sender, ack_ns, ByteDirection::Sent, 1, 0, ack));
                         let back_ns = ack_ns + LEAST_DELAY_NS + random.random_range(0..50_000);
-                        rows.push(row(sender, back_ns, Way::Received, 1, 0, ack));
+                        rows.push(row(sender, back_ns, ByteDirection::Received, 1, 0, ack));
                     }
                 }
                 if !is_again {
@@ -112,7 +112,7 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
     rows
 }
 
-fn points(rows: &[Packet]) -> PairPoints {
+fn points(rows: &[PacketRow]) -> PairPoints {
     let connections = Connections::pair(&ends([0, 1]), &[], rows);
     let mut all = clock_points(&connections, rows, |_, at_ns| (at_ns, 0)).expect("times in range");
     all.remove(&(HostId(0), HostId(1))).expect("a pair of hosts")
@@ -136,7 +136,7 @@ proptest! {
     fn no_bound_is_broken(seed in any::<u64>(), lost in 0.0_f64..0.3, spurious in 0.0_f64..0.3,
                           merged in 0.0_f64..0.6, missing in 0.0_f64..0.5) {
         let network = Network { lost, spurious, merged, missing };
-        let rows = packets(&mut random::stream(41, seed), 200, network);
+        let rows = packets(&mut seeded_random::stream(41, seed), 200, network);
         let points = points(&rows);
         prop_assert!(hold(&points));
         prop_assert!(!points.forward.is_empty() && !points.backward.is_empty());
@@ -146,7 +146,7 @@ proptest! {
     fn forged_packets_never_panic(seed in any::<u64>(), edits in prop::collection::vec(
         (0_u8..6, any::<usize>(), prop_oneof![any::<u64>(), Just(u64::MAX), 0_u64..100]), 1..20)) {
         let network = Network { lost: 0.1, spurious: 0.1, merged: 0.1, missing: 0.1 };
-        let mut rows = packets(&mut random::stream(42, seed), 20, network);
+        let mut rows = packets(&mut seeded_random::stream(42, seed), 20, network);
         for (what, place, number) in edits {
             let place = place % rows.len();
             let row = &mut rows[place];
@@ -155,7 +155,7 @@ proptest! {
                 1 => row.first_byte = number,
                 2 => row.bytes = number,
                 3 => row.ack = number,
-                4 => row.way = Way::Sent,
+                4 => row.way = ByteDirection::Sent,
                 _ => row.connection = number,
             }
         }
@@ -172,7 +172,7 @@ proptest! {
 #[test]
 fn the_fit_has_the_truth() {
     let network = Network { lost: 0.01, spurious: 0.01, merged: 0.2, missing: 0.01 };
-    let rows = packets(&mut random::stream(43, 0), 3000, network);
+    let rows = packets(&mut seeded_random::stream(43, 0), 3000, network);
     let points = points(&rows);
     let found = fit(&points, &FitOptions::default()).expect("a fit");
     assert!(found.jumps().is_empty());
@@ -188,7 +188,7 @@ fn the_fit_has_the_truth() {
 #[test]
 fn acknowledgements_bound_the_other_side() {
     // A sends, B only acknowledges: the second of two alike is no clock point.
-    let row = |host, at_ns, way, first_byte, bytes, ack| Packet {
+    let row = |host, at_ns, way, first_byte, bytes, ack| PacketRow {
         host: HostId(host),
         at_ns,
         connection: 5,
@@ -198,20 +198,20 @@ fn acknowledgements_bound_the_other_side() {
         ack,
     };
     let mut rows = vec![
-        row(0, 1_000, Way::Sent, 1, 100, 1),
-        row(1, 51_000, Way::Received, 1, 100, 1),
-        row(1, 52_000, Way::Sent, 1, 0, 101),
-        row(0, 3_000, Way::Received, 1, 0, 101),
+        row(0, 1_000, ByteDirection::Sent, 1, 100, 1),
+        row(1, 51_000, ByteDirection::Received, 1, 100, 1),
+        row(1, 52_000, ByteDirection::Sent, 1, 0, 101),
+        row(0, 3_000, ByteDirection::Received, 1, 0, 101),
     ];
-    let offsets = |rows: &[Packet]| {
+    let offsets = |rows: &[PacketRow]| {
         let points = points(rows);
-        let plain = |all: &[luc_fleet_clocks::Point]| {
+        let plain = |all: &[luc_fleet_clocks::OffsetPoint]| {
             all.iter().map(|point| point.offset_ns()).collect::<Vec<_>>()
         };
         (plain(&points.forward), plain(&points.backward))
     };
     assert_eq!(offsets(&rows), (vec![50_000], vec![49_000]));
-    rows.push(row(1, 60_000, Way::Sent, 1, 0, 101));
+    rows.push(row(1, 60_000, ByteDirection::Sent, 1, 0, 101));
     assert_eq!(offsets(&rows), (vec![50_000], vec![]));
     // Both ends on one host say nothing.
     let connections = Connections::pair(&ends([0, 0]), &[], &rows);

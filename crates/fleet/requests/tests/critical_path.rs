@@ -1,9 +1,9 @@
 //! Critical paths of small stories whose truth is written down.
 
-use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
+use luc_fleet_clocks::{Bounds, HostEvent, HostId, ReferenceTime};
 use luc_fleet_requests::{
-    Before, EndId, Message, MessageEdge, Part, PartKind, Paths, Side, Thread, ThreadId, Wait,
-    Waits, Way,
+    ByteDirection, CriticalPathPart, CriticalPaths, EarlierWork, EndId, FleetWaits, MessageEdge,
+    MessageRow, MessageSide, PathPartKind, ThreadId, ThreadIdentity, ThreadWait,
 };
 use proptest::prelude::*;
 
@@ -12,20 +12,20 @@ const BACK: u32 = 1;
 /// The back end's clock less the front end's, ns.
 const OFFSET_NS: u64 = 1_000_000;
 
-fn thread(id: u32) -> Thread {
-    Thread { id, start_ns: 0 }
+fn thread(id: u32) -> ThreadIdentity {
+    ThreadIdentity { id, start_ns: 0 }
 }
 
 fn of(host: u32, id: u32) -> ThreadId {
     ThreadId { host: HostId(host), thread: thread(id) }
 }
 
-fn side(host: u32, id: u32, at_ns: u64) -> Side {
-    Side { host: HostId(host), thread: thread(id), process: 1, at_ns }
+fn side(host: u32, id: u32, at_ns: u64) -> MessageSide {
+    MessageSide { host: HostId(host), thread: thread(id), process: 1, at_ns }
 }
 
-fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait {
-    Wait {
+fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> ThreadWait {
+    ThreadWait {
         host: HostId(host),
         thread: thread(id),
         off_ns: times.0,
@@ -39,8 +39,12 @@ fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait 
 }
 
 /// Returns both rows and the edge of a message.
-fn message(sent: Side, received: Side, first_byte: u64) -> ([Message; 2], MessageEdge) {
-    let row = |side: Side, way| Message {
+fn message(
+    sent: MessageSide,
+    received: MessageSide,
+    first_byte: u64,
+) -> ([MessageRow; 2], MessageEdge) {
+    let row = |side: MessageSide, way| MessageRow {
         host: side.host,
         at_ns: side.at_ns,
         thread: side.thread,
@@ -51,23 +55,23 @@ fn message(sent: Side, received: Side, first_byte: u64) -> ([Message; 2], Messag
         bytes: 10,
         token: None,
     };
-    let end = |side: Side| EndId { host: side.host, connection: 1 };
+    let end = |side: MessageSide| EndId { host: side.host, connection: 1 };
     let edge =
         MessageEdge { from: end(sent), to: end(received), first_byte, bytes: 10, sent, received };
-    ([row(sent, Way::Sent), row(received, Way::Received)], edge)
+    ([row(sent, ByteDirection::Sent), row(received, ByteDirection::Received)], edge)
 }
 
 /// Returns the back end's times on the front end's clock, to 300 ns.
-fn place(event: Event) -> Option<Placed> {
+fn place(event: HostEvent) -> Option<ReferenceTime> {
     let at_ns = event.at_ns - OFFSET_NS as i64;
-    Some(Placed {
+    Some(ReferenceTime {
         at_ns: Some(at_ns),
         bounds: Bounds::Both { low_ns: at_ns - 300, high_ns: at_ns + 300 },
     })
 }
 
 /// The front end's thread 1 gives a request to worker 2, which asks thread 9 of the back end.
-fn story() -> (Vec<Wait>, Vec<Message>, Vec<MessageEdge>) {
+fn story() -> (Vec<ThreadWait>, Vec<MessageRow>, Vec<MessageEdge>) {
     let waits = vec![
         // The worker waits for work until thread 1 wakes it.
         wait(FRONT, 2, (50, 2_000, 2_100), Some(1)),
@@ -88,34 +92,34 @@ fn story() -> (Vec<Wait>, Vec<Message>, Vec<MessageEdge>) {
 #[test]
 fn a_path_goes_through_wakers_and_messages() {
     let (waits, messages, edges) = story();
-    let waits = Waits::of(&waits).expect("few");
-    let paths = Paths::new(&waits, &messages, &edges);
+    let waits = FleetWaits::of(&waits).expect("few");
+    let paths = CriticalPaths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
     let found = &path.parts;
-    let network = |from, host, error_ns| PartKind::Network {
+    let network = |from, host, error_ns| PathPartKind::Network {
         from,
         to: EndId { host: HostId(host), connection: 1 },
         error_ns: Some(error_ns),
     };
-    let plain: Vec<(ThreadId, PartKind, u64, u64)> =
+    let plain: Vec<(ThreadId, PathPartKind, u64, u64)> =
         found.iter().map(|part| (part.thread, part.kind, part.begin_ns, part.end_ns)).collect();
     assert_eq!(
         plain,
         [
-            (of(FRONT, 1), PartKind::Running, 1_000, 2_500),
-            (of(FRONT, 2), PartKind::Running, 2_500, 4_000),
+            (of(FRONT, 1), PathPartKind::Running, 1_000, 2_500),
+            (of(FRONT, 2), PathPartKind::Running, 2_500, 4_000),
             (of(BACK, 9), network(of(FRONT, 2), BACK, 300), 4_000, 9_000),
-            (of(BACK, 9), PartKind::Runnable { processor: None }, 9_000, 9_400),
-            (of(BACK, 9), PartKind::Running, 9_400, 12_000),
+            (of(BACK, 9), PathPartKind::Runnable { processor: None }, 9_000, 9_400),
+            (of(BACK, 9), PathPartKind::Running, 9_400, 12_000),
             // Thread 8 held the lock all the time; what it did before is not its concern.
-            (of(BACK, 8), PartKind::Running, 12_000, 30_000),
-            (of(BACK, 9), PartKind::Runnable { processor: None }, 30_000, 30_500),
-            (of(BACK, 9), PartKind::Running, 30_500, 33_000),
+            (of(BACK, 8), PathPartKind::Running, 12_000, 30_000),
+            (of(BACK, 9), PathPartKind::Runnable { processor: None }, 30_000, 30_500),
+            (of(BACK, 9), PathPartKind::Running, 30_500, 33_000),
             (of(FRONT, 2), network(of(BACK, 9), FRONT, 300), 33_000, 38_000),
-            (of(FRONT, 2), PartKind::Runnable { processor: None }, 38_000, 38_200),
-            (of(FRONT, 2), PartKind::Running, 38_200, 40_000),
-            (of(FRONT, 1), PartKind::Runnable { processor: None }, 40_000, 40_700),
-            (of(FRONT, 1), PartKind::Running, 40_700, 42_000),
+            (of(FRONT, 2), PathPartKind::Runnable { processor: None }, 38_000, 38_200),
+            (of(FRONT, 2), PathPartKind::Running, 38_200, 40_000),
+            (of(FRONT, 1), PathPartKind::Runnable { processor: None }, 40_000, 40_700),
+            (of(FRONT, 1), PathPartKind::Running, 40_700, 42_000),
         ]
     );
     let lock = found.iter().find(|part| part.thread == of(BACK, 8)).expect("the holder");
@@ -144,15 +148,15 @@ fn a_path_goes_through_wakers_and_messages() {
 fn a_message_ends_no_wait_that_was_for_something_else() {
     let (mut waits, messages, edges) = story();
     waits[3].may_be_input = false;
-    let waits = Waits::of(&waits).expect("few");
-    let paths = Paths::new(&waits, &messages, &edges);
+    let waits = FleetWaits::of(&waits).expect("few");
+    let paths = CriticalPaths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
     assert_sums(&path.parts, 1_000, 42_000);
     let stopped = path.parts.iter().find(|part| part.end_ns == 9_000);
     let stopped = stopped.expect("a part");
     assert_eq!(
         (stopped.thread, stopped.kind, stopped.begin_ns),
-        (of(BACK, 9), PartKind::Blocked, 4_000)
+        (of(BACK, 9), PathPartKind::Blocked, 4_000)
     );
 }
 
@@ -161,8 +165,8 @@ fn a_message_ends_no_wait_that_was_over_when_it_was_sent() {
     let (rows, edge) = message(side(FRONT, 2, 8_000), side(FRONT, 1, 9_000), 1);
     let waits = [wait(FRONT, 1, (1_000, 5_000, 5_100), Some(3))];
     let ended_by = |edge: MessageEdge| {
-        let waits = Waits::of(&waits).expect("few");
-        let paths = Paths::new(&waits, &rows, &[edge]);
+        let waits = FleetWaits::of(&waits).expect("few");
+        let paths = CriticalPaths::new(&waits, &rows, &[edge]);
         let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 10_000), |_| None);
         assert_sums(&path.parts, 500, 10_000);
         path.links.first().map(|link| link.thread)
@@ -185,8 +189,8 @@ fn without_the_slow_one_it_would_wait_for_the_other() {
     let (slow, quick) = (answer(2, 9_000, 9_300), answer(3, 4_000, 9_400));
     let waits = [wait(FRONT, 1, (1_000, 9_100, 9_200), None)];
     let messages = [slow.0, quick.0].concat();
-    let waits = Waits::of(&waits).expect("few");
-    let paths = Paths::new(&waits, &messages, &[slow.1, quick.1]);
+    let waits = FleetWaits::of(&waits).expect("few");
+    let paths = CriticalPaths::new(&waits, &messages, &[slow.1, quick.1]);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 10_000), |_| None);
     assert_sums(&path.parts, 500, 10_000);
     assert_eq!(path.links.len(), 1);
@@ -206,12 +210,12 @@ fn without_the_slow_one_it_would_wait_for_the_other() {
 #[test]
 fn without_clocks_a_path_stays_on_its_host() {
     let (waits, messages, edges) = story();
-    let waits = Waits::of(&waits).expect("few");
-    let paths = Paths::new(&waits, &messages, &edges);
+    let waits = FleetWaits::of(&waits).expect("few");
+    let paths = CriticalPaths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), |_| None);
     let found = path.parts;
     assert!(found.iter().all(|part| part.thread.host == HostId(FRONT)));
-    let blocked = found.iter().find(|part| part.kind == PartKind::Blocked).expect("a wait");
+    let blocked = found.iter().find(|part| part.kind == PathPartKind::Blocked).expect("a wait");
     assert_eq!((blocked.begin_ns, blocked.end_ns), (4_000, 38_000));
     assert_sums(&found, 1_000, 42_000);
 }
@@ -219,13 +223,15 @@ fn without_clocks_a_path_stays_on_its_host() {
 #[test]
 fn threads_that_wait_for_each_other_end_the_path() {
     let waits = [wait(FRONT, 1, (10, 50, 50), Some(2)), wait(FRONT, 2, (10, 50, 50), Some(1))];
-    let waits = Waits::of(&waits).expect("few");
-    let paths = Paths::new(&waits, &[], &[]);
+    let waits = FleetWaits::of(&waits).expect("few");
+    let paths = CriticalPaths::new(&waits, &[], &[]);
     let path = paths.critical(&side(FRONT, 1, 5), &side(FRONT, 1, 60), |_| None);
     let found = path.parts;
     assert_sums(&found, 5, 60);
-    assert!(found.iter().any(|part| part.kind == PartKind::Blocked && part.thread == of(FRONT, 2)));
-    let nothing = Paths::new(&Waits::default(), &[], &[]).critical(
+    assert!(
+        found.iter().any(|part| part.kind == PathPartKind::Blocked && part.thread == of(FRONT, 2))
+    );
+    let nothing = CriticalPaths::new(&FleetWaits::default(), &[], &[]).critical(
         &side(FRONT, 1, 60),
         &side(FRONT, 1, 5),
         |_| None,
@@ -236,7 +242,7 @@ fn threads_that_wait_for_each_other_end_the_path() {
 #[test]
 fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
     // Thread 1 waits for a time and looks, twice; once it loses its processor while it looks. Worker 2 works meanwhile.
-    let preempted = Wait { woken_ns: None, ..wait(FRONT, 1, (5_110, 0, 5_200), None) };
+    let preempted = ThreadWait { woken_ns: None, ..wait(FRONT, 1, (5_110, 0, 5_200), None) };
     let turns = vec![
         wait(FRONT, 1, (1_000, 5_000, 5_100), None),
         preempted,
@@ -244,15 +250,15 @@ fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
         wait(FRONT, 1, (9_200, 12_000, 12_100), Some(2)),
         wait(FRONT, 2, (100, 1_200, 1_300), Some(5)),
     ];
-    let of_worker = |waits: &[Wait], messages: &[Message]| -> u64 {
-        let waits = Waits::of(waits).expect("few");
-        let paths = Paths::new(&waits, messages, &[]);
+    let of_worker = |waits: &[ThreadWait], messages: &[MessageRow]| -> u64 {
+        let waits = FleetWaits::of(waits).expect("few");
+        let paths = CriticalPaths::new(&waits, messages, &[]);
         let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 12_500), |_| None);
         assert_sums(&path.parts, 500, 12_500);
         let parts = path
             .parts
             .iter()
-            .filter(|part| part.thread == of(FRONT, 2) && part.kind == PartKind::Running);
+            .filter(|part| part.thread == of(FRONT, 2) && part.kind == PathPartKind::Running);
         parts.map(|part| part.end_ns - part.begin_ns).sum()
     };
     assert_eq!(of_worker(&turns, &[]), 12_000 - 1_300);
@@ -273,9 +279,13 @@ fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
 }
 
 /// Returns the longest part of a thread, with the links of its path.
-fn longest(waits: &[Wait], messages: &[Message], edges: &[MessageEdge]) -> (Part, Vec<Before>) {
-    let waits = Waits::of(waits).expect("few");
-    let paths = Paths::new(&waits, messages, edges);
+fn longest(
+    waits: &[ThreadWait],
+    messages: &[MessageRow],
+    edges: &[MessageEdge],
+) -> (CriticalPathPart, Vec<EarlierWork>) {
+    let waits = FleetWaits::of(waits).expect("few");
+    let paths = CriticalPaths::new(&waits, messages, edges);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
     assert_sums(&path.parts, 500, 42_000);
     let longest = path.parts.iter().max_by_key(|part| part.end_ns - part.begin_ns);
@@ -297,9 +307,9 @@ fn who_reads_an_answer_for_another_thread_only_passes_it_on() {
         wait(BACK, 9, (OFFSET_NS + 10, OFFSET_NS + 1_900, OFFSET_NS + 1_950), None),
     ];
     let (part, before) = longest(&waits, &messages, &edges);
-    assert_eq!((part.thread, part.kind), (of(BACK, 9), PartKind::Running));
+    assert_eq!((part.thread, part.kind), (of(BACK, 9), PathPartKind::Running));
     assert_eq!((part.begin_ns, part.end_ns), (1_950, 37_500));
-    assert_eq!(before, [Before::WasFree, Before::WasFree]);
+    assert_eq!(before, [EarlierWork::WasFree, EarlierWork::WasFree]);
     // It answers others until 38 us, and then reads what has come without a wait.
     waits.remove(1);
     waits.push(wait(FRONT, 2, (100, 200, 300), None));
@@ -308,7 +318,7 @@ fn who_reads_an_answer_for_another_thread_only_passes_it_on() {
     let messages = [&messages[..], &[other]].concat();
     let (part, before) = longest(&waits, &messages, &edges);
     assert_eq!((part.begin_ns, part.end_ns), (1_950, 37_500));
-    assert_eq!(before, [Before::OnlyForItself, Before::WasFree]);
+    assert_eq!(before, [EarlierWork::OnlyForItself, EarlierWork::WasFree]);
 }
 
 #[test]
@@ -321,27 +331,27 @@ fn what_a_free_server_did_before_a_late_message_does_not_count() {
             let times = [off_ns, woken_ns, on_ns].map(|at_ns| OFFSET_NS + at_ns);
             wait(BACK, 9, (times[0], times[1], times[2]), None)
         };
-        let stopped = Wait { may_be_input: !held, ..server(12_000, 19_000, 19_900) };
+        let stopped = ThreadWait { may_be_input: !held, ..server(12_000, 19_000, 19_900) };
         let asking = wait(FRONT, 1, (1_100, 40_500, 40_600), None);
         [asking, stopped, server(20_000, 25_000, 25_400)]
     };
     let edges = [asks.1, answers.1];
     let (part, before) = longest(&waits(false), &messages, &edges);
-    assert!(matches!(part.kind, PartKind::Network { from, .. } if from == of(FRONT, 1)));
+    assert!(matches!(part.kind, PathPartKind::Network { from, .. } if from == of(FRONT, 1)));
     assert_eq!((part.thread, part.begin_ns), (of(BACK, 9), 1_100));
     assert_eq!(part.end_ns, 25_000);
-    assert_eq!(before, [Before::WasFree]);
+    assert_eq!(before, [EarlierWork::WasFree]);
     // Somebody has stopped it meanwhile.
-    let waits = Waits::of(&waits(true)).expect("few");
-    let paths = Paths::new(&waits, &messages, &edges);
+    let waits = FleetWaits::of(&waits(true)).expect("few");
+    let paths = CriticalPaths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
-    let blocked = path.parts.iter().find(|one| one.kind == PartKind::Blocked);
+    let blocked = path.parts.iter().find(|one| one.kind == PathPartKind::Blocked);
     let blocked = blocked.expect("a stop");
     assert_eq!((blocked.begin_ns, blocked.end_ns), (12_000, 19_000));
 }
 
 /// Checks that parts follow each other without a gap from the begin to the end.
-fn assert_sums(parts: &[Part], begin_ns: u64, end_ns: u64) {
+fn assert_sums(parts: &[CriticalPathPart], begin_ns: u64, end_ns: u64) {
     assert_eq!(parts.first().map(|part| part.begin_ns), Some(begin_ns));
     assert_eq!(parts.last().map(|part| part.end_ns), Some(end_ns));
     for pair in parts.windows(2) {
@@ -362,9 +372,9 @@ proptest! {
         far in prop::collection::vec(any::<u64>(), 3),
         begin_ns in 0_u64..100, end_ns in 0_u64..110, is_known in any::<bool>(),
     ) {
-        let mut rows: Vec<Wait> = waits
+        let mut rows: Vec<ThreadWait> = waits
             .into_iter()
-            .map(|(host, id, off_ns, woken_ns, on_ns, waker, is_woken)| Wait {
+            .map(|(host, id, off_ns, woken_ns, on_ns, waker, is_woken)| ThreadWait {
                 woken_ns: is_woken.then_some(woken_ns),
                 ..wait(host, id, (off_ns, woken_ns, on_ns), waker)
             })
@@ -376,12 +386,12 @@ proptest! {
             calls.extend(both);
             edges.push(edge);
         }
-        let placed = |event: Event| is_known.then(|| Placed {
+        let placed = |event: HostEvent| is_known.then(|| ReferenceTime {
             at_ns: Some(event.at_ns.saturating_sub(20)),
             bounds: Bounds::AtLeast(3),
         });
-        let waits = Waits::of(&rows).expect("few");
-        let paths = Paths::new(&waits, &calls, &edges);
+        let waits = FleetWaits::of(&rows).expect("few");
+        let paths = CriticalPaths::new(&waits, &calls, &edges);
         for id in 0..4 {
             let path = paths.critical(&side(0, 1, begin_ns), &side(0, id, end_ns), placed);
             let found = &path.parts;

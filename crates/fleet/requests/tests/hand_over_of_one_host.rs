@@ -4,29 +4,30 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Address, Cause, Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Waits, Way,
+    ByteDirection, CallCause, ConnectionEnd, ConnectionOpener, Connections, EndAddress, FleetWaits,
+    HandOver, MessageRow, Requests, ThreadIdentity, ThreadWait,
 };
 
 /// Rows of one host, 1 us apart. Connections below 10 are of clients, those above of back ends.
 #[derive(Default)]
 struct Story {
-    ends: Vec<End>,
-    messages: Vec<Message>,
-    waits: Vec<Wait>,
+    ends: Vec<ConnectionEnd>,
+    messages: Vec<MessageRow>,
+    waits: Vec<ThreadWait>,
     now_ns: u64,
     passed: std::collections::BTreeMap<(u64, bool), u64>,
 }
 
-fn address(ip: [u8; 4], port: u16) -> Address {
+fn address(ip: [u8; 4], port: u16) -> EndAddress {
     SocketAddr::from((ip, port)).into()
 }
 
 impl Story {
-    fn row(&mut self, thread: u32, connection: u64, way: Way) {
+    fn row(&mut self, thread: u32, connection: u64, way: ByteDirection) {
         let is_new = self.ends.iter().all(|end| end.connection != connection);
         let is_client = connection >= 10;
         if is_new {
-            self.ends.push(End {
+            self.ends.push(ConnectionEnd {
                 host: HostId(1),
                 connection,
                 namespace: 1,
@@ -39,14 +40,18 @@ impl Story {
                 own_isn: Some(1),
                 peer_isn: Some(connection as u32),
                 at_start: None,
-                opener: Some(if is_client { Opener::This } else { Opener::Peer }),
+                opener: Some(if is_client {
+                    ConnectionOpener::This
+                } else {
+                    ConnectionOpener::Peer
+                }),
                 opened_ns: None,
                 closed_ns: None,
             });
         }
         self.now_ns += 1000;
-        let passed = self.passed.entry((connection, way == Way::Sent)).or_insert(1);
-        self.messages.push(Message {
+        let passed = self.passed.entry((connection, way == ByteDirection::Sent)).or_insert(1);
+        self.messages.push(MessageRow {
             host: HostId(1),
             at_ns: self.now_ns,
             thread: thread_of(thread),
@@ -61,17 +66,17 @@ impl Story {
     }
 
     fn reads(&mut self, thread: u32, connection: u64) {
-        self.row(thread, connection, Way::Received);
+        self.row(thread, connection, ByteDirection::Received);
     }
 
     fn sends(&mut self, thread: u32, connection: u64) {
-        self.row(thread, connection, Way::Sent);
+        self.row(thread, connection, ByteDirection::Sent);
     }
 
     /// Adds a wake-up of `thread`, which has waited for `waited_ns`.
     fn wakes(&mut self, waker: Option<u32>, thread: u32, waited_ns: u64) {
         self.now_ns += 1000;
-        self.waits.push(Wait {
+        self.waits.push(ThreadWait {
             host: HostId(1),
             thread: thread_of(thread),
             off_ns: self.now_ns.saturating_sub(waited_ns),
@@ -99,10 +104,10 @@ impl Story {
             &self.ends,
             &connections,
             &self.messages,
-            &Waits::of(&self.waits).expect("few"),
+            &FleetWaits::of(&self.waits).expect("few"),
             |_| true,
         );
-        let cause = |Cause { request, evidence }| {
+        let cause = |CallCause { request, evidence }| {
             (found.incoming[request.0].exchange.end.connection, evidence)
         };
         let all = found.outgoing.iter();
@@ -110,8 +115,8 @@ impl Story {
     }
 }
 
-fn thread_of(id: u32) -> Thread {
-    Thread { id, start_ns: 0 }
+fn thread_of(id: u32) -> ThreadIdentity {
+    ThreadIdentity { id, start_ns: 0 }
 }
 
 #[test]

@@ -2,15 +2,16 @@
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Address, Connections, End, EndId, GapKind, Message, Messages, NameId, Opener, PairEvidence,
-    RequestId, Requests, Thread, Waits, Way, WhyUnpaired,
+    ByteDirection, ConnectionEnd, ConnectionOpener, Connections, EndAddress, EndId, FleetWaits,
+    GapKind, MatchedMessages, MessageRow, NameId, PairEvidence, RequestId, Requests,
+    ThreadIdentity, WhyUnpaired,
 };
 
-const NAMED: Address = Address::Unix(Some(NameId(0)));
-const PLAIN: Address = Address::Unix(None);
+const NAMED: EndAddress = EndAddress::Unix(Some(NameId(0)));
+const PLAIN: EndAddress = EndAddress::Unix(None);
 
-fn end(host: u32, connection: u64, peer: u64, addresses: [Address; 2]) -> End {
-    End {
+fn end(host: u32, connection: u64, peer: u64, addresses: [EndAddress; 2]) -> ConnectionEnd {
+    ConnectionEnd {
         host: HostId(host),
         connection,
         namespace: 1,
@@ -21,8 +22,8 @@ fn end(host: u32, connection: u64, peer: u64, addresses: [Address; 2]) -> End {
         peer_isn: None,
         at_start: None,
         opener: match (addresses[0] == NAMED, addresses[1] == NAMED) {
-            (true, false) => Some(Opener::Peer),
-            (false, true) => Some(Opener::This),
+            (true, false) => Some(ConnectionOpener::Peer),
+            (false, true) => Some(ConnectionOpener::This),
             _ => None,
         },
         opened_ns: None,
@@ -30,11 +31,17 @@ fn end(host: u32, connection: u64, peer: u64, addresses: [Address; 2]) -> End {
     }
 }
 
-fn row(connection: u64, thread: u32, at_ns: u64, way: Way, range: [u64; 2]) -> Message {
-    Message {
+fn row(
+    connection: u64,
+    thread: u32,
+    at_ns: u64,
+    way: ByteDirection,
+    range: [u64; 2],
+) -> MessageRow {
+    MessageRow {
         host: HostId(1),
         at_ns,
-        thread: Thread { id: thread, start_ns: 0 },
+        thread: ThreadIdentity { id: thread, start_ns: 0 },
         process: thread,
         connection,
         way,
@@ -77,28 +84,31 @@ fn requests_need_a_name_and_a_pipe_has_none() {
         end(1, 2, 1, [NAMED, PLAIN]),
         end(1, 3, 4, [PLAIN, PLAIN]),
         end(1, 4, 3, [PLAIN, PLAIN]),
-        end(1, 5, 6, [Address::Pipe(None), Address::Pipe(None)]),
-        end(1, 6, 5, [Address::Pipe(None), Address::Pipe(None)]),
+        end(1, 5, 6, [EndAddress::Pipe(None), EndAddress::Pipe(None)]),
+        end(1, 6, 5, [EndAddress::Pipe(None), EndAddress::Pipe(None)]),
     ];
     let mut rows = Vec::new();
     for (at, [a, b]) in [[1, 2], [3, 4]].into_iter().enumerate() {
         let at_ns = 1000 * at as u64;
         rows.extend([
-            row(a, 10, at_ns + 1, Way::Sent, [0, 30]),
-            row(b, 20, at_ns + 2, Way::Received, [0, 30]),
-            row(b, 20, at_ns + 3, Way::Sent, [0, 1]),
-            row(a, 10, at_ns + 4, Way::Received, [0, 1]),
+            row(a, 10, at_ns + 1, ByteDirection::Sent, [0, 30]),
+            row(b, 20, at_ns + 2, ByteDirection::Received, [0, 30]),
+            row(b, 20, at_ns + 3, ByteDirection::Sent, [0, 1]),
+            row(a, 10, at_ns + 4, ByteDirection::Received, [0, 1]),
         ]);
     }
     // A single byte at the end that nobody was seen to send is no end of a stream here.
-    rows.extend([row(6, 30, 5000, Way::Sent, [0, 9]), row(5, 40, 5001, Way::Received, [0, 10])]);
+    rows.extend([
+        row(6, 30, 5000, ByteDirection::Sent, [0, 9]),
+        row(5, 40, 5001, ByteDirection::Received, [0, 10]),
+    ]);
     let connections = Connections::pair(&ends, &rows, &[]);
-    let messages = Messages::matched(&connections, &rows);
+    let messages = MatchedMessages::matched(&connections, &rows);
     assert_eq!(messages.edges.len(), 5);
     let gaps: Vec<(EndId, GapKind)> =
         messages.gaps.iter().map(|gap| (gap.from, gap.kind)).collect();
     assert_eq!(gaps, [(id(6), GapKind::NoSend)]);
-    let requests = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
+    let requests = Requests::find(&ends, &connections, &rows, &FleetWaits::default(), |_| true);
     assert_eq!(requests.incoming.len(), 1);
     assert_eq!(requests.incoming[0].exchange.end, id(2));
     assert_eq!(requests.outgoing[0].to, Some(RequestId(0)));

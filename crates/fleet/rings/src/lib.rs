@@ -4,27 +4,29 @@
 //! found by CLOCK_REALTIME. It is collected from other hosts and from object stores, and kept however long rings go on.
 //! Of a trace only its time and host are known here.
 //!
-//! - [`Moment`], [`Window`]: times, as people write them.
-//! - [`window`]: segments that overlap a window, read as one trace.
+//! - [`LogTime`], [`TimeWindow`]: times, as people write them.
+//! - [`time_window`]: segments that overlap a window, read as one trace.
 //! - [`pull()`]: collects a window from the rings of several hosts; [`PullFrom`] names a ring.
 //! - [`freeze()`]: keeps a window of a ring; [`freeze_there()`]: on another host.
 //! - [`send()`], [`receive()`]: transfer segments between hosts.
-//! - [`travel`]: visits the other hosts that keep their rings, too.
+//! - [`pass_trigger`]: visits the other hosts that keep their rings, too.
 //!
 //! # Collecting
 //!
-//! [`pull()`] takes windows from sources (`pull/from`). `pull/there` runs ssh, `pull/command` takes what a command
-//! writes, `pull/stream` has what passes between hosts. `pull/keep` has files that appear whole or not at all. When a
-//! host triggers, [`travel`] says to which others that goes, and `pull/elsewhere` has their rings kept.
+//! [`pull()`] takes windows from sources (`pull/pull_source`). `pull/ssh` runs ssh, `pull/command` takes what a command
+//! writes, `pull/tar_stream` has what passes between hosts. `pull/keep_segments` has files that appear whole or not at
+//! all. When a host triggers, [`pass_trigger`] says to which others that goes, and `pull/freeze_elsewhere` has their
+//! rings kept.
 
-mod moment;
+mod log_time;
+pub mod pass_trigger;
 mod pull;
-pub mod travel;
-pub mod window;
+pub mod time_window;
 
-pub use moment::{Moment, NotAMoment};
+pub use log_time::{LogTime, NotALogTime};
 pub use pull::{
-    CLOCK_ERROR_NS, INSTALL_STORE, KeptThere, Limits, PullError, PullFrom, Pulled, Received,
-    RingPlace, STORE, StreamError, freeze, freeze_there, host_name, pull, put, receive, send,
+    CLOCK_ERROR_NS, INSTALL_STORE, PullError, PullFrom, Pulled, ReceivedAmount, RemotelyKept,
+    RingPlace, STORE, StreamError, StreamLimits, freeze, freeze_there, host_name, pull, put,
+    receive, send,
 };
-pub use window::{Window, WindowError};
+pub use time_window::{TimeWindow, WindowError};

@@ -6,28 +6,28 @@ use std::str::FromStr;
 use chrono::DateTime;
 use serde::{Serialize, Serializer};
 
-/// Time of CLOCK_REALTIME, as in logs, ns since 1970.
+/// Error of a text that is no [`LogTime`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub u64);
+pub struct LogTime(pub u64);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is no time: give one with its distance from UTC, like 2026-01-31T23:59:59.5Z or 2026-01-31T23:59:59+01:00, or seconds since 1970"
 )]
-pub struct NotAMoment(String);
+pub struct NotALogTime(String);
 
-impl FromStr for Moment {
-    type Err = NotAMoment;
+impl FromStr for LogTime {
+    type Err = NotALogTime;
 
     /// Parses a date and time with its distance from UTC (RFC 3339; a space may replace the T, a comma the point), or
     /// seconds since 1970.
-    fn from_str(text: &str) -> Result<Self, NotAMoment> {
+    fn from_str(text: &str) -> Result<Self, NotALogTime> {
         let plain = text.replacen(',', ".", 1);
         let of_date = || {
             let nanoseconds = DateTime::parse_from_rfc3339(&plain).ok()?.timestamp_nanos_opt()?;
             u64::try_from(nanoseconds).ok()
         };
-        parse_seconds(&plain).or_else(of_date).map(Self).ok_or_else(|| NotAMoment(text.to_owned()))
+        parse_seconds(&plain).or_else(of_date).map(Self).ok_or_else(|| NotALogTime(text.to_owned()))
     }
 }
 
@@ -43,7 +43,7 @@ fn parse_seconds(text: &str) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for LogTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match i64::try_from(self.0) {
             Ok(nanoseconds) => write!(f, "{:?}", DateTime::from_timestamp_nanos(nanoseconds)),
@@ -52,7 +52,7 @@ impl fmt::Display for Moment {
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for LogTime {
     /// Serializes the displayed text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_logs() {
-        let read = |text: &str| text.parse::<Moment>().map(|moment| moment.0).ok();
+        let read = |text: &str| text.parse::<LogTime>().map(|moment| moment.0).ok();
         assert_eq!(read("1700000000"), Some(1_700_000_000_000_000_000));
         assert_eq!(read("1700000000.25"), Some(1_700_000_000_250_000_000));
         for text in
@@ -84,7 +84,7 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text}");
         }
-        let moment = Moment(1_700_000_000_250_000_000);
+        let moment = LogTime(1_700_000_000_250_000_000);
         assert_eq!(moment.to_string(), "2023-11-14T22:13:20.250Z");
     }
 }

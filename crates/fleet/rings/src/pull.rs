@@ -4,12 +4,12 @@
 //! wider by [`CLOCK_ERROR_NS`] on either side. The output directory appears whole, or not at all.
 
 mod command;
-mod elsewhere;
-mod files;
-mod from;
-mod keep;
-mod stream;
-mod there;
+mod freeze_elsewhere;
+mod keep_segments;
+mod pull_source;
+mod segment_files;
+mod ssh;
+mod tar_stream;
 
 use std::fs;
 use std::io;
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 
 use luc_events::store::StoreError;
 
-pub use elsewhere::{KeptThere, freeze_there};
-pub use files::Received;
-pub use from::{INSTALL_STORE, PullFrom, RingPlace, STORE, host_name};
-pub use keep::{freeze, put};
-pub use stream::{Limits, StreamError, receive, send};
+pub use freeze_elsewhere::{RemotelyKept, freeze_there};
+pub use keep_segments::{freeze, put};
+pub use pull_source::{INSTALL_STORE, PullFrom, RingPlace, STORE, host_name};
+pub use segment_files::ReceivedAmount;
+pub use tar_stream::{StreamError, StreamLimits, receive, send};
 
-use crate::window::{Window, WindowError};
+use crate::time_window::{TimeWindow, WindowError};
 
 /// Maximum difference between clocks of hosts.
 pub const CLOCK_ERROR_NS: u64 = 1_000_000_000;
@@ -77,7 +77,7 @@ impl From<StoreError> for PullError {
 pub struct Pulled {
     /// Name of the source's directory in the output.
     pub name: String,
-    pub received: Received,
+    pub received: ReceivedAmount,
     /// Last line that another host's luc-fleet or ssh printed, if any.
     pub said: String,
 }
@@ -89,7 +89,7 @@ pub struct Pulled {
 /// [`PullError`]; `out` is then not created.
 pub fn pull(
     sources: &[PullFrom],
-    window: Window,
+    window: TimeWindow,
     out: &Path,
     mut look: impl FnMut(usize, u64) -> ControlFlow<()>,
 ) -> Result<Vec<Pulled>, PullError> {

@@ -2,31 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use luc_events::ring::{self, Segment};
-use luc_events::store::{Reader, StoreError};
+use luc_events::ring::{self, RingSegment};
+use luc_events::store::{StoreError, TraceReader};
 
-use crate::moment::Moment;
+use crate::log_time::LogTime;
 
 /// Maximum number of times that a ring is read if segments disappear meanwhile.
 const MAX_READS: u32 = 5;
 
 /// A span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    pub from: Moment,
-    pub to: Moment,
+pub struct TimeWindow {
+    pub from: LogTime,
+    pub to: LogTime,
 }
 
-impl Window {
-    pub const ALL: Self = Self { from: Moment(0), to: Moment(u64::MAX) };
+impl TimeWindow {
+    pub const ALL: Self = Self { from: LogTime(0), to: LogTime(u64::MAX) };
 
     /// Window of length `span_ns` around a time.
     #[must_use]
-    pub fn around(moment: Moment, span_ns: u64) -> Self {
+    pub fn around(moment: LogTime, span_ns: u64) -> Self {
         let half_ns = span_ns / 2;
         Self {
-            from: Moment(moment.0.saturating_sub(half_ns)),
-            to: Moment(moment.0.saturating_add(half_ns)),
+            from: LogTime(moment.0.saturating_sub(half_ns)),
+            to: LogTime(moment.0.saturating_add(half_ns)),
         }
     }
 
@@ -34,9 +34,9 @@ impl Window {
     /// be missing; `None`: none is given.
     #[must_use]
     pub fn asked(
-        from: Option<Moment>,
-        to: Option<Moment>,
-        around: Option<Moment>,
+        from: Option<LogTime>,
+        to: Option<LogTime>,
+        around: Option<LogTime>,
         span_ns: u64,
     ) -> Option<Self> {
         if let Some(moment) = around {
@@ -50,8 +50,8 @@ impl Window {
     #[must_use]
     pub fn wider(self, by_ns: u64) -> Self {
         Self {
-            from: Moment(self.from.0.saturating_sub(by_ns)),
-            to: Moment(self.to.0.saturating_add(by_ns)),
+            from: LogTime(self.from.0.saturating_sub(by_ns)),
+            to: LogTime(self.to.0.saturating_add(by_ns)),
         }
     }
 
@@ -73,10 +73,12 @@ pub enum WindowError {
     NotInRing {
         path: PathBuf,
         /// Begin of its first segment.
-        from: Moment,
+        from: LogTime,
         /// End of its last segment.
-        to: Moment,
+        to: LogTime,
     },
+    #[error("the window begins at {from} and ends before that, at {to}; exchange --from and --to")]
+    Reversed { from: LogTime, to: LogTime },
     #[error("{path}: its recorder removes segments faster than they are read; give a later window, or keep it first: luc fleet freeze {path}", path = .path.display())]
     GoesOn { path: PathBuf },
     #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
@@ -86,8 +88,8 @@ pub enum WindowError {
 /// Finds the segments of a ring that overlap the window: consecutive ones, of one recorder.
 ///
 /// # Errors
-/// [`WindowError::NotInRing`], [`WindowError::SegmentMissing`], [`WindowError::Trace`].
-pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
+/// [`WindowError::NotInRing`], [`WindowError::Reversed`], [`WindowError::SegmentMissing`], [`WindowError::Trace`].
+pub fn segments(directory: &Path, window: TimeWindow) -> Result<Vec<RingSegment>, WindowError> {
     loop {
         let segments = list_overlapping(directory, window)?;
         match ring::before_gap(&segments) {
@@ -105,11 +107,14 @@ pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, Window
 }
 
 /// Like [`segments`], but segments in the middle may be missing.
-fn list_overlapping(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
+fn list_overlapping(directory: &Path, window: TimeWindow) -> Result<Vec<RingSegment>, WindowError> {
+    if window.from.0 > window.to.0 {
+        return Err(WindowError::Reversed { from: window.from, to: window.to });
+    }
     let all = ring::segments(directory)?;
     let [from, to] = match (all.first(), all.last()) {
-        (Some(first), Some(last)) => [first.real_ns()[0], last.real_ns()[1]].map(Moment),
-        _ => [Moment(0); 2],
+        (Some(first), Some(last)) => [first.real_ns()[0], last.real_ns()[1]].map(LogTime),
+        _ => [LogTime(0); 2],
     };
     let chosen = ring::within(all, [window.from.0, window.to.0]);
     if chosen.is_empty() {
@@ -125,8 +130,8 @@ fn list_overlapping(directory: &Path, window: Window) -> Result<Vec<Segment>, Wi
 /// As [`segments`]; [`WindowError::NoRing`], [`WindowError::GoesOn`]; errors of `read`.
 pub fn read<T, E: From<WindowError>>(
     directory: &Path,
-    window: Option<Window>,
-    mut read: impl FnMut(&Reader) -> Result<T, E>,
+    window: Option<TimeWindow>,
+    mut read: impl FnMut(&TraceReader) -> Result<T, E>,
 ) -> Result<T, E> {
     for _ in 0..MAX_READS {
         let reader = open(directory, window)?;
@@ -138,16 +143,16 @@ pub fn read<T, E: From<WindowError>>(
     Err(WindowError::GoesOn { path: directory.to_path_buf() }.into())
 }
 
-fn open(directory: &Path, window: Option<Window>) -> Result<Reader, WindowError> {
+fn open(directory: &Path, window: Option<TimeWindow>) -> Result<TraceReader, WindowError> {
     if directory.is_dir() && !ring::names(directory)?.is_empty() {
-        let segments = segments(directory, window.unwrap_or(Window::ALL))?;
+        let segments = segments(directory, window.unwrap_or(TimeWindow::ALL))?;
         if let Some(reader) = ring::as_one(&segments) {
             return Ok(reader);
         }
     }
     match window {
         Some(_) => Err(WindowError::NoRing { path: directory.to_path_buf() }),
-        None => Ok(Reader::open(directory)?),
+        None => Ok(TraceReader::open(directory)?),
     }
 }
 
@@ -155,9 +160,9 @@ fn open(directory: &Path, window: Option<Window>) -> Result<Reader, WindowError>
 mod tests {
     use std::fs;
 
-    use luc_events::ring::Name;
-    use luc_events::store::Writer;
-    use luc_events::tables::{ClockSample, Trace};
+    use luc_events::ring::SegmentName;
+    use luc_events::store::TraceWriter;
+    use luc_events::tables::{ClockSample, TraceDescription};
 
     use super::*;
 
@@ -165,13 +170,13 @@ mod tests {
     fn ring() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("made");
         for number in 1..=3 {
-            let path = folder.path().join(Name { run: 1, number }.to_string());
-            let trace = Trace {
+            let path = folder.path().join(SegmentName { run: 1, number }.to_string());
+            let trace = TraceDescription {
                 start_ns: u64::from(number) * 10,
                 end_ns: u64::from(number) * 10 + 10,
-                ..Trace::default()
+                ..TraceDescription::default()
             };
-            let writer = Writer::create(&path, trace.clone());
+            let writer = TraceWriter::create(&path, trace.clone());
             writer
                 .and_then(|mut writer| {
                     writer.add(ClockSample::default())?;
@@ -190,7 +195,7 @@ mod tests {
             let mut gone = oldest.by_ref().take(removed);
             read(ring.path(), None, |reader| {
                 if let Some(number) = gone.next() {
-                    let path = ring.path().join(Name { run: 1, number }.to_string());
+                    let path = ring.path().join(SegmentName { run: 1, number }.to_string());
                     fs::remove_dir_all(path).expect("removed");
                 }
                 reader.rows::<ClockSample>()?;
@@ -203,18 +208,25 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_ends_before_it_begins_is_refused() {
+        let window = TimeWindow { from: LogTime(25), to: LogTime(15) };
+        let refused = segments(ring().path(), window);
+        assert!(matches!(refused, Err(WindowError::Reversed { .. })), "{refused:?}");
+    }
+
+    #[test]
     fn a_window_lies_around_its_time() {
-        let window = Window::around(Moment(100), 50);
-        assert_eq!((window.from, window.to), (Moment(75), Moment(125)));
+        let window = TimeWindow::around(LogTime(100), 50);
+        assert_eq!((window.from, window.to), (LogTime(75), LogTime(125)));
         let window = window.wider(80);
-        assert_eq!((window.from, window.to), (Moment(0), Moment(205)));
+        assert_eq!((window.from, window.to), (LogTime(0), LogTime(205)));
     }
 
     #[test]
     fn a_window_is_asked_for_by_its_ends_or_its_middle() {
         let asked = |from: Option<u64>, to: Option<u64>, around: Option<u64>| {
-            let [from, to, around] = [from, to, around].map(|at_ns| at_ns.map(Moment));
-            let window = Window::asked(from, to, around, 50)?;
+            let [from, to, around] = [from, to, around].map(|at_ns| at_ns.map(LogTime));
+            let window = TimeWindow::asked(from, to, around, 50)?;
             Some([window.from.0, window.to.0])
         };
         assert_eq!(asked(None, None, None), None);

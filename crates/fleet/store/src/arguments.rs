@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use luc_fleet_rings::{Moment, Window};
+use luc_fleet_rings::{LogTime, TimeWindow};
 
 /// Keep segments of rings in an object store, and get windows of them back
 #[derive(Debug, Parser)]
@@ -18,16 +18,16 @@ Examples:
   luc fleet stored s3://traces/rings
   luc fleet pull s3://traces/rings/web s3://traces/rings/db --around 2026-01-31T23:59:59.5Z --out slow"
 )]
-pub(crate) struct Cli {
+pub(crate) struct StoreCli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: StoreCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Push(Push),
-    Stored(Stored),
-    Window(Send),
+pub(crate) enum StoreCommand {
+    Push(PushArgs),
+    Stored(StoredArgs),
+    Window(StoreWindowArgs),
 }
 
 /// Copy the segments of a ring to an object store, except those that it has already
@@ -45,7 +45,7 @@ Examples:
   luc fleet push /var/lib/luc/ring/kept/20260131T235950Z file:///mnt/traces
 
 Exit status: 0; 2 if the ring or the store cannot be used; 130 after Ctrl-C. What is there then stays.")]
-pub(crate) struct Push {
+pub(crate) struct PushArgs {
     /// Directory of luc record --ring, or of luc fleet freeze
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
@@ -55,7 +55,7 @@ pub(crate) struct Push {
     pub(crate) url: String,
 
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) span: StoreSpanArgs,
 
     /// Name of the host's folder [default: that of the host in the ring]
     #[arg(long, value_name = "NAME")]
@@ -76,7 +76,7 @@ Examples:
   luc fleet stored s3://traces/rings --json | jq '.[].host'
 
 Exit status: 0; 2 if the store cannot be used.")]
-pub(crate) struct Stored {
+pub(crate) struct StoredArgs {
     /// Folder in the store, as given to luc fleet push
     #[arg(value_name = "URL")]
     pub(crate) url: String,
@@ -93,40 +93,40 @@ Examples:
   luc-fleet-store window s3://traces/rings/web --around 2026-01-31T23:59:59.5Z --span 1m > web.tar
 
 Exit status: 0; 2 if the store cannot be used or has nothing of the window.")]
-pub(crate) struct Send {
+pub(crate) struct StoreWindowArgs {
     /// Folder of a host in the store
     #[arg(value_name = "URL/HOST")]
     pub(crate) url: String,
 
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) span: StoreSpanArgs,
 }
 
 /// Window of time whose segments to take.
 #[derive(Debug, Args)]
-pub(crate) struct Span {
+pub(crate) struct StoreSpanArgs {
     /// Begin of the window, like 2026-01-31T23:59:59.5Z or seconds since 1970
     ///
     /// Segments that overlap the window are taken whole.
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
-    from: Option<Moment>,
+    from: Option<LogTime>,
 
     /// End of the window
     #[arg(long, value_name = "TIME", conflicts_with = "around")]
-    to: Option<Moment>,
+    to: Option<LogTime>,
 
     /// Middle of the window
     #[arg(long, value_name = "TIME")]
-    around: Option<Moment>,
+    around: Option<LogTime>,
 
     /// Length of the window, with --around
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "20s", requires = "around")]
     span: u64,
 }
 
-impl Span {
+impl StoreSpanArgs {
     /// Returns all time if no option of the window was given.
-    pub(crate) fn window(&self) -> Window {
-        Window::asked(self.from, self.to, self.around, self.span).unwrap_or(Window::ALL)
+    pub(crate) fn window(&self) -> TimeWindow {
+        TimeWindow::asked(self.from, self.to, self.around, self.span).unwrap_or(TimeWindow::ALL)
     }
 }

@@ -1,5 +1,5 @@
-//! The `luc-fleet-store` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input, 130
-//! interrupted.
+//! The `luc-fleet-store` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input,
+//! 130 interrupted.
 
 #[macro_use]
 extern crate luc_units;
@@ -11,11 +11,13 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use arguments::{Cli, Command, Push, Send, Stored};
+use arguments::{PushArgs, StoreCli, StoreCommand, StoreWindowArgs, StoredArgs};
 use luc_fleet_rings::host_name;
-use luc_fleet_rings::window::segments;
-use luc_fleet_store::{Pushed, Store, StoredError, StoredHost, push, stored, window};
-use luc_units::figures::Size;
+use luc_fleet_rings::time_window::segments;
+use luc_fleet_store::{
+    ObjectStoreFolder, PushProgress, StoredError, StoredHost, push, stored, window,
+};
+use luc_units::number_formats::FormattedSize;
 use tokio::signal::unix::{SignalKind, signal};
 
 const PROGRAM: &str = "luc-fleet-store";
@@ -23,7 +25,7 @@ const PROGRAM: &str = "luc-fleet-store";
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let cli: Cli = match luc_cli::parse() {
+    let cli: StoreCli = match luc_cli::parse() {
         Ok(cli) => cli,
         Err(refusal) => return refusal.report(),
     };
@@ -41,11 +43,11 @@ fn say(text: &str) {
     eprintln!("{PROGRAM}: {}", luc_units::plain(text));
 }
 
-fn run(command: Command) -> Result<(), StoredError> {
+fn run(command: StoreCommand) -> Result<(), StoredError> {
     match command {
-        Command::Push(args) => until_interrupted(put(&args)),
-        Command::Stored(args) => until_interrupted(list(&args)),
-        Command::Window(args) => until_interrupted(send(&args)),
+        StoreCommand::Push(args) => until_interrupted(put(&args)),
+        StoreCommand::Stored(args) => until_interrupted(list(&args)),
+        StoreCommand::Window(args) => until_interrupted(send(&args)),
     }
 }
 
@@ -68,13 +70,13 @@ fn until_interrupted(
     })
 }
 
-fn open_store(url: &str) -> Result<Store, StoredError> {
+fn open_store(url: &str) -> Result<ObjectStoreFolder, StoredError> {
     let variables = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Store::open(url, variables)
+    ObjectStoreFolder::open(url, variables)
 }
 
-async fn put(args: &Push) -> Result<(), StoredError> {
+async fn put(args: &PushArgs) -> Result<(), StoredError> {
     let store = open_store(&args.url)?;
     let Some(every_ns) = args.every else {
         return put_once(args, &store).await;
@@ -88,7 +90,7 @@ async fn put(args: &Push) -> Result<(), StoredError> {
     }
 }
 
-async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
+async fn put_once(args: &PushArgs, store: &ObjectStoreFolder) -> Result<(), StoredError> {
     let segments = segments(&args.directory, args.span.window())?;
     let own = segments.first().map(|one| one.trace.host.as_str());
     let host = match (&args.host, own) {
@@ -99,17 +101,17 @@ async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
     let store = store.of_host(&host);
     let mut due = Instant::now() + PROGRESS_INTERVAL;
     let all = segments.len();
-    let look = |pushed: Pushed| {
+    let look = |pushed: PushProgress| {
         if Instant::now() >= due {
             due = Instant::now() + PROGRESS_INTERVAL;
-            let size = Size(pushed.bytes as f64);
+            let size = FormattedSize(pushed.bytes as f64);
             let number = pushed.segments + pushed.there;
             say(&format!("{store}: {number} of {all} segments, {size} so far"));
         }
     };
     let pushed = push(&store, &segments, look).await?;
-    let Pushed { segments, there, .. } = pushed;
-    let size = Size(pushed.bytes as f64);
+    let PushProgress { segments, there, .. } = pushed;
+    let size = FormattedSize(pushed.bytes as f64);
     say(&format!("{store}: {segments} segments, {size}; {there} were there"));
     if pushed.gone > 0 {
         let gone = pushed.gone;
@@ -118,7 +120,7 @@ async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
     Ok(())
 }
 
-async fn list(args: &Stored) -> Result<(), StoredError> {
+async fn list(args: &StoredArgs) -> Result<(), StoredError> {
     let hosts = stored(&open_store(&args.url)?).await?;
     let mut out = io::stdout().lock();
     let written = match args.json {
@@ -130,11 +132,11 @@ async fn list(args: &Stored) -> Result<(), StoredError> {
 
 fn print_host(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
     let name = luc_units::plain(&host.host);
-    let (segments, size) = (host.segments, Size(host.bytes as f64));
+    let (segments, size) = (host.segments, FormattedSize(host.bytes as f64));
     writeln!(out, "{name}: {} to {}, {segments} segments, {size}", host.from, host.to)
 }
 
-async fn send(args: &Send) -> Result<(), StoredError> {
+async fn send(args: &StoreWindowArgs) -> Result<(), StoredError> {
     let out = io::stdout();
     if out.is_terminal() {
         return Err(StoredError::Terminal);

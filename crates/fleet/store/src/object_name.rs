@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use luc_events::ring::{Name, Segment};
+use luc_events::ring::{RingSegment, SegmentName};
 
 const SUFFIX: &str = ".tar";
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
@@ -11,7 +11,7 @@ pub(crate) const NS_PER_MS: u64 = 1_000_000;
 /// Name of a segment's object, without its folder: `segment-0001-000017.1764202652123-1764202662124.tar`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ObjectName {
-    pub segment: Name,
+    pub segment: SegmentName,
     /// Lower bound of the segment's rows, ms of CLOCK_REALTIME.
     pub begin_ms: u64,
     pub end_ms: u64,
@@ -20,7 +20,7 @@ pub struct ObjectName {
 impl ObjectName {
     /// Names a segment's object.
     #[must_use]
-    pub fn of(segment: &Segment) -> Self {
+    pub fn of(segment: &RingSegment) -> Self {
         let [begin_ns, end_ns] = segment.real_ns();
         Self {
             segment: segment.name,
@@ -69,11 +69,11 @@ impl FromStr for ObjectName {
 
 #[cfg(test)]
 mod tests {
-    use luc_events::tables::Trace;
+    use luc_events::tables::TraceDescription;
 
     use super::*;
 
-    const SEGMENT: Name = Name { run: 1, number: 17 };
+    const SEGMENT: SegmentName = SegmentName { run: 1, number: 17 };
 
     #[test]
     fn an_object_has_one_name() {
@@ -99,10 +99,15 @@ mod tests {
 
     #[test]
     fn times_are_rounded_outwards() {
-        let segment = |start_ns, end_ns| Segment {
+        let segment = |start_ns, end_ns| RingSegment {
             name: SEGMENT,
             path: "ring/segment-0001-000017".into(),
-            trace: Trace { start_ns, end_ns, realtime_offset_ns: 5_000_000, ..Trace::default() },
+            trace: TraceDescription {
+                start_ns,
+                end_ns,
+                realtime_offset_ns: 5_000_000,
+                ..TraceDescription::default()
+            },
         };
         let name = ObjectName::of(&segment(1_999_999, 3_000_001));
         assert_eq!((name.begin_ms, name.end_ms), (6, 9));

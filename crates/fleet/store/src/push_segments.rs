@@ -5,18 +5,18 @@ use std::fs::File;
 use std::io::Seek as _;
 use std::sync::Arc;
 
-use luc_events::ring::Segment;
+use luc_events::ring::RingSegment;
 use luc_fleet_rings::send;
 use object_store::buffered::BufWriter;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::error::StoredError;
-use crate::name::ObjectName;
-use crate::store::Store;
+use crate::object_name::ObjectName;
+use crate::store::ObjectStoreFolder;
 
 /// Result of a push so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pushed {
+pub struct PushProgress {
     /// Number of segments that were put now.
     pub segments: u64,
     pub bytes: u64,
@@ -32,12 +32,12 @@ pub struct Pushed {
 /// # Errors
 /// [`StoredError`]; segments that were put before it stay.
 pub async fn push(
-    store: &Store,
-    segments: &[Segment],
-    mut look: impl FnMut(Pushed),
-) -> Result<Pushed, StoredError> {
+    store: &ObjectStoreFolder,
+    segments: &[RingSegment],
+    mut look: impl FnMut(PushProgress),
+) -> Result<PushProgress, StoredError> {
     let there: HashSet<ObjectName> = store.segments().await?.into_iter().collect();
-    let mut pushed = Pushed::default();
+    let mut pushed = PushProgress::default();
     for segment in segments {
         let name = ObjectName::of(segment);
         if there.contains(&name) {
@@ -59,7 +59,7 @@ pub async fn push(
 }
 
 /// Packs a segment into a private tar file. Returns the file and its size.
-fn pack(segment: &Segment) -> Result<(File, u64), StoredError> {
+fn pack(segment: &RingSegment) -> Result<(File, u64), StoredError> {
     let mut file = tempfile::tempfile().map_err(StoredError::Temporary)?;
     send(std::slice::from_ref(segment), &file)?;
     let bytes = file.stream_position().map_err(StoredError::Temporary)?;
@@ -68,7 +68,7 @@ fn pack(segment: &Segment) -> Result<(File, u64), StoredError> {
 }
 
 /// Writes an object, which appears when it is complete.
-async fn put(store: &Store, name: ObjectName, file: File) -> Result<(), StoredError> {
+async fn put(store: &ObjectStoreFolder, name: ObjectName, file: File) -> Result<(), StoredError> {
     let mut object = BufWriter::new(Arc::clone(store.objects()), store.place(name));
     let mut file = tokio::fs::File::from_std(file);
     let copied = match tokio::io::copy(&mut file, &mut object).await {

@@ -11,7 +11,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, ObjectStoreSche
 use url::Url;
 
 use crate::error::StoredError;
-use crate::name::ObjectName;
+use crate::object_name::ObjectName;
 
 /// Prefixes of the environment variables that configure each kind of store.
 const AWS_PREFIX: &str = "AWS_";
@@ -21,7 +21,7 @@ const NO_PREFIX: &str = "";
 
 /// Folder of an object store.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct ObjectStoreFolder {
     objects: Arc<dyn ObjectStore>,
     folder: Path,
     url: String,
@@ -73,13 +73,13 @@ fn open_objects(
     }
 }
 
-impl fmt::Display for Store {
+impl fmt::Display for ObjectStoreFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.url.fmt(f)
     }
 }
 
-impl Store {
+impl ObjectStoreFolder {
     /// Opens the folder of a URL. `environment` has the variables that configure the store.
     ///
     /// # Errors
@@ -203,8 +203,8 @@ fn describe(error: &(dyn Error + 'static)) -> String {
 mod tests {
     use super::*;
 
-    fn opened(text: &str) -> Result<Store, StoredError> {
-        Store::open(text, [])
+    fn opened(text: &str) -> Result<ObjectStoreFolder, StoredError> {
+        ObjectStoreFolder::open(text, [])
     }
 
     #[test]

@@ -4,20 +4,24 @@ use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write};
 
 use futures::TryStreamExt as _;
-use luc_fleet_rings::Window;
+use luc_fleet_rings::TimeWindow;
 use tar::{Archive, Builder, EntryType};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::error::StoredError;
-use crate::name::ObjectName;
-use crate::store::Store;
+use crate::object_name::ObjectName;
+use crate::store::ObjectStoreFolder;
 
 /// Writes the segments that overlap the window as a tar stream, the newest first. Only the form is checked here; the
 /// reader checks the content.
 ///
 /// # Errors
 /// [`StoredError`]; a part may have been written.
-pub async fn window(store: &Store, window: Window, out: impl Write) -> Result<(), StoredError> {
+pub async fn window(
+    store: &ObjectStoreFolder,
+    window: TimeWindow,
+    out: impl Write,
+) -> Result<(), StoredError> {
     let chosen = select(store, store.segments().await?, window)?;
     let mut archive = Builder::new(out);
     for name in chosen.into_iter().rev() {
@@ -36,9 +40,9 @@ pub async fn window(store: &Store, window: Window, out: impl Write) -> Result<()
 
 /// Selects the segments of the last recording that overlaps the window, in order.
 fn select(
-    store: &Store,
+    store: &ObjectStoreFolder,
     all: Vec<ObjectName>,
-    window: Window,
+    window: TimeWindow,
 ) -> Result<Vec<ObjectName>, StoredError> {
     let url = || store.to_string();
     let mut chosen: Vec<ObjectName> =
@@ -62,7 +66,7 @@ fn select(
 }
 
 /// Downloads an object into a private file.
-async fn fetch(store: &Store, name: ObjectName) -> Result<File, StoredError> {
+async fn fetch(store: &ObjectStoreFolder, name: ObjectName) -> Result<File, StoredError> {
     let file = tempfile::tempfile().map_err(StoredError::Temporary)?;
     let mut file = tokio::fs::File::from_std(file);
     let mut bytes = store.get(name).await?.into_stream();
@@ -124,7 +128,7 @@ impl<R: io::Read> io::Read for CountingReader<R> {
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_rings::Moment;
+    use luc_fleet_rings::LogTime;
 
     use super::*;
 
@@ -132,15 +136,16 @@ mod tests {
 
     fn name(run: u32, number: u32, begin_s: u64) -> ObjectName {
         ObjectName {
-            segment: luc_events::ring::Name { run, number },
+            segment: luc_events::ring::SegmentName { run, number },
             begin_ms: begin_s * 1_000,
             end_ms: (begin_s + 10) * 1_000,
         }
     }
 
     fn numbers(all: Vec<ObjectName>, from_s: u64, to_s: u64) -> Result<Vec<u32>, StoredError> {
-        let store = Store::open("file:///rings/web", []).expect("a store");
-        let window = Window { from: Moment(from_s * SECOND_NS), to: Moment(to_s * SECOND_NS) };
+        let store = ObjectStoreFolder::open("file:///rings/web", []).expect("a store");
+        let window =
+            TimeWindow { from: LogTime(from_s * SECOND_NS), to: LogTime(to_s * SECOND_NS) };
         Ok(select(&store, all, window)?.iter().map(|name| name.segment.number).collect())
     }
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use luc_events::ring::Name;
-use luc_events::store::Writer;
-use luc_events::tables::{ClockSample, Trace};
-use luc_fleet_rings::{Limits, receive};
+use luc_events::ring::SegmentName;
+use luc_events::store::TraceWriter;
+use luc_events::tables::{ClockSample, TraceDescription};
+use luc_fleet_rings::{StreamLimits, receive};
 use rustix::process::{Pid, Signal, kill_process};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
@@ -47,16 +47,16 @@ impl Ring {
     /// Adds the segment of this number, of 10 s.
     fn add(&self, number: u32) {
         let start_ns = u64::from(number - 1) * 10 * SECOND_NS;
-        let trace = Trace {
+        let trace = TraceDescription {
             host: "web.example".to_owned(),
             start_ns,
             end_ns: start_ns + 10 * SECOND_NS,
             realtime_offset_ns: BEGIN_S * SECOND_NS,
-            ..Trace::default()
+            ..TraceDescription::default()
         };
         // A segment appears whole, as a recorder's does.
         let (new, path) = (self.path("new"), self.segment(number));
-        let mut writer = Writer::create(&new, trace.clone()).expect("created");
+        let mut writer = TraceWriter::create(&new, trace.clone()).expect("created");
         for row in 0..1_000 {
             let at_ns = start_ns + row;
             let row = ClockSample { at_ns, ..ClockSample::default() };
@@ -71,7 +71,7 @@ impl Ring {
     }
 
     fn segment(&self, number: u32) -> PathBuf {
-        let name = Name { run: 1, number };
+        let name = SegmentName { run: 1, number };
         self.path("ring").join(name.to_string())
     }
 
@@ -119,10 +119,10 @@ impl Ring {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{said}");
         let into = tempfile::tempdir().expect("a directory");
-        receive(&output.stdout[..], into.path(), Limits::default()).expect("received");
+        receive(&output.stdout[..], into.path(), StreamLimits::default()).expect("received");
         let mut numbers = Vec::new();
         for name in names(into.path()) {
-            let number = name.parse::<Name>().expect("a segment").number;
+            let number = name.parse::<SegmentName>().expect("a segment").number;
             let (ours, theirs) = (self.segment(number), into.path().join(&name));
             assert_eq!(names(&ours), names(&theirs));
             for file in names(&ours) {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-use luc_advise::{Answer, Device, Place, Request, prepare};
+use luc_advise::{AdviceReport, AdviceRequest, CandidateStorage, ErasableDevice, prepare};
 use luc_power::energy;
-use luc_sweep::Policy;
+use luc_sweep::SweepPolicy;
 use luc_units::parse_duration_ns;
 
 use super::{INTERRUPTED, own_path, progress_bar};
@@ -161,7 +161,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.advice", prepared.name)));
     let luc = own_path()?;
@@ -186,7 +186,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let report = report.map_err(luc_advise::AdviseError::from)?;
-    let answer = Answer::of(&prepared, &report);
+    let answer = AdviceReport::of(&prepared, &report);
     if args.json {
         luc_cli::print_json(&answer)?;
     } else if args.csv {
@@ -206,7 +206,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn request(args: &Args) -> anyhow::Result<Request> {
+fn request(args: &Args) -> anyhow::Result<AdviceRequest> {
     if !(args.goal > 0.0 && args.goal < 100.0) {
         bail!("--goal {}: write a percentage such as 5", args.goal);
     }
@@ -219,10 +219,10 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         bail!("--rounds {most_rounds}: fewer than {MIN_ROUNDS} give no comparison");
     }
     let mut policies = Vec::new();
-    for (gate, policy) in [(Gate::Off, Policy::Off), (Gate::Auto, Policy::AUTO)] {
+    for (gate, policy) in [(Gate::Off, SweepPolicy::Off), (Gate::Auto, SweepPolicy::AUTO)] {
         policies.extend(args.policy.contains(&gate).then_some(policy));
     }
-    Ok(Request {
+    Ok(AdviceRequest {
         workload: args.workload.clone(),
         set: args.set.clone(),
         seconds: args.seconds,
@@ -237,16 +237,16 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         goal: args.goal / 100.0,
         seed: args.seed,
         energy: if args.virtual_time {
-            energy::Options::default()
+            energy::EnergyOptions::default()
         } else {
-            energy::Options { idle: args.idle.clone(), ..energy::Options::default() }
+            energy::EnergyOptions { idle: args.idle.clone(), ..energy::EnergyOptions::default() }
         },
     })
 }
 
-fn place(args: &Args) -> Place {
+fn place(args: &Args) -> CandidateStorage {
     if let Some(device) = &args.device {
-        return Place::Device(Device {
+        return CandidateStorage::Device(ErasableDevice {
             path: device.clone(),
             erase: args.erase.clone(),
             overwrite: args.overwrite,
@@ -255,7 +255,7 @@ fn place(args: &Args) -> Place {
     }
     if args.virtual_time {
         let kernel = args.kernel.as_deref().unwrap_or(GUEST_KERNEL);
-        return Place::Virtual {
+        return CandidateStorage::Virtual {
             model: args.disk.clone(),
             size: args.disk_size.clone(),
             kernel: kernel.to_owned(),
@@ -263,7 +263,7 @@ fn place(args: &Args) -> Place {
         };
     }
     if args.on.is_empty() {
-        return Place::Disk { model: args.disk.clone(), size: args.disk_size.clone() };
+        return CandidateStorage::Disk { model: args.disk.clone(), size: args.disk_size.clone() };
     }
-    Place::Directories(args.on.clone())
+    CandidateStorage::Directories(args.on.clone())
 }

@@ -10,9 +10,9 @@ mod metarates;
 mod oltp;
 mod overwrite;
 mod ranking;
-mod show;
-mod timed;
+mod timed_options;
 mod varmail;
+mod workload_output;
 
 use std::process::ExitCode;
 
@@ -57,7 +57,7 @@ enum Directories {
 }
 
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     match args.workload {
         Workload::Metarates(args) => metarates::main(&args),
         Workload::Overwrite(args) => overwrite::main(&args),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use luc_demo::{DemoError, Report, Step, Where};
-use luc_gate::inspect::filesystem::{Journal, of_path};
+use luc_demo::{DemoError, DemoReport, DemoStep, DemoStorage};
+use luc_gate::inspect::filesystem::{FileSystemJournal, of_path};
 
 use super::{INTERRUPTED, own_path};
 
@@ -62,10 +62,10 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let luc = own_path()?;
     let is_json = args.json;
     let (place, without_disk) = place(args.dir)?;
-    if let Where::Own(dir) = &place {
+    if let DemoStorage::Own(dir) = &place {
         check_journal(dir)?;
     }
-    let mut tell = |step: Step| {
+    let mut tell = |step: DemoStep| {
         let title = title(&step);
         // A reader that has seen enough does not end the demo.
         if is_json {
@@ -98,16 +98,16 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The place of the benchmark, and whether it was chosen for want of root.
-fn place(dir: Option<PathBuf>) -> anyhow::Result<(Where, bool)> {
+fn place(dir: Option<PathBuf>) -> anyhow::Result<(DemoStorage, bool)> {
     match dir {
-        Some(dir) => Ok((Where::Own(dir), false)),
-        None if rustix::process::geteuid().is_root() => Ok((Where::Emulated, false)),
+        Some(dir) => Ok((DemoStorage::Own(dir), false)),
+        None if rustix::process::geteuid().is_root() => Ok((DemoStorage::Emulated, false)),
         None => {
             let here = std::env::current_dir().context("the current directory cannot be found")?;
             let is_writable =
                 |dir: &Path| rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok();
             let home = std::env::home_dir().filter(|_| !is_writable(&here));
-            Ok((Where::Own(home.unwrap_or(here)), true))
+            Ok((DemoStorage::Own(home.unwrap_or(here)), true))
         }
     }
 }
@@ -119,9 +119,11 @@ fn check_journal(dir: &Path) -> anyhow::Result<()> {
         return Ok(());
     };
     let is = match found.journal {
-        Journal::NotExt4(kind) => format!("on {}, not ext4", luc_units::plain(&kind)),
-        Journal::None => "on ext4 without a journal".to_owned(),
-        Journal::Jbd2 | Journal::Jbd2FastCommit | Journal::Unknown => return Ok(()),
+        FileSystemJournal::NotExt4(kind) => format!("on {}, not ext4", luc_units::plain(&kind)),
+        FileSystemJournal::None => "on ext4 without a journal".to_owned(),
+        FileSystemJournal::Jbd2
+        | FileSystemJournal::Jbd2FastCommit
+        | FileSystemJournal::Unknown => return Ok(()),
     };
     bail!(
         "{} is {is}: luc run does nothing here; give --dir a directory on ext4, or run the demo as root without --dir",
@@ -129,18 +131,19 @@ fn check_journal(dir: &Path) -> anyhow::Result<()> {
     );
 }
 
-fn title(step: &Step) -> String {
-    let Step { number, of, title, about_s } = step;
+fn title(step: &DemoStep) -> String {
+    let DemoStep { number, of, title, about_s } = step;
     format!("== {number} of {of}, about {about_s} s: {title}")
 }
 
 /// The results, in two lines.
-fn summary(report: &Report) -> String {
+fn summary(report: &DemoReport) -> String {
     let gain = report.gain().map_or_else(
         || "the files created per second are not known".to_owned(),
         |gain| {
+            let ends = gain.range_of.map_or("95 %".to_owned(), |runs| format!("range of {runs}"));
             format!(
-                "{:.2} times as many files per second with luc ({:.2} to {:.2}, 95 %)",
+                "{:.2} times as many files per second with luc ({:.2} to {:.2}, {ends})",
                 gain.ratio, gain.low, gain.high
             )
         },
@@ -165,16 +168,17 @@ mod tests {
 
     #[test]
     fn the_summary_has_the_figures_that_there_are() {
-        let mut report = Report {
+        let mut report = DemoReport {
             version: "1".to_owned(),
             disk: None,
             directory: None,
-            comparison: json!({"calls_per_s": {"ratio": {"ratio": 1.84, "low": 1.8, "high": 1.9}}}),
+            comparison: json!({"calls_per_s": {"ratio": {"ratio": 1.84, "low": 1.8, "high": 1.9, "range_of": 3}}}),
             powercut: Some(json!({"rounds": 3, "acknowledged": 700, "lost": 0, "torn": 0})),
             elapsed_s: 41.2,
         };
         let text = summary(&report);
         assert!(text.starts_with("== Done in 41 s: 1.84 times as many"), "{text}");
+        assert!(text.contains("(1.80 to 1.90, range of 3)"), "{text}");
         assert!(
             text.contains("in 3 power cuts 0 of 700 files") && text.contains("0 torn"),
             "{text}"

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use luc_disk::{
-    BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, Mkfs,
-    ModelSpec, Mount,
+    BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, MkfsSpec,
+    ModelSpec, MountSpec,
 };
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 use serde::Serialize;
 
@@ -158,7 +158,7 @@ struct Fail {
     #[arg(long, value_name = "E")]
     errno: Option<BlockErrno>,
     #[command(flatten)]
-    which: Which,
+    which: FailingRequestArgs,
     /// Make no request fail any more
     #[arg(long, conflicts_with = "errno")]
     clear: bool,
@@ -168,7 +168,7 @@ struct Fail {
 
 /// Selects the requests that fail; also for `luc faults -- COMMAND`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct FailingRequestArgs {
     /// Kinds of requests that fail: write, read, flush, or several, such as write,read [default: write]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     on: Vec<FaultKind>,
@@ -186,7 +186,7 @@ pub(crate) struct Which {
     lasting: Option<String>,
 }
 
-impl Which {
+impl FailingRequestArgs {
     /// The first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
@@ -299,11 +299,13 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
         size_bytes: parse_size_bytes(&args.size)?,
         huge_pages: args.huge_pages,
         read_ahead_bytes: parse_size_bytes(&args.read_ahead)?,
-        mkfs: args.mkfs.map(|fs| Mkfs { fs, options: args.mkfs_options.unwrap_or_default() }),
-        mount: args.mount.map(|dir| Mount { dir, options: args.mount_options.unwrap_or_default() }),
+        mkfs: args.mkfs.map(|fs| MkfsSpec { fs, options: args.mkfs_options.unwrap_or_default() }),
+        mount: args
+            .mount
+            .map(|dir| MountSpec { dir, options: args.mount_options.unwrap_or_default() }),
     };
     let binary = own_path()?;
-    let guard = interrupt::Guard::install()?;
+    let guard = interrupt_flag::SignalGuard::install()?;
     let info = match luc_disk::create(&spec, &binary) {
         Err(error @ Error::Interrupted) => {
             eprintln!("luc: {error}");
@@ -393,7 +395,7 @@ fn describe(model: &ModelSpec) -> String {
     }
 }
 
-fn stats(stats: &luc_disk::Stats) -> String {
+fn stats(stats: &luc_disk::DiskStats) -> String {
     let mean = |sum_ns: u64, count: u64| format_duration(sum_ns.checked_div(count).unwrap_or(0));
     format!(
         "reads    {:>10}  {:>12} bytes  mean {}\n\

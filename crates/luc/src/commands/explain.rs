@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use luc_events::ring;
-use luc_explain::{CommitDetail, Observer};
-use luc_report::Text;
+use luc_explain::{AnalysisObserver, CommitDetail};
+use luc_report::ReportText;
 
 /// Show where the time of a trace's fsyncs and writes went, who caused it, and what would help
 ///
@@ -47,7 +47,7 @@ struct Commits<W> {
     failed: Option<std::io::Error>,
 }
 
-impl<W: std::io::Write> Observer for Commits<W> {
+impl<W: std::io::Write> AnalysisObserver for Commits<W> {
     fn wants_settled(&self) -> bool {
         true
     }
@@ -80,7 +80,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         let colours = terminal && std::env::var_os("NO_COLOR").is_none();
         let report = &report;
-        write!(out, "{}", Text { report, colours })?;
+        write!(out, "{}", ReportText { report, colours })?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

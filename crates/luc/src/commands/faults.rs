@@ -12,14 +12,17 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
-use luc_host::interrupt::interrupted;
-use luc_module::Machine;
-use luc_powercut::faults::{self, Call, CommandPlan, Faults, Gate, Module, Policy, Setting};
+use luc_host::interrupt_flag::interrupted;
+use luc_module::MachinePaths;
+use luc_powercut::faults::{
+    self, CommandPlan, FaultTrialSetting, FaultTrials, GateCommand, LoadedModule, TrialCall,
+    TrialPolicy,
+};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
-use super::disk::Which;
+use super::disk::FailingRequestArgs;
 use super::run::copy_out;
-use super::run::reach::Reach;
+use super::run::gate_reach::ReachOption;
 use super::{INTERRUPTED, own_path};
 
 /// Time after which progress is shown.
@@ -56,7 +59,7 @@ pub(crate) struct Args {
     errno: Vec<BlockErrno>,
     /// Call that synchronizes: fsync, fdatasync, msync, o_sync, o_dsync; may be repeated [default: all]
     #[arg(long, value_name = "CALL", conflicts_with = "command")]
-    call: Vec<Call>,
+    call: Vec<TrialCall>,
     // No doc comment: rustdoc would take the brackets for links.
     #[arg(
         long,
@@ -65,7 +68,7 @@ pub(crate) struct Args {
     )]
     policy: Vec<String>,
     #[command(flatten)]
-    which: Which,
+    which: FailingRequestArgs,
     /// File system: ext4, xfs, ...
     #[arg(long, default_value = "ext4")]
     fs: String,
@@ -96,7 +99,7 @@ pub(crate) struct Args {
     runner: Option<PathBuf>,
     /// Way in which the gate reaches the program's calls, as in luc run
     #[arg(long, value_enum)]
-    reach: Option<Reach>,
+    reach: Option<ReachOption>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -115,7 +118,7 @@ enum Level {
 }
 
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     if args.command.is_empty() { matrix(&args) } else { command(&args) }
 }
 
@@ -137,10 +140,10 @@ fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
         (true, "ext4") => ["errors=continue", "errors=remount-ro"].map(str::to_owned).into(),
         (true, _) => vec![String::new()],
     };
-    let plan = Faults {
+    let plan = FaultTrials {
         setting: setting(args, &["off", "auto", "engaged", "delay", "pid"])?,
         errnos,
-        calls: if args.call.is_empty() { Call::ALL.to_vec() } else { args.call.clone() },
+        calls: if args.call.is_empty() { TrialCall::ALL.to_vec() } else { args.call.clone() },
         mount_options,
         beside: args.beside,
     };
@@ -192,7 +195,7 @@ fn command(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!report.is_clean())))
 }
 
-fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
+fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<FaultTrialSetting> {
     let policies: Vec<&str> = if args.policy.is_empty() {
         policies.to_vec()
     } else {
@@ -203,13 +206,13 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
         "engaged" if is_command => {
             anyhow::bail!("--policy engaged goes without a COMMAND only: use auto")
         }
-        "engaged" => Ok(Policy::Engaged),
+        "engaged" => Ok(TrialPolicy::Engaged),
         text => {
-            text.parse::<luc_gate::Policy>()?;
-            Ok(Policy::Named(text.to_owned()))
+            text.parse::<luc_gate::GatePolicy>()?;
+            Ok(TrialPolicy::Named(text.to_owned()))
         }
     };
-    Ok(Setting {
+    Ok(FaultTrialSetting {
         luc: own_path()?,
         fs: args.fs.clone(),
         mkfs_options: args.mkfs_options.clone(),
@@ -221,14 +224,14 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
         size_bytes: parse_size_bytes(&args.size)?,
         policies: policies.iter().map(policy).collect::<anyhow::Result<_>>()?,
         level: match args.level {
-            Level::Gate => faults::Level::Gate(gate(args)?),
-            Level::Kernel => faults::Level::Kernel(module(args, &policies)?),
+            Level::Gate => faults::BatchingLevel::Gate(gate(args)?),
+            Level::Kernel => faults::BatchingLevel::Kernel(module(args, &policies)?),
         },
     })
 }
 
 /// The module that is loaded, and what each policy is there.
-fn module(args: &Args, policies: &[&str]) -> anyhow::Result<Module> {
+fn module(args: &Args, policies: &[&str]) -> anyhow::Result<LoadedModule> {
     for (option, is_given) in
         [("--runner", args.runner.is_some()), ("--reach", args.reach.is_some())]
     {
@@ -236,24 +239,24 @@ fn module(args: &Args, policies: &[&str]) -> anyhow::Result<Module> {
             anyhow::bail!("{option} is the gate's: leave it out, or use --level gate");
         }
     }
-    let machine = Machine::from_environment();
-    luc_module::Module::open(&machine)?;
+    let machine = MachinePaths::from_environment();
+    luc_module::LucModule::open(&machine)?;
     let copy_out = args.copy_out.as_deref().unwrap_or("on");
     let settings = |text: &&str| {
         let word = if *text == "engaged" { "auto" } else { text };
-        let policy: luc_gate::Policy = word.parse()?;
-        let mode = (policy != luc_gate::Policy::Off).then_some(copy_out);
+        let policy: luc_gate::GatePolicy = word.parse()?;
+        let mode = (policy != luc_gate::GatePolicy::Off).then_some(copy_out);
         let settings = luc_run::requested(policy, None, mode)?;
         Ok((word.to_owned(), settings))
     };
-    Ok(Module {
+    Ok(LoadedModule {
         machine,
         settings: policies.iter().map(settings).collect::<anyhow::Result<_>>()?,
-        off: luc_run::requested(luc_gate::Policy::Off, None, None)?,
+        off: luc_run::requested(luc_gate::GatePolicy::Off, None, None)?,
     })
 }
 
-fn gate(args: &Args) -> anyhow::Result<Gate> {
+fn gate(args: &Args) -> anyhow::Result<GateCommand> {
     if args.copy_out.is_some() {
         anyhow::bail!("--copy-out is the kernel module's: leave it out, or use --level kernel");
     }
@@ -266,7 +269,7 @@ fn gate(args: &Args) -> anyhow::Result<Gate> {
             )
         })?,
         None => {
-            luc_launch::library::find()?;
+            luc_launch::preload_library::find()?;
             own_path()?
         }
     };
@@ -274,7 +277,7 @@ fn gate(args: &Args) -> anyhow::Result<Gate> {
     let level = ["--level", "gate"].map(str::to_owned);
     let mut options: Vec<String> = level.into_iter().filter(|_| runner.is_none()).collect();
     options.extend(reach.map(|reach| format!("--reach={reach}")));
-    Ok(Gate { luc, options })
+    Ok(GateCommand { luc, options })
 }
 
 /// A progress bar on a terminal's standard error, shown after two seconds.

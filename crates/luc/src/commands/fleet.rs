@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use luc_host::programs::{NotRun, become_program};
+use luc_host::installed_programs::{ExecFailure, become_program};
 
 /// The program beside `luc` or on the PATH.
 const PROGRAM: &str = "luc-fleet";
@@ -39,12 +39,14 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match become_program(PROGRAM, args.words) {
-        NotRun::Lost(error) => bail!("cannot find the luc binary: {error}; reinstall it"),
-        NotRun::Missing(luc) => bail!(
+        ExecFailure::Lost(error) => bail!("cannot find the luc binary: {error}; reinstall it"),
+        ExecFailure::Missing(luc) => bail!(
             "{PROGRAM} is neither beside {} nor on the PATH; `make product install` in luc's sources builds and installs \
              it",
             luc.display()
         ),
-        NotRun::Refused(program, error) => bail!("{}: {error}; reinstall it", program.display()),
+        ExecFailure::Refused(program, error) => {
+            bail!("{}: {error}; reinstall it", program.display())
+        }
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Subcommand;
-use luc_module::build::{self, When};
-use luc_module::lease::{self, Leases};
-use luc_module::{Journal, Machine, Module, Settings};
+use luc_module::build_module::{self, BuildWhen};
+use luc_module::setting_leases::{self, SettingLeases};
+use luc_module::{JournalSettings, LucModule, MachinePaths, ModuleJournal};
 use luc_units::parse_duration_ns;
 
 /// Build, load, watch, set and unload the kernel module
@@ -97,20 +97,20 @@ impl Args {
 }
 
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let machine = Machine::from_environment();
+    let machine = MachinePaths::from_environment();
     match args.action {
         Action::Watch { holder } => {
-            lease::watch(&machine, &holder)?;
+            setting_leases::watch(&machine, &holder)?;
             return Ok(ExitCode::SUCCESS);
         }
         _ => {
-            Leases::of(&machine).reap()?;
+            SettingLeases::of(&machine).reap()?;
         }
     }
     match args.action {
         Action::Build { kernel } => {
             let kernel = kernel.unwrap_or_else(|| machine.running_kernel());
-            let built = build::build(&machine, &kernel, When::Always)?;
+            let built = build_module::build(&machine, &kernel, BuildWhen::Always)?;
             println!("built {} for kernel {kernel}", built.path.display());
         }
         Action::Load { policy, copy_out } => load(&machine, policy, copy_out)?,
@@ -128,12 +128,16 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> anyhow::Result<()> {
+fn load(
+    machine: &MachinePaths,
+    policy: Option<String>,
+    copy_out: Option<String>,
+) -> anyhow::Result<()> {
     let words = [
         policy.map(|value| format!("policy={value}")),
         copy_out.map(|value| format!("copy_out={value}")),
     ];
-    let settings = Settings::parse(words.iter().flatten().map(String::as_str))?;
+    let settings = JournalSettings::parse(words.iter().flatten().map(String::as_str))?;
     let loaded = luc_module::load(machine, &settings)?;
     let version = &loaded.module.version;
     let journals = loaded.module.journals()?;
@@ -153,20 +157,20 @@ fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> 
     Ok(())
 }
 
-fn set(machine: &Machine, all: bool, words: &[String]) -> anyhow::Result<()> {
+fn set(machine: &MachinePaths, all: bool, words: &[String]) -> anyhow::Result<()> {
     // A path may have an equals sign, but not before its first slash.
     let is_setting =
         |word: &&String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
     let (settings, places): (Vec<_>, Vec<_>) = words.iter().partition(is_setting);
-    let settings = Settings::parse(settings.into_iter().map(String::as_str))?;
+    let settings = JournalSettings::parse(settings.into_iter().map(String::as_str))?;
     if settings.is_empty() {
         bail!("no setting is given: add one, as in policy=auto");
     }
     if all != places.is_empty() {
         bail!("give either mount points, devices or journals, or --all");
     }
-    let module = Module::open(machine)?;
-    let journals: Vec<Journal> = if all {
+    let module = LucModule::open(machine)?;
+    let journals: Vec<ModuleJournal> = if all {
         module.journals()?
     } else {
         let found: Result<_, _> = places.iter().map(|place| module.find(place)).collect();

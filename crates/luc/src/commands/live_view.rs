@@ -14,7 +14,7 @@ use super::INTERRUPTED;
 
 /// Options of a live view.
 #[derive(Debug, clap::Args)]
-pub(super) struct Live {
+pub(super) struct LiveViewOptions {
     /// Time between two refreshes, from 250ms to 60s
     #[arg(long, short, value_name = "TIME", default_value = "2s")]
     delay: String,
@@ -37,7 +37,7 @@ pub(super) struct Live {
 }
 
 /// Form of a view.
-pub(super) enum Shown {
+pub(super) enum ViewForm {
     Screen {
         delay_ms: u64,
     },
@@ -48,12 +48,12 @@ pub(super) enum Shown {
     },
 }
 
-impl Live {
+impl LiveViewOptions {
     /// The form of the view of `command`.
     ///
     /// # Errors
     /// The options do not go together, or there is no terminal.
-    pub(super) fn shown(&self, command: &str) -> anyhow::Result<Shown> {
+    pub(super) fn shown(&self, command: &str) -> anyhow::Result<ViewForm> {
         let batch = self.batch || self.once;
         let delay_ms = parse_duration_ns(&self.delay)? / 1_000_000;
         if !(250..=60_000).contains(&delay_ms) {
@@ -63,7 +63,7 @@ impl Live {
             bail!("--json needs --batch or --once");
         }
         if batch {
-            return Ok(Shown::Lines {
+            return Ok(ViewForm::Lines {
                 delay: Duration::from_millis(delay_ms),
                 count: if self.once { Some(1) } else { self.count },
             });
@@ -71,7 +71,7 @@ impl Live {
         if !(stdout().is_terminal() && stdin().is_terminal()) {
             bail!("{command} needs a terminal: --batch prints lines");
         }
-        Ok(Shown::Screen { delay_ms })
+        Ok(ViewForm::Screen { delay_ms })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use luc_service::containers::file::{self, MadeProfile};
+use luc_service::containers::profile_file::{self, WrittenProfile};
 
 /// Make a seccomp profile that brings the fsyncs of containers into common journal commits
 ///
@@ -45,12 +45,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
-    let made = file::make(args.profile.as_deref(), args.runtime.as_deref())?;
+    let made = profile_file::make(args.profile.as_deref(), args.runtime.as_deref())?;
     let Some(path) = &args.output else {
         println!("{:#}", made.profile);
         return Ok(ExitCode::SUCCESS);
     };
-    file::write(&made.profile, path)?;
+    profile_file::write(&made.profile, path)?;
     if args.json {
         luc_cli::print_json(&made)?;
     } else {
@@ -59,7 +59,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(made: &MadeProfile, path: &Path) -> String {
+fn text(made: &WrittenProfile, path: &Path) -> String {
     let mut text = String::new();
     // Writes to a String cannot fail.
     let _ = writeln!(

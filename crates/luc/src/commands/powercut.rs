@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::ModelSpec;
-use luc_powercut::{Powercut, Report};
+use luc_powercut::{PowercutReport, PowercutRequest};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 use luc_workload::workers::ClientKind;
 
-use super::run::reach::Reach;
+use super::run::gate_reach::ReachOption;
 use super::{INTERRUPTED, own_path};
 
 /// Check that acknowledged fsyncs survive power cuts of an emulated disk
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     policy: Option<String>,
     /// With --policy: what brings their calls into rounds, as for `luc run`
     #[arg(long, value_enum, requires = "policy")]
-    reach: Option<Reach>,
+    reach: Option<ReachOption>,
     /// Latency model: a name or a path ending in .toml, as in `luc disk create`
     #[arg(long, default_value = "fixed")]
     model: String,
@@ -92,7 +92,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     let json = args.json;
     let plan = plan(args)?;
     let bar = bar(plan.rounds);
@@ -111,7 +111,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn plan(args: Args) -> anyhow::Result<Powercut> {
+fn plan(args: Args) -> anyhow::Result<PowercutRequest> {
     let luc = own_path()?;
     let model = model(&args)?;
     let wrap = match args.policy.as_deref() {
@@ -126,7 +126,7 @@ fn plan(args: Args) -> anyhow::Result<Powercut> {
             words
         }
     };
-    Ok(Powercut {
+    Ok(PowercutRequest {
         luc,
         rounds: args.rounds,
         seed: args.seed,
@@ -183,7 +183,7 @@ fn bar(rounds: u64) -> ProgressBar {
     bar
 }
 
-fn text(report: &Report) {
+fn text(report: &PowercutReport) {
     let who = match (&report.command, report.clients) {
         (Some(words), _) => format!("'{}'", words.join(" ")),
         (None, clients) => format!("{} clients", clients.unwrap_or(0)),

@@ -6,14 +6,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use luc_host::interrupt;
-use luc_launch::{Command, supervise};
-use luc_probe::{CounterList, Filter, Mode, Options, Outcome, Recorder, StoreSink};
+use luc_host::interrupt_flag;
+use luc_launch::{RunCommand, supervise_command};
+use luc_probe::{
+    CounterList, Recorder, RecorderOptions, RecordingDetail, RecordingFilter, RecordingOutcome,
+    StoreSink,
+};
 use luc_units::parse_duration_ns;
 
 mod ring;
 
-use super::selection::{Selection, ring_bytes};
+use super::recording_selection::{RecordingSelection, ring_bytes};
 
 /// Interval between two checks for the end of the recording.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -96,7 +99,7 @@ pub(crate) struct Args {
     all: bool,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: RecordingSelection,
 
     /// Stop after TIME, such as 10s or 5m
     #[arg(long, value_name = "TIME", conflicts_with = "command")]
@@ -132,20 +135,23 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if ring.is_none() && luc_events::ring::names(&out).is_ok_and(|names| !names.is_empty()) {
         bail!("{}: it is a ring; give --ring, or another directory", out.display());
     }
-    let guard = interrupt::Guard::install()?;
+    let guard = interrupt_flag::SignalGuard::install()?;
     let began = Instant::now();
     let recorder = match ring {
         Some(ring) => ring::start(options, &out, ring, args.quiet)?,
         None => Recorder::start(options, |trace| StoreSink::create(&out, trace))?,
     };
     if !args.quiet {
-        for line in recorder.missing.iter().chain(&args.selection.without_journal()) {
+        // A command's threads are still to come.
+        let without_thread = args.selection.without_thread().filter(|_| command.is_none());
+        let notes = args.selection.without_journal().into_iter().chain(without_thread);
+        for line in recorder.missing.iter().cloned().chain(notes) {
             eprintln!("luc: {line}");
         }
     }
     let ending = match &command {
         Some(command) => Some(
-            supervise::start(command, supervise::Start::default())
+            supervise_command::start(command, supervise_command::StartConditions::default())
                 .and_then(|started| started.wait(None)),
         ),
         None => {
@@ -166,11 +172,11 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn options(args: &Args) -> anyhow::Result<Options> {
+fn options(args: &Args) -> anyhow::Result<RecorderOptions> {
     let command: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    Ok(Options {
-        mode: if args.summary { Mode::Summary } else { Mode::Events },
-        filter: Filter {
+    Ok(RecorderOptions {
+        mode: if args.summary { RecordingDetail::Summary } else { RecordingDetail::Events },
+        filter: RecordingFilter {
             children: !args.command.is_empty() && !args.all,
             ..args.selection.filter()?
         },
@@ -184,11 +190,11 @@ fn options(args: &Args) -> anyhow::Result<Options> {
     })
 }
 
-fn resolve(command: &[OsString]) -> anyhow::Result<Option<Command>> {
+fn resolve(command: &[OsString]) -> anyhow::Result<Option<RunCommand>> {
     if command.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Command::resolve(command, false)?))
+    Ok(Some(RunCommand::resolve(command, false)?))
 }
 
 /// The first of luc-trace-1, luc-trace-2, ... that does not exist.
@@ -204,7 +210,7 @@ fn free_name() -> anyhow::Result<PathBuf> {
 
 /// Waits for a signal, the deadline, or the recorder's failure.
 fn wait(recorder: &Recorder, deadline: Option<Instant>) {
-    while !interrupt::interrupted() && !recorder.has_failed() {
+    while !interrupt_flag::interrupted() && !recorder.has_failed() {
         let left = deadline
             .map_or(CHECK_INTERVAL, |deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_zero() {
@@ -214,7 +220,7 @@ fn wait(recorder: &Recorder, deadline: Option<Instant>) {
     }
 }
 
-fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
+fn report(out: &Path, elapsed: Duration, outcome: &RecordingOutcome) {
     let rows: Vec<String> =
         outcome.rows.iter().map(|(table, count)| format!("{count} {table}")).collect();
     eprintln!(

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use luc_events::Dev;
-use luc_gate::inspect::filesystem::{self, Journal};
-use luc_probe::Filter;
+use luc_gate::inspect::filesystem::{self, FileSystemJournal};
+use luc_probe::RecordingFilter;
 use luc_units::parse_size_bytes;
+
+use super::threads_named;
 
 /// Selects what is recorded; by default everything.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Selection {
+pub(crate) struct RecordingSelection {
     /// Record only this process and its descendants; may be repeated
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
@@ -38,9 +40,9 @@ pub(crate) fn ring_bytes(buffer: &str) -> anyhow::Result<u32> {
         .with_context(|| format!("--buffer {buffer}: give a power of two from 64k to 2G"))
 }
 
-impl Selection {
-    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        Ok(Filter {
+impl RecordingSelection {
+    pub(crate) fn filter(&self) -> anyhow::Result<RecordingFilter> {
+        Ok(RecordingFilter {
             processes: self.pid.clone(),
             children: false,
             comm: self.comm.clone(),
@@ -54,11 +56,16 @@ impl Selection {
         })
     }
 
+    /// One line if no thread has the selected name.
+    pub(crate) fn without_thread(&self) -> Option<String> {
+        threads_named::note_if_none(self.comm.as_deref()?)
+    }
+
     /// One line for each selected file system that has no journal to look into.
     pub(crate) fn without_journal(&self) -> Vec<String> {
         let found = self.device.iter().filter_map(|path| {
             let journal = filesystem::of_path(path).ok()?.journal;
-            let known = matches!(journal, Journal::None | Journal::NotExt4(_));
+            let known = matches!(journal, FileSystemJournal::None | FileSystemJournal::NotExt4(_));
             known.then(|| {
                 format!(
                     "{} is on {journal}: its syncs, waits and requests are recorded, but no commits",

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use luc_events::ring;
-use luc_events::tables::Trace;
-use luc_report::Exports;
-use luc_report::html::Html;
-use luc_report::json::Json;
-use luc_report::openmetrics::{OpenMetrics, Prometheus};
-use luc_report::output::{Target, Writer};
-use luc_report::perfetto::Perfetto;
-use luc_report::text::Plain;
+use luc_events::tables::TraceDescription;
+use luc_report::ReportExports;
+use luc_report::atomic_file::{AtomicFileWriter, OutputTarget};
+use luc_report::html::HtmlWriter;
+use luc_report::json::JsonWriter;
+use luc_report::openmetrics::{OpenMetricsWriter, PrometheusWriter};
+use luc_report::perfetto::PerfettoWriter;
+use luc_report::text::PlainTextWriter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{INTERRUPTED, styled};
@@ -79,7 +79,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     }
     let chosen = chosen(&args)?;
     let reader = ring::open(&args.trace)?;
-    let mut exports = Exports::new(progress(Arc::clone(&interrupted)));
+    let mut exports = ReportExports::new(progress(Arc::clone(&interrupted)));
     let mut outputs = Vec::new();
     for (format, target) in chosen {
         let (output, writer) = target.begin()?;
@@ -110,20 +110,25 @@ enum Format {
 }
 
 impl Format {
-    fn add<'a>(self, trace: &Trace, out: Writer, exports: &mut Exports<'a>) {
+    fn add<'a>(
+        self,
+        trace: &TraceDescription,
+        out: AtomicFileWriter,
+        exports: &mut ReportExports<'a>,
+    ) {
         match self {
-            Self::Html => exports.add(Html::new(trace, out)),
-            Self::Perfetto => exports.add(Perfetto::new(trace, out)),
-            Self::OpenMetrics => exports.add(OpenMetrics(out)),
-            Self::Prometheus => exports.add(Prometheus(out)),
-            Self::Json => exports.add(Json(out)),
-            Self::Text => exports.add(Plain(out)),
+            Self::Html => exports.add(HtmlWriter::new(trace, out)),
+            Self::Perfetto => exports.add(PerfettoWriter::new(trace, out)),
+            Self::OpenMetrics => exports.add(OpenMetricsWriter(out)),
+            Self::Prometheus => exports.add(PrometheusWriter(out)),
+            Self::Json => exports.add(JsonWriter(out)),
+            Self::Text => exports.add(PlainTextWriter(out)),
         }
     }
 }
 
 /// The formats to write, and their files.
-fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, Target)>> {
+fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, OutputTarget)>> {
     let asked = [
         (Format::Html, &args.html),
         (Format::Perfetto, &args.perfetto),
@@ -132,17 +137,17 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, Target)>> {
         (Format::Json, &args.json),
         (Format::Text, &args.text),
     ];
-    let mut chosen: Vec<(Format, Target)> = Vec::new();
+    let mut chosen: Vec<(Format, OutputTarget)> = Vec::new();
     for (format, path) in asked {
         let Some(path) = path else { continue };
-        let target = Target::new(path)?;
+        let target = OutputTarget::new(path)?;
         if chosen.iter().any(|(_, other)| *other == target) {
             bail!("{}: two formats cannot go to one file; name another one", path.display());
         }
         chosen.push((format, target));
     }
     if chosen.is_empty() {
-        chosen.push((Format::Html, Target::new(&page_of(&args.trace)?)?));
+        chosen.push((Format::Html, OutputTarget::new(&page_of(&args.trace)?)?));
     }
     Ok(chosen)
 }
@@ -163,7 +168,7 @@ fn page_of(trace: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Shows how far the reading is, once it has taken a while, and ends it after a signal.
-fn progress(interrupted: Arc<AtomicBool>) -> luc_report::export::Progress<'static> {
+fn progress(interrupted: Arc<AtomicBool>) -> luc_report::export::ReadProgress<'static> {
     let bar = styled(ProgressBar::hidden(), "{bar:30} {percent} % read, {eta} left");
     let began = Instant::now();
     Box::new(move |read, in_all| {

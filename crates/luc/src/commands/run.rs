@@ -1,8 +1,8 @@
 //! `luc run`: runs a command whose fsyncs share commits, and reports what it gained.
 
-mod compare;
-pub(super) mod reach;
-mod request;
+pub(super) mod gate_reach;
+mod run_comparison;
+mod run_request;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use std::process::ExitCode;
 
 use luc_cli::JsonFile;
 use luc_gate::inspect::{self, Gateability, InspectError, Privilege};
-use luc_launch::init;
-use luc_module::Machine;
-use luc_module::lease::Leases;
-use luc_module::level::{self, EffectiveLevel, Plan};
-use luc_run::{PlannedRun, Recorded, RunOutcome, TimeSplit};
-use luc_units::output;
-pub(crate) use request::Args;
-pub(super) use request::copy_out;
-use request::{Mode, RunRequest};
+use luc_launch::container_init;
+use luc_module::MachinePaths;
+use luc_module::level::{self, EffectiveLevel, LevelPlan};
+use luc_module::setting_leases::SettingLeases;
+use luc_run::{PlannedRun, RecordedRun, RunOutcome, TimeSplit};
+use luc_units::text_output;
+pub(crate) use run_request::Args;
+pub(super) use run_request::copy_out;
+use run_request::{RunMode, RunRequest};
 use rustix::process::{getgid, getuid};
 
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    if let Some(status) = init::reap_for_child()? {
+    if let Some(status) = container_init::reap_for_child()? {
         return Ok(ExitCode::from(status));
     }
     run(args.request()?)
@@ -31,11 +31,11 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 fn run(request: RunRequest) -> anyhow::Result<ExitCode> {
     let (path, is_quiet) = (&request.command.program, request.is_quiet);
     let program = inspected(path, is_quiet)?;
-    let machine = Machine::from_environment();
-    if matches!(request.mode, Mode::Check) {
+    let machine = MachinePaths::from_environment();
+    if matches!(request.mode, RunMode::Check) {
         return check(&request, &machine, &program);
     }
-    if let Err(error) = Leases::of(&machine).reap() {
+    if let Err(error) = SettingLeases::of(&machine).reap() {
         eprintln!("luc: what an earlier run lent could not be restored: {error}");
     }
     let plan = plan(&request, &machine)?;
@@ -48,14 +48,14 @@ fn run(request: RunRequest) -> anyhow::Result<ExitCode> {
     let reach = decided.reach();
     let run =
         PlannedRun { luc: own_path(), machine, plan, command: request.command, settings, reach };
-    if let Mode::Compare { pairs, seed } = request.mode {
-        let options = luc_run::Options { pairs, seed, explains };
-        return compare::main(&run, options, json, is_quiet);
+    if let RunMode::Compare { pairs, seed } = request.mode {
+        let options = luc_run::GainOptions { pairs, seed, explains };
+        return run_comparison::main(&run, options, json, is_quiet);
     }
-    let Recorded { outcome, why } = if explains {
+    let RecordedRun { outcome, why } = if explains {
         luc_run::explain_meanwhile(|started| run.run(Some(started)))?
     } else {
-        Recorded { outcome: run.run(None)?, why: Ok(None) }
+        RecordedRun { outcome: run.run(None)?, why: Ok(None) }
     };
     say_failures(&outcome);
     if !is_quiet {
@@ -77,7 +77,7 @@ fn run(request: RunRequest) -> anyhow::Result<ExitCode> {
 /// Prints the way in which a program would be reached. The error says why it would not be.
 fn check(
     request: &RunRequest,
-    machine: &Machine,
+    machine: &MachinePaths,
     program: &Gateability,
 ) -> anyhow::Result<ExitCode> {
     let plan = plan(request, machine)?;
@@ -113,7 +113,7 @@ fn say_failures(outcome: &RunOutcome) {
 /// 0.
 fn write_json(json: Option<JsonFile>, report: &impl serde::Serialize, status: u8) -> ExitCode {
     match json.map_or(Ok(()), |json| json.write(report)) {
-        Err(error) if !output::is_reader_gone(&error) => {
+        Err(error) if !text_output::is_reader_gone(&error) => {
             eprintln!("luc: {error}");
             ExitCode::from(if status == 0 { 2 } else { status })
         }
@@ -150,7 +150,7 @@ fn inspected(path: &Path, is_quiet: bool) -> anyhow::Result<Gateability> {
 }
 
 /// Decides who batches where.
-fn plan(request: &RunRequest, machine: &Machine) -> anyhow::Result<Plan> {
+fn plan(request: &RunRequest, machine: &MachinePaths) -> anyhow::Result<LevelPlan> {
     let plan = level::plan(machine, request.level, || {
         luc_run::requested(request.policy, request.max_wait_ns, request.copy_out.as_deref())
     })?;

@@ -4,10 +4,10 @@ mod text;
 
 use std::process::ExitCode;
 
-use luc_module::{Machine, Module};
-use luc_service::enable::{self, Enabled};
-use luc_service::plan::Reach;
-use luc_service::{status as services, systemctl};
+use luc_module::{LucModule, MachinePaths};
+use luc_service::enable_plan::RequestedWay;
+use luc_service::enable_units::{self, EnabledUnit};
+use luc_service::{systemctl, unit_status as services};
 
 /// Way in which the gate reaches a service's calls, by --reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -20,7 +20,7 @@ enum ReachWord {
     Notify,
 }
 
-impl From<ReachWord> for Reach {
+impl From<ReachWord> for RequestedWay {
     fn from(reach: ReachWord) -> Self {
         match reach {
             ReachWord::Auto => Self::Auto,
@@ -106,7 +106,7 @@ Examples:
   luc status 8f1f2c3d4e5f        # a container, by its id or 12 characters of it
 
 Exit status: 0; 1 if a process of one that runs is not reached; 2 if there is no such service or container.")]
-pub(crate) struct StatusArgs {
+pub(crate) struct ServiceStatusArgs {
     /// Services, as systemctl names them, or ids of containers; without, all
     #[arg(value_name = "NAME")]
     units: Vec<String>,
@@ -157,7 +157,7 @@ pub(crate) struct AttachArgs {
 
 /// Refuses what the kernel module makes useless.
 fn refuse_module(what: &str) -> anyhow::Result<()> {
-    match Module::loaded_version(&Machine::from_environment()) {
+    match LucModule::loaded_version(&MachinePaths::from_environment()) {
         None => Ok(()),
         Some(version) => anyhow::bail!(
             "the kernel module (version {version}) batches the calls of every program already: {what}, or unload it by \
@@ -174,7 +174,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         );
     }
     refuse_module("attach no process")?;
-    let name = luc_service::attach::attach(args.process, args.no_new_privs)?;
+    let name = luc_service::attach_process::attach(args.process, args.no_new_privs)?;
     println!("process {}: attached; `luc status {name}` says what is gained", args.process);
     Ok(ExitCode::SUCCESS)
 }
@@ -182,9 +182,9 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
     systemctl::check()?;
     refuse_module("enable no service")?;
-    let plans = enable::plan(&args.units, args.reach.into())?;
+    let plans = enable_units::plan(&args.units, args.reach.into())?;
     if !args.dry_run {
-        enable::enable(&plans, args.now)?;
+        enable_units::enable(&plans, args.now)?;
     }
     if args.json {
         luc_cli::print_json(&plans)?;
@@ -194,7 +194,7 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if !args.json && !args.now {
-        for Enabled { plan, .. } in plans.iter().filter(|plan| plan.runs) {
+        for EnabledUnit { plan, .. } in plans.iter().filter(|plan| plan.runs) {
             let unit = &plan.unit;
             println!("{unit}: it runs, so a restart is due: `systemctl restart {unit}`, or --now");
         }
@@ -204,7 +204,7 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
     let units = if args.all { luc_service::drop_in::enabled()? } else { args.units.clone() };
-    let enable::Disabled { names, were_not } = enable::disable(&units)?;
+    let enable_units::DisabledUnits { names, were_not } = enable_units::disable(&units)?;
     for name in &were_not {
         println!("{name}: was not enabled; nothing to do");
     }
@@ -222,7 +222,7 @@ pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn status(args: &ServiceStatusArgs) -> anyhow::Result<ExitCode> {
     let all = services::status(&args.units)?;
     if args.json {
         luc_cli::print_json(&all)?;
@@ -235,7 +235,7 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
             print!("{}", text::status(status));
         }
     }
-    let is_missed = |status: &services::Status| {
+    let is_missed = |status: &services::UnitStatus| {
         status.way.is_some() && status.processes.iter().any(|one| one.reached.is_missed())
     };
     Ok(ExitCode::from(u8::from(all.iter().any(is_missed))))

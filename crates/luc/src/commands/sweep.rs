@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use luc_sweep::{Plan, Report};
+use luc_sweep::{SweepPlan, SweepReport};
 
 use super::{INTERRUPTED, own_path, progress_bar};
 
@@ -146,7 +146,7 @@ struct ReportArgs {
 /// A sweep to make: the command line without its grammar.
 #[derive(Debug)]
 struct SweepRequest {
-    plan: Plan,
+    plan: SweepPlan,
     out: PathBuf,
     sysfs: PathBuf,
     is_json: bool,
@@ -155,7 +155,7 @@ struct SweepRequest {
 impl SweepRequest {
     /// Reads the plan of the file `path`.
     fn new(path: &Path, args: Args) -> anyhow::Result<Self> {
-        let mut plan = Plan::read(path)?;
+        let mut plan = SweepPlan::read(path)?;
         if let Some(jobs) = args.jobs {
             plan.set_jobs(jobs.into())?;
         }
@@ -176,7 +176,7 @@ pub(crate) fn main(mut args: Args) -> anyhow::Result<ExitCode> {
         }
         (Some(Subcommand::Restore(args)), _) => restore(args.json),
         (None, Some(path)) => {
-            luc_host::interrupt::install()?;
+            luc_host::interrupt_flag::install()?;
             sweep(&SweepRequest::new(&path, args)?)
         }
         (None, None) => {
@@ -214,7 +214,7 @@ fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
     if !rustix::process::geteuid().is_root() {
         anyhow::bail!("restoring what a sweep has changed needs root: use sudo");
     }
-    let outcome = crate::restore::all(RESTORE_TIMEOUT);
+    let outcome = crate::restore_after_kill::all(RESTORE_TIMEOUT);
     if is_json {
         let value = serde_json::json!({ "restored": outcome.restored, "failed": outcome.failed });
         luc_cli::print_json(&value)?;
@@ -231,7 +231,7 @@ fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
+fn show(report: &SweepReport, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
     write_page(report, out)?;
     if is_json {
         luc_cli::print_json(report)?;
@@ -251,7 +251,7 @@ fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> 
 }
 
 /// Writes `report.html` to the folder `out`, whole or not at all.
-fn write_page(report: &Report, out: &Path) -> anyhow::Result<()> {
+fn write_page(report: &SweepReport, out: &Path) -> anyhow::Result<()> {
     let whole = out.canonicalize().unwrap_or_else(|_| out.to_owned());
     let name = whole.file_stem().unwrap_or(whole.as_os_str());
     let page = luc_sweep::page(report, &name.to_string_lossy());

@@ -26,7 +26,7 @@ enum Command {
     Advise(Box<advise::Args>),
     Learn(learn::Args),
     Daemon(daemon::Args),
-    Status(daemon::StatusArgs),
+    Status(daemon::ThrottleStatusArgs),
     #[cfg(feature = "top")]
     Top(top::Args),
     InstallUnit(daemon::InstallArgs),
@@ -66,15 +66,15 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Command::InstallUnit(args) => daemon::install(&args),
         Command::Thaw(_) => thaw(),
         Command::Guardian => {
-            luc_throttle::guardian::main()?;
+            luc_throttle::guardian_process::main()?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
 fn thaw() -> anyhow::Result<ExitCode> {
-    luc_throttle::Hierarchy::find()?;
-    let restored = luc_throttle::record::restore_left();
+    luc_throttle::CgroupHierarchy::find()?;
+    let restored = luc_throttle::frozen_record::restore_left();
     println!("{} cgroup{} thawed", restored.cgroups, if restored.cgroups == 1 { "" } else { "s" });
     if let Some(failure) = restored.failed.first() {
         anyhow::bail!("not all is thawed: {failure}");

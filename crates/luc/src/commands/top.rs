@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use luc_top::Live;
+use luc_top::LiveAnalysis;
 
-use super::live::{self, Shown};
-use super::selection::{Selection, ring_bytes};
+use super::live_view::{self, ViewForm};
+use super::recording_selection::{RecordingSelection, ring_bytes};
 
 /// Show live where fsyncs wait, for which commits, and whose work that was (root)
 ///
@@ -24,10 +24,10 @@ Examples:
 Exit status: 0; 2 if nothing can be recorded here, or there is no terminal; 130 if --count was interrupted.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    live: live::Live,
+    live: live_view::LiveViewOptions,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: RecordingSelection,
 
     /// Size of the buffer between kernel and recorder: a power of two from 64k to 2G
     #[arg(long, value_name = "SIZE", default_value = "32M")]
@@ -37,19 +37,19 @@ pub(crate) struct Args {
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let shown = args.live.shown("luc top")?;
     let ring_bytes = ring_bytes(&args.buffer)?;
-    let ended = live::ended_by_a_signal()?;
-    let live = Live::start(args.selection.filter()?, ring_bytes)?;
+    let ended = live_view::ended_by_a_signal()?;
+    let live = LiveAnalysis::start(args.selection.filter()?, ring_bytes)?;
     match shown {
-        Shown::Screen { delay_ms } => {
+        ViewForm::Screen { delay_ms } => {
             luc_top::show(live, delay_ms, &ended)?;
             Ok(ExitCode::SUCCESS)
         }
-        Shown::Lines { delay, count } => {
+        ViewForm::Lines { delay, count } => {
             for line in &live.missing {
                 eprintln!("luc: {line}");
             }
             let is_whole = luc_top::print(live, delay, count, args.live.json, &ended)?;
-            Ok(live::status(is_whole))
+            Ok(live_view::status(is_whole))
         }
     }
 }

@@ -13,7 +13,7 @@ type Target = (Module, Option<String>);
 const MAX_REEXPORTS: usize = 6;
 
 /// The crate whose sources are in a folder.
-pub(crate) struct Crate {
+pub(crate) struct CrateSources {
     modules: BTreeMap<Module, Vec<Import>>,
 }
 
@@ -22,7 +22,7 @@ struct Import {
     path: Vec<String>,
 }
 
-impl Crate {
+impl CrateSources {
     pub(crate) fn read(folder: &Path) -> Self {
         let mut modules = BTreeMap::new();
         read(folder, &[], &mut modules);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-mod quoted;
+mod quoted_figures;
 
 const MAX_COLUMNS: usize = 118;
 const MAX_README_LINES: usize = 90;

@@ -77,15 +77,18 @@ fn numbers(text: &str, decimals: usize) -> Vec<(usize, &str)> {
     found
 }
 
-/// Returns the ratio with its interval that begins at this number, if one does.
+/// Returns the ratio with its interval or range that begins at this number, if one does.
 fn with_interval(text: &str, from: usize) -> Option<&str> {
     let rest = &text[from..];
     let end = rest.find(')')?;
     let whole = &rest[..=end];
-    let [_, low, to, _] = whole.split(' ').collect::<Vec<_>>()[..] else {
-        return None;
+    let is_whole = match whole.split(' ').collect::<Vec<_>>()[..] {
+        [_, low, "to", _] => low.starts_with('('),
+        // Of a few runs.
+        [_, "(range", _, "to", _] => true,
+        _ => false,
     };
-    (low.starts_with('(') && to == "to").then_some(whole)
+    is_whole.then_some(whole)
 }
 
 /// Returns what is quoted, but on none of the pages.

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{
-    Bench, LUC, as_nobody, can_make_disks, is_root, refusal, rows, stderr, stdout, until,
+    LUC, RecordedDisk, as_nobody, can_make_disks, is_root, refusal, rows, stderr, stdout, until,
     without_mkfs, without_privileges,
 };
-use luc_events::codes::CallKind;
-use luc_events::store::{Reader, Writer};
-use luc_events::tables::{Call, Sync, Trace};
+use luc_events::event_kinds::FileCallKind;
+use luc_events::store::{TraceReader, TraceWriter};
+use luc_events::tables::{FileCall, FsyncCall, TraceDescription};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -94,8 +94,8 @@ fn has(file_systems: &[&str]) -> bool {
 fn bad_requests_make_nothing() {
     let place = Place::new();
     let empty = place.path("empty.trace");
-    let writer = Writer::create(&empty, Trace::default()).expect("begun");
-    writer.finish(Trace::default()).expect("finished");
+    let writer = TraceWriter::create(&empty, TraceDescription::default()).expect("begun");
+    writer.finish(TraceDescription::default()).expect("finished");
     fs::create_dir(place.path("folder")).expect("made");
     fs::write(place.path("bad.f"), "define fileset nam=x\n").expect("written");
     for (arguments, words) in [
@@ -287,7 +287,7 @@ fn shares(counts: [f64; 3]) -> [f64; 3] {
 
 #[test]
 fn a_recorded_program_is_run_with_its_shares() {
-    let Some(bench) = Bench::new("advise") else {
+    let Some(bench) = RecordedDisk::new("advise") else {
         return;
     };
     let trace = bench.path("trace");
@@ -299,13 +299,13 @@ fn a_recorded_program_is_run_with_its_shares() {
     );
     let recorded = bench.luc(&["record", "-q", "--out", &trace, "--", "sh", "-c", &script]);
     assert!(recorded.status.success(), "{}", stderr(&recorded));
-    let reader = Reader::open(Path::new(&trace)).expect("a trace");
-    let calls: Vec<Call> = rows(&reader);
-    let of = |kind: CallKind| {
+    let reader = TraceReader::open(Path::new(&trace)).expect("a trace");
+    let calls: Vec<FileCall> = rows(&reader);
+    let of = |kind: FileCallKind| {
         calls.iter().filter(|call| call.kind == kind && call.errno == 0).count() as f64
     };
-    let syncs = rows::<Sync>(&reader).len() as f64;
-    let wanted = shares([of(CallKind::Create), syncs, of(CallKind::Unlink)]);
+    let syncs = rows::<FsyncCall>(&reader).len() as f64;
+    let wanted = shares([of(FileCallKind::Create), syncs, of(FileCallKind::Unlink)]);
 
     let shown = bench.luc(&["advise", "--workload", &trace, "--show-workload"]);
     assert!(shown.status.success(), "{}", stderr(&shown));

@@ -1,6 +1,6 @@
 //! `luc bench` from end to end, on a temporary directory.
 
-mod ends;
+mod refused_or_interrupted;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{Disk, LUC, refusal, stderr, stdout};
+use crate::common::{EmulatedTestDisk, LUC, refusal, stderr, stdout};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -84,7 +84,7 @@ fn what_cannot_be_is_refused_and_nothing_is_left() {
 
 #[test]
 fn spread_files_are_cold_and_far_apart_on_their_disk() {
-    let Some(disk) = Disk::new("ranking", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("ranking", "ext4", "") else {
         return;
     };
     let mount = disk.mount();

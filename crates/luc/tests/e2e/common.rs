@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod fake_machine;
+pub(crate) mod fleet_recording;
+pub(crate) mod leftover_check;
 pub(crate) mod loop_device;
-pub(crate) mod machine;
-pub(crate) mod place;
-pub(crate) mod recording;
 pub(crate) mod throttle;
 
 use std::fs;
@@ -18,8 +18,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_events::Dev;
-use luc_events::store::Reader;
-use luc_events::tables::{FileSystem, Row};
+use luc_events::store::TraceReader;
+use luc_events::tables::{MountedFileSystem, TableRow};
 
 pub(crate) const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
@@ -105,7 +105,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-pub(crate) fn rows<T: Row>(reader: &Reader) -> Vec<T> {
+pub(crate) fn rows<T: TableRow>(reader: &TraceReader) -> Vec<T> {
     reader
         .rows::<T>()
         .expect("the table can be read")
@@ -139,14 +139,14 @@ pub(crate) fn can_make_disks() -> bool {
 
 /// An emulated disk with a file system, whose flush takes [`FLUSH_NS`], and a folder beside it. All is gone when it
 /// is dropped.
-pub(crate) struct Disk {
+pub(crate) struct EmulatedTestDisk {
     root: PathBuf,
 }
 
 /// Time of a flush of the emulated disk.
 pub(crate) const FLUSH_NS: u64 = 6_000_000;
 
-impl Disk {
+impl EmulatedTestDisk {
     /// A disk with a file system of `kind`, made with `mkfs_options`. `None`, and a line that says why, where this
     /// cannot be had.
     pub(crate) fn new(test: &str, kind: &str, mkfs_options: &str) -> Option<Self> {
@@ -198,7 +198,7 @@ impl Disk {
         command
     }
 
-    /// Sets the variables by which a `luc` finds the disk, if [`Disk::command`] does not start it.
+    /// Sets the variables by which a `luc` finds the disk, if [`EmulatedTestDisk::command`] does not start it.
     pub(crate) fn set_environment(&self, command: &mut Command) {
         command.env("LUC_RUN_DIR", &self.root);
     }
@@ -217,7 +217,7 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for EmulatedTestDisk {
     fn drop(&mut self) {
         // What a killed shell had started may not be over yet, and keeps the file system busy.
         let begun = Instant::now();
@@ -235,9 +235,9 @@ impl Drop for Disk {
 }
 
 /// The disk's device number, from the trace that saw it mounted.
-pub(crate) fn dev(disk: &Disk, reader: &Reader) -> Dev {
+pub(crate) fn dev(disk: &EmulatedTestDisk, reader: &TraceReader) -> Dev {
     let mount = disk.mount();
-    let found = rows::<FileSystem>(reader)
+    let found = rows::<MountedFileSystem>(reader)
         .into_iter()
         .find(|row| row.mount_point == mount)
         .expect("the mounted file system is in the trace");
@@ -250,12 +250,12 @@ pub(crate) fn dev(disk: &Disk, reader: &Reader) -> Dev {
 static TURN: Mutex<()> = Mutex::new(());
 
 /// An emulated disk with ext4 where `luc record` works.
-pub(crate) struct Bench {
-    disk: Disk,
+pub(crate) struct RecordedDisk {
+    disk: EmulatedTestDisk,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Bench {
+impl RecordedDisk {
     /// `None`, and a line that says why, where this cannot be had.
     pub(crate) fn new(test: &str) -> Option<Self> {
         Self::with(test, "")
@@ -263,15 +263,15 @@ impl Bench {
 
     /// The same with options of mkfs.
     pub(crate) fn with(test: &str, mkfs_options: &str) -> Option<Self> {
-        Self::on(|| Disk::new(test, "ext4", mkfs_options))
+        Self::on(|| EmulatedTestDisk::new(test, "ext4", mkfs_options))
     }
 
     /// The same on a disk of a model.
     pub(crate) fn with_model(test: &str, model: &str) -> Option<Self> {
-        Self::on(|| Disk::with_model(test, model))
+        Self::on(|| EmulatedTestDisk::with_model(test, model))
     }
 
-    fn on(disk: impl FnOnce() -> Option<Disk>) -> Option<Self> {
+    fn on(disk: impl FnOnce() -> Option<EmulatedTestDisk>) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let disk = disk()?;
         let bench = Self { disk, _turn: turn };
@@ -283,15 +283,15 @@ impl Bench {
         Some(bench)
     }
 
-    pub(crate) fn open(&self, trace: &str) -> Reader {
-        Reader::open(Path::new(trace)).expect("a readable trace")
+    pub(crate) fn open(&self, trace: &str) -> TraceReader {
+        TraceReader::open(Path::new(trace)).expect("a readable trace")
     }
 }
 
-impl Deref for Bench {
-    type Target = Disk;
+impl Deref for RecordedDisk {
+    type Target = EmulatedTestDisk;
 
-    fn deref(&self) -> &Disk {
+    fn deref(&self) -> &EmulatedTestDisk {
         &self.disk
     }
 }

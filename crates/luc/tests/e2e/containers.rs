@@ -3,12 +3,12 @@
 
 mod attach;
 mod bundle;
-use crate::enable::machine;
+use crate::enable::systemd_machine;
 mod profile;
 
 use crate::common::{stderr, stdout, until};
-use machine::Machine;
 use serde_json::Value;
+use systemd_machine::SystemdMachine;
 
 use bundle::{CRUN, PLACE, bundle, start};
 
@@ -18,21 +18,21 @@ fn crowd(folder: &str) -> String {
 }
 
 /// The status of a container; `None` while `lucd` does not serve it.
-fn status(machine: &Machine, name: &str) -> Option<Value> {
+fn status(machine: &SystemdMachine, name: &str) -> Option<Value> {
     let output = machine.run(&format!("luc status --json {name}"));
     let all: Value = serde_json::from_str(&stdout(&output)).ok()?;
     all.get(0).filter(|one| one["container"]["id"] == name).cloned()
 }
 
 /// Whether all processes of a container are reached, and there are as many of them.
-fn are_reached(machine: &Machine, name: &str, count: usize) -> bool {
+fn are_reached(machine: &SystemdMachine, name: &str, count: usize) -> bool {
     let status = status(machine, name).unwrap_or_default();
     let processes = status["processes"].as_array().cloned().unwrap_or_default();
     processes.len() == count && processes.iter().all(|one| one["reached"] == "notifier")
 }
 
 /// Waits until containers' calls are held together: for more of them than one container has.
-fn until_together(machine: &Machine, names: &[&str]) {
+fn until_together(machine: &SystemdMachine, names: &[&str]) {
     until("a common round", || {
         names.iter().all(|name| {
             let status = status(machine, name).unwrap_or_default();
@@ -44,7 +44,7 @@ fn until_together(machine: &Machine, names: &[&str]) {
 }
 
 /// Kills `lucd`, and waits for the next one.
-fn kill_lucd(machine: &Machine) {
+fn kill_lucd(machine: &SystemdMachine) {
     let main = "systemctl show -P MainPID lucd";
     let killed = machine.get(main);
     machine.get(&format!("kill -KILL {killed}"));
@@ -52,7 +52,7 @@ fn kill_lucd(machine: &Machine) {
 }
 
 /// All that may be left.
-fn assert_nothing_is_left(machine: &Machine) {
+fn assert_nothing_is_left(machine: &SystemdMachine) {
     // One keeper awaits the next container.
     machine.until("[ $(pgrep -c luc-keeper) = 1 ]");
     assert!(machine.get("luc status").contains("no container is served"));

@@ -1,7 +1,7 @@
 //! `luc demo` from end to end: needs root, FUSE, mkfs.ext4 and 512 MiB of memory, says so if they are missing.
 
 use crate::common;
-use crate::common::place;
+use crate::common::leftover_check;
 
 use std::fs;
 use std::io::Read as _;
@@ -9,20 +9,20 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::common::{Disk, LUC, refusal, stderr, stdout, until, without_mkfs};
-use place::Place;
+use crate::common::{EmulatedTestDisk, LUC, refusal, stderr, stdout, until, without_mkfs};
+use leftover_check::LeftoverCheck;
 use serde_json::Value;
 
 /// Each demo wants the processors for itself: they take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn place() -> Option<(Place, MutexGuard<'static, ()>)> {
+fn place() -> Option<(LeftoverCheck, MutexGuard<'static, ()>)> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    Some((Place::new("demo")?, turn))
+    Some((LeftoverCheck::new("demo")?, turn))
 }
 
 /// A demo whose clients work on its disk.
-fn at_work(place: &Place) -> Child {
+fn at_work(place: &LeftoverCheck) -> Child {
     let child =
         place.luc(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("luc starts");
     until("clients on the disk", || !children("metarates", "run/demo/").is_empty());
@@ -48,7 +48,7 @@ fn send(signal: &str, process: u32) {
 }
 
 /// Nothing of the place is left, and no process of the demo.
-fn until_clean(place: &Place) {
+fn until_clean(place: &LeftoverCheck) {
     until("nothing left", || {
         place.left().is_empty() && children("metarates", "run/demo/").is_empty()
     });
@@ -179,7 +179,7 @@ fn what_is_missing_is_named_in_one_line() {
 
 #[test]
 fn on_a_disk_of_the_user_s_the_files_are_removed() {
-    let Some(disk) = Disk::new("demo", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("demo", "ext4", "") else {
         return;
     };
     let output = disk.luc(&["demo", "--json", "--dir", &disk.mount()]);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_vm::Vm;
+use luc_vm::VirtualMachine;
 
 const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
@@ -54,7 +54,7 @@ fn parts_of_other_devices_are_left_alone() {
     let Some(kernel) = luc_testkit::vm::kernel("6.12") else {
         return;
     };
-    let mut vm = Vm::new(&kernel);
+    let mut vm = VirtualMachine::new(&kernel);
     for program in [LUC, "mkfs.ext4", "wipefs", "losetup", "dmsetup"] {
         vm = vm.program(program);
     }

@@ -366,6 +366,20 @@ fn a_disk_in_use_is_removed_by_all_only() {
 }
 
 #[test]
+fn a_disk_does_not_keep_its_creator_s_folder_busy() {
+    let Some(bench) = Bench::new("folder") else {
+        return;
+    };
+    bench.created();
+    let create = ["create", "e", "--size", "64M"];
+    let output = bench.command(&create).args(QUICK).current_dir(bench.mnt()).output();
+    assert!(output.expect("luc runs").status.success());
+    bench.json(&["remove", "d"]);
+    bench.json(&["remove", "e"]);
+    bench.assert_clean("remove");
+}
+
+#[test]
 fn a_program_that_sees_other_mounts_is_named() {
     let Some(bench) = Bench::new("elsewhere") else {
         return;

@@ -7,27 +7,27 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Disk, refusal, stderr, until};
+use crate::common::{EmulatedTestDisk, refusal, stderr, until};
 use luc_disk::{BlockErrno, kernel_release};
 use serde_json::{Value, json};
 
-fn disk(test: &str) -> Option<Disk> {
-    Disk::new(&format!("fail-{test}"), "ext4", "")
+fn disk(test: &str) -> Option<EmulatedTestDisk> {
+    EmulatedTestDisk::new(&format!("fail-{test}"), "ext4", "")
 }
 
 /// Runs what must succeed and gives its JSON.
-fn json_of(disk: &Disk, words: &[&str]) -> Value {
+fn json_of(disk: &EmulatedTestDisk, words: &[&str]) -> Value {
     let output = disk.luc(&[&["disk"], words, &["--json"]].concat());
     assert!(output.status.success(), "{words:?}: {}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn fail(disk: &Disk, words: &[&str]) -> Value {
+fn fail(disk: &EmulatedTestDisk, words: &[&str]) -> Value {
     json_of(disk, &[&["fail", "disk"], words].concat())
 }
 
 /// Unmounts the disk, so that nobody but the test reads and writes it. Its device.
-fn device(disk: &Disk) -> String {
+fn device(disk: &EmulatedTestDisk) -> String {
     let info = json_of(disk, &["list"]);
     let unmounted = Command::new("umount").arg(disk.mount()).status();
     assert!(unmounted.expect("umount runs").success());

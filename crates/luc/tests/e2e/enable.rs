@@ -2,14 +2,14 @@
 //! redis-server and etcd-server, and says so if they are missing.
 
 use crate::common;
-mod hostile;
-pub(crate) mod machine;
+mod hostile_service;
+pub(crate) mod systemd_machine;
 
 use std::path::Path;
 
 use crate::common::{refusal, stdout};
-use machine::Machine;
 use serde_json::Value;
+use systemd_machine::SystemdMachine;
 
 /// Whether programs are installed; else says that a test is skipped.
 fn are_installed(programs: &[&str]) -> bool {
@@ -26,11 +26,11 @@ fn are_installed(programs: &[&str]) -> bool {
 const REDIS: &str = "port 0\nunixsocket /run/redis/redis.sock\ndir /var/lib/redis\nappendonly yes\nappendfsync always\nsave \"\"\n";
 
 /// A machine with Redis, which runs.
-fn with_redis(test: &str) -> Option<Machine> {
+fn with_redis(test: &str) -> Option<SystemdMachine> {
     if !are_installed(&["redis-server", "redis-benchmark"]) {
         return None;
     }
-    let machine = Machine::boot(test, &["redis"])?;
+    let machine = SystemdMachine::boot(test, &["redis"])?;
     machine.write("/etc/redis/redis.conf", REDIS);
     machine.get("systemctl start redis-server");
     Some(machine)
@@ -45,7 +45,7 @@ fn json(text: &str) -> Value {
 }
 
 /// The status of a unit.
-fn status(machine: &Machine, unit: &str) -> Value {
+fn status(machine: &SystemdMachine, unit: &str) -> Value {
     let output = machine.run(&format!("luc status --json {unit}"));
     json(&stdout(&output))[0].clone()
 }
@@ -158,7 +158,7 @@ fn what_is_refused_changes_nothing() {
 }
 
 /// Eight threads that create and synchronize files without end, as a user.
-fn crowd(machine: &Machine, user: &str) {
+fn crowd(machine: &SystemdMachine, user: &str) {
     let unit = format!(
         "[Service]\nUser={user}\nNoNewPrivileges=yes\nProtectSystem=strict\nReadWritePaths=/var/lib/{user}\n\
          ExecStart=/usr/bin/luc bench metarates --dir /var/lib/{user} --threads 8 --seconds 3600 --file-size 1k\n"
@@ -167,7 +167,7 @@ fn crowd(machine: &Machine, user: &str) {
 }
 
 /// Waits until units' calls are held together: for more of them than one unit has.
-fn until_together(machine: &Machine, units: &[&str]) {
+fn until_together(machine: &SystemdMachine, units: &[&str]) {
     common::until("a common round", || {
         units.iter().all(|unit| {
             let status = status(machine, unit);
@@ -179,7 +179,7 @@ fn until_together(machine: &Machine, units: &[&str]) {
 }
 
 /// Waits until units have made calls beyond those that they have made now.
-fn until_going_on(machine: &Machine, units: &[&str]) {
+fn until_going_on(machine: &SystemdMachine, units: &[&str]) {
     for unit in units {
         let before = calls(&status(machine, unit));
         common::until("further calls", || calls(&status(machine, unit)) > before);
@@ -187,7 +187,7 @@ fn until_going_on(machine: &Machine, units: &[&str]) {
 }
 
 /// Kills `lucd`, and waits for the next one.
-fn kill_lucd(machine: &Machine) {
+fn kill_lucd(machine: &SystemdMachine) {
     let main = "systemctl show -P MainPID lucd";
     let killed = machine.get(main);
     machine.get(&format!("kill -KILL {killed}"));
@@ -200,7 +200,7 @@ fn services_of_two_users_meet_and_survive_lucd() {
     if !are_installed(&["redis-server", "etcd"]) {
         return;
     }
-    let Some(machine) = Machine::boot("service-notify", &["redis", "etcd"]) else {
+    let Some(machine) = SystemdMachine::boot("service-notify", &["redis", "etcd"]) else {
         return;
     };
     for user in ["redis", "etcd"] {
@@ -261,7 +261,7 @@ fn a_service_that_has_made_no_call_yet_survives_lucd() {
     if !are_installed(&["redis-server"]) {
         return;
     }
-    let Some(machine) = Machine::boot("service-first-call", &["redis"]) else {
+    let Some(machine) = SystemdMachine::boot("service-first-call", &["redis"]) else {
         return;
     };
     machine.write(
@@ -292,7 +292,7 @@ fn only_enabled_services_are_served() {
     if !are_installed(&["redis-server"]) {
         return;
     }
-    let Some(machine) = Machine::boot("service-admission", &["redis"]) else {
+    let Some(machine) = SystemdMachine::boot("service-admission", &["redis"]) else {
         return;
     };
     machine.get("systemctl start lucd");

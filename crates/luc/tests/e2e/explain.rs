@@ -4,8 +4,8 @@ use std::fs;
 use std::process::{Command, Output};
 
 use luc_events::Transaction;
-use luc_events::store::Writer;
-use luc_events::tables::{Commit, Trace};
+use luc_events::store::TraceWriter;
+use luc_events::tables::{JournalCommit, TraceDescription};
 
 fn explain(path: &std::path::Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_luc")).arg("explain").arg(path).output().expect("luc runs")
@@ -30,17 +30,18 @@ fn what_is_no_trace_is_refused_in_one_line() {
 #[test]
 fn commits_are_printed_one_by_one() {
     let folder = tempfile::tempdir().expect("a directory");
-    let mut writer = Writer::create(folder.path(), Trace::default()).expect("a trace");
+    let mut writer =
+        TraceWriter::create(folder.path(), TraceDescription::default()).expect("a trace");
     for number in 1..=3 {
-        let commit = Commit {
+        let commit = JournalCommit {
             transaction: Transaction(number),
             start_ns: u64::from(number) * 1_000,
             end_ns: u64::from(number) * 1_000 + 500,
-            ..Commit::default()
+            ..JournalCommit::default()
         };
         writer.add(commit).expect("written");
     }
-    writer.finish(Trace::default()).expect("finished");
+    writer.finish(TraceDescription::default()).expect("finished");
     let output = Command::new(env!("CARGO_BIN_EXE_luc"))
         .args(["explain", "--commits"])
         .arg(folder.path())

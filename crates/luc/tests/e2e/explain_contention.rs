@@ -3,14 +3,14 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Disk, LUC, stderr, stdout};
+use crate::common::{EmulatedTestDisk, LUC, stderr, stdout};
 use serde_json::Value;
 
 /// Size of the file of a reader; on this disk half a second.
 const FILE: &str = "32M";
 
 /// Records readers of these files, which are cold, and returns what `luc explain` says of them.
-fn explained(disk: &Disk, trace: &str, files: &[&str]) -> Value {
+fn explained(disk: &EmulatedTestDisk, trace: &str, files: &[&str]) -> Value {
     let trace = disk.path(trace);
     let reads = files.iter().map(|file| {
         let path = format!("{}/{file}", disk.mount());
@@ -42,7 +42,7 @@ fn is_of_cats(finding: &Value) -> bool {
 
 #[test]
 fn two_streams_on_a_hard_disk_are_found_and_one_is_not() {
-    let Some(disk) = Disk::with_model("contention", "hdd") else {
+    let Some(disk) = EmulatedTestDisk::with_model("contention", "hdd") else {
         return;
     };
     // Far from each other.

@@ -94,6 +94,9 @@ fn who_is_stopped_by_a_signal_is_said_to_be() {
     ));
     let blocked_s = longest_s(&report, "stopped");
     assert!(blocked_s >= FROZEN_S * 0.9, "{blocked_s} s");
+    let first = &report["findings"][0];
+    assert_eq!(first["kind"], "stopped", "{first:#}");
+    assert_eq!([&first["victim"]["comm"], &first["culprit"]["comm"]], ["sleep", "sh"], "{first:#}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! `luc faults` end to end. Needs root and FUSE; skipped, with the reason, where they are missing.
 
 use crate::common;
-use crate::common::place;
+use crate::common::leftover_check;
 
 use std::time::Duration;
 
-use place::Place;
+use leftover_check::LeftoverCheck;
 
 /// A small part of the matrix.
 const SMALL: [&str; 8] = [
@@ -21,7 +21,7 @@ const SMALL: [&str; 8] = [
 
 #[test]
 fn what_the_gate_only_counts_is_told_as_without_it() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     let words = ["--policy", "off", "--errno", "EIO", "--errno", "ENODATA"];
@@ -39,7 +39,7 @@ fn what_the_gate_only_counts_is_told_as_without_it() {
 /// A bad sector: the commonest way for a disk to fail.
 #[test]
 fn a_bad_sector_is_told_of_by_the_gate() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     let words = ["--policy", "delay:1ms", "--errno", "ENODATA"];
@@ -49,7 +49,7 @@ fn a_bad_sector_is_told_of_by_the_gate() {
 
 #[test]
 fn a_command_that_notices_ends_the_same_and_one_that_sees_no_failure_is_an_error() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     let write = "dd if=/dev/zero of=file bs=64k count=4 conv=fsync";
@@ -65,7 +65,7 @@ fn a_command_that_notices_ends_the_same_and_one_that_sees_no_failure_is_an_error
 
 #[test]
 fn a_command_that_ends_otherwise_under_the_gate_is_found() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     let script = "echo x > file; sync file; test -z \"$LUC_GATE_POLICY\"";
@@ -76,7 +76,7 @@ fn a_command_that_ends_otherwise_under_the_gate_is_found() {
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     for (words, expected) in [
@@ -105,7 +105,7 @@ fn bad_input_is_refused_in_one_line() {
 
 #[test]
 fn a_signal_leaves_nothing() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     for (signal, after_ms) in [("INT", 300), ("TERM", 1500)] {

@@ -2,26 +2,26 @@
 //! iproute2 and BTF; skipped, with the reason, where they are missing.
 
 use crate::common;
-mod counted;
-mod exchange;
-mod local;
+mod counts_in_request;
+mod planted_front_end;
+mod unix_socket_peer;
 #[allow(dead_code, reason = "it has more than these tests use")]
-use crate::record_fleet::place;
+use crate::record_fleet::two_hosts;
 mod postgres;
-use crate::common::recording;
-mod split;
+use crate::common::fleet_recording;
+mod split_into_hosts;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::LUC;
-use exchange::{ALONE, ANSWER, ASKED, KINDS, MORE, REQUESTS};
-use luc_events::store::Reader;
-use place::Place;
-use recording::{Recording, Trace};
+use fleet_recording::{FleetRecording, TemporaryTrace};
+use luc_events::store::TraceReader;
+use planted_front_end::{ALONE, ANSWER, ASKED, KINDS, MORE, REQUESTS};
 use serde_json::Value;
-use split::Warp;
+use split_into_hosts::ClockWarp;
+use two_hosts::TwoHosts;
 
 /// Whether `luc-fleet` was built beside `luc`.
 fn has_fleet() -> bool {
@@ -158,9 +158,9 @@ fn a_planted_exchange_is_explained() {
 }
 
 /// Writes what is planted as the trace of one host.
-fn write_planted(place: &Place, trace: &Trace, to: &Path) {
-    let all = [&place.client, &place.server, &place.between].map(place::Host::inode);
-    split::write(&trace.path(), &all, "planted", Warp::default(), to);
+fn write_planted(place: &TwoHosts, trace: &TemporaryTrace, to: &Path) {
+    let all = [&place.client, &place.server, &place.between].map(two_hosts::NamespaceHost::inode);
+    split_into_hosts::write(&trace.path(), &all, "planted", ClockWarp::default(), to);
 }
 
 #[test]
@@ -176,24 +176,24 @@ fn without_luc_fleet_it_says_how_to_get_it() {
     assert!(line.contains("make product install"), "{line}");
 }
 
-fn recorded() -> Option<(Place, Trace)> {
+fn recorded() -> Option<(TwoHosts, TemporaryTrace)> {
     if !has_fleet() {
         return None;
     }
-    let place = Place::new()?;
-    let recording = Recording::start(&["--all", "--no-calls"]);
-    exchange::exchange(&place);
+    let place = TwoHosts::new()?;
+    let recording = FleetRecording::start(&["--all", "--no-calls"]);
+    planted_front_end::exchange(&place);
     Some((place, recording.stop()))
 }
 
-/// The same trace, as those of three hosts of which two have other clocks.
+/// The same trace, split among three hosts. Two of them have other clocks.
 #[test]
 fn the_clocks_of_three_hosts_are_found() {
     let Some((place, trace)) = recorded() else {
         return;
     };
-    let since_ns = Reader::open(&trace.path()).expect("a trace").trace().start_ns;
-    let warp = |offset_ns, drift_ppb| Warp { offset_ns, drift_ppb, since_ns };
+    let since_ns = TraceReader::open(&trace.path()).expect("a trace").trace().start_ns;
+    let warp = |offset_ns, drift_ppb| ClockWarp { offset_ns, drift_ppb, since_ns };
     let folder = tempfile::tempdir().expect("a directory");
     let hosts = [
         ("client", &place.client, warp(0, 0)),
@@ -203,7 +203,7 @@ fn the_clocks_of_three_hosts_are_found() {
     let mut paths = Vec::new();
     for (name, host, warp) in hosts {
         let to = folder.path().join(name);
-        split::write(&trace.path(), &[host.inode()], name, warp, &to);
+        split_into_hosts::write(&trace.path(), &[host.inode()], name, warp, &to);
         paths.push(to.to_str().expect("plain").to_owned());
     }
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -221,7 +221,7 @@ fn the_clocks_of_three_hosts_are_found() {
         // The offset is given at a time of A's clock, since A's trace began.
         let at = offset["at_ns"].as_i64().expect("a time");
         let kernel_ns = at * 1_000_000_000 / (1_000_000_000 + a.drift_ppb);
-        let drift = |warp: Warp| kernel_ns * warp.drift_ppb / 1_000_000_000;
+        let drift = |warp: ClockWarp| kernel_ns * warp.drift_ppb / 1_000_000_000;
         let truth = b.offset_ns + drift(b) - a.offset_ns - drift(a);
         let bound = |name: &str| {
             let bound = offset[name].as_i64();

@@ -6,20 +6,21 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{Disk, LUC, stderr};
+use crate::common::{EmulatedTestDisk, LUC, stderr};
 use serde_json::Value;
 
-fn ext4(test: &str, mkfs_options: &str) -> Option<Disk> {
-    Disk::new(test, "ext4", mkfs_options)
+fn ext4(test: &str, mkfs_options: &str) -> Option<EmulatedTestDisk> {
+    EmulatedTestDisk::new(test, "ext4", mkfs_options)
 }
 
 /// Compiles the program of awkward callers; outside the emulated disk, which costs time.
-fn caller(disk: &Disk) -> String {
+fn caller(disk: &EmulatedTestDisk) -> String {
     let program = disk.path("caller");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/caller.c");
+    let sources = ["caller.c", "exchanged_files.c"]
+        .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name));
     let compiled = Command::new("cc")
         .args(["-Wall", "-Wextra", "-O1", "-pthread", "-o", &program])
-        .arg(source)
+        .args(sources)
         .status()
         .expect("cc starts");
     assert!(compiled.success());
@@ -27,7 +28,7 @@ fn caller(disk: &Disk) -> String {
 }
 
 /// Runs a command on the disk under `luc run`, and gives the report.
-fn report(disk: &Disk, policy: &str, command: &[&str]) -> Value {
+fn report(disk: &EmulatedTestDisk, policy: &str, command: &[&str]) -> Value {
     let json = disk.path("report.json");
     let output = disk
         .command(&["run", "--policy", policy, "--json", &json, "--"])
@@ -48,8 +49,18 @@ fn awkward_callers_notice_nothing() {
     let caller = caller(&disk);
     for policy in ["off", "delay:3ms", "pid:4", "auto"] {
         for case in [
-            "errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads",
+            "errors",
+            "msync",
+            "fork",
+            "vfork",
+            "exec",
+            "cancel",
+            "handler",
+            "jump",
+            "threads",
             "exchange",
+            "exchange_in_handler",
+            "exchange_and_back",
         ] {
             let report = report(&disk, policy, &[&caller, case]);
             let gate = &report["file_systems"][0]["gate"];

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{Disk, LUC, stderr};
+use crate::common::{EmulatedTestDisk, LUC, stderr};
 
 /// The emulated disk, and the program of cases on it.
-fn disk(test: &str) -> Option<(Disk, String)> {
-    let disk = Disk::new(test, "ext4", "")?;
+fn disk(test: &str) -> Option<(EmulatedTestDisk, String)> {
+    let disk = EmulatedTestDisk::new(test, "ext4", "")?;
     let program = disk.path("limits");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/limits.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/no_room_for_gate.c");
     let compiled = Command::new("cc")
         // Bound at once: to bind late takes a stack that a handler has not.
         .args(["-Wall", "-Wextra", "-O1", "-pthread", "-Wl,-z,now", "-o", &program])
@@ -22,7 +22,7 @@ fn disk(test: &str) -> Option<(Disk, String)> {
 }
 
 /// Runs a shell script on the disk; `$LUC` and `$PROGRAM` are what they say.
-fn shell(disk: &Disk, program: &str, script: &str) -> Output {
+fn shell(disk: &EmulatedTestDisk, program: &str, script: &str) -> Output {
     Command::new("bash")
         .args(["-c", &format!("set -eu\n{script}")])
         .env("LUC", LUC)

@@ -1,7 +1,7 @@
 //! `luc kernel` as a program, on a directory tree that stands for a machine: needs no module and no privileges.
 
 use crate::common;
-use crate::common::machine;
+use crate::common::fake_machine;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,17 +9,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{stderr, stdout};
-use machine::{Fake, luc, run, with_own_journal};
+use fake_machine::{FakeMachine, luc, run, with_own_journal};
 use serde_json::Value;
 
 /// The one line of a refusal.
-fn refusal(fake: &Fake, words: &[&str]) -> String {
+fn refusal(fake: &FakeMachine, words: &[&str]) -> String {
     common::refusal(&run(fake, words))
 }
 
 #[test]
 fn each_obstacle_to_loading_is_one_line() {
-    let fake = Fake::without_module();
+    let fake = FakeMachine::without_module();
     let text = refusal(&fake, &["kernel", "load"]);
     assert!(text.contains("apt install linux-headers-6.1.0-18-amd64"), "{text}");
     fs::remove_dir(fake.path("/proc/fs/jbd2")).expect("removed");
@@ -44,7 +44,7 @@ fn each_obstacle_to_loading_is_one_line() {
 }
 
 /// Headers whose `make modules` compiles a module's description of itself and nothing else.
-fn write_headers(fake: &Fake) {
+fn write_headers(fake: &FakeMachine) {
     fake.write(
         "/lib/modules/6.1.0-18-amd64/build/Makefile",
         concat!(
@@ -72,7 +72,7 @@ fn a_build_takes_luc_s_own_sources_and_no_others() {
     if !has_compiler() {
         return;
     }
-    let fake = Fake::without_module();
+    let fake = FakeMachine::without_module();
     // Below a folder that everybody can write, with something there that looks like luc's own build tree.
     let shared = fake.path("/shared");
     let program = shared.join("luc-0.1/bin/luc");
@@ -139,7 +139,7 @@ fn nothing_is_built_where_somebody_else_could_change_it() {
     if !has_compiler() {
         return;
     }
-    let fake = Fake::without_module();
+    let fake = FakeMachine::without_module();
     write_headers(&fake);
     // Root's place is below the tree's /var/cache, an ordinary user's below /cache.
     for open in ["/var/cache", "/cache"] {
@@ -162,7 +162,7 @@ fn a_user_without_a_home_builds_nothing() {
         luc_testkit::skipped!("only root can try as another user");
         return;
     }
-    let fake = Fake::without_module();
+    let fake = FakeMachine::without_module();
     write_headers(&fake);
     // What a build in /tmp would find, made by somebody else.
     let output = common::as_nobody(fake.root())

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
+use luc_vm::{GuestKernel, VirtualMachine};
 use serde_json::Value;
 
 const LUC: &str = env!("CARGO_BIN_EXE_luc");
@@ -74,12 +74,12 @@ for disk in 0 1; do e2fsck -fn /dev/lagdisk$disk >/dev/null 2>&1; say fsck $?; d
 "#;
 
 /// A kernel, luc.ko and lagdisk.ko for it, or `None` after saying why there are none. Made once for all tests.
-fn prepare() -> Option<&'static (Kernel, PathBuf, PathBuf)> {
-    static PREPARED: OnceLock<Option<(Kernel, PathBuf, PathBuf)>> = OnceLock::new();
+fn prepare() -> Option<&'static (GuestKernel, PathBuf, PathBuf)> {
+    static PREPARED: OnceLock<Option<(GuestKernel, PathBuf, PathBuf)>> = OnceLock::new();
     PREPARED.get_or_init(make).as_ref()
 }
 
-fn make() -> Option<(Kernel, PathBuf, PathBuf)> {
+fn make() -> Option<(GuestKernel, PathBuf, PathBuf)> {
     let kernel = luc_testkit::vm::kernel_with_headers("6.1")?;
     let installed = Path::new("/lib/modules").join(kernel.release());
     if !installed.join("build").exists() {
@@ -94,7 +94,7 @@ fn make() -> Option<(Kernel, PathBuf, PathBuf)> {
 }
 
 /// Builds luc.ko by `luc kernel build`, on a tree that has this machine's kernels and a cache of its own.
-fn build(kernel: &Kernel, tree: &Path) -> PathBuf {
+fn build(kernel: &GuestKernel, tree: &Path) -> PathBuf {
     std::fs::create_dir_all(tree.join("lib")).expect("directory");
     // Left by an earlier test, it is the same.
     let _ = symlink("/lib/modules", tree.join("lib/modules"));
@@ -124,7 +124,7 @@ fn the_module_from_load_to_unload() {
         return;
     }
     let cached = format!("/var/cache/luc/kernel/{}/luc.ko", kernel.release());
-    let outcome = Vm::new(kernel)
+    let outcome = VirtualMachine::new(kernel)
         .program(LUC)
         .program("mke2fs")
         .program("e2fsck")
@@ -202,7 +202,7 @@ fn failed_writes_are_told_of_as_without_the_module() {
     let Some((kernel, module, _)) = prepare() else {
         return;
     };
-    let outcome = Vm::new(kernel)
+    let outcome = VirtualMachine::new(kernel)
         .program(LUC)
         .program("mkfs.ext4")
         .program("dd")
@@ -256,7 +256,7 @@ exit 0
 "#;
 
 /// luc.ko as DKMS builds and signs it, in trees of its own; `None` after saying why there is none.
-fn build_by_dkms(kernel: &Kernel) -> Option<PathBuf> {
+fn build_by_dkms(kernel: &GuestKernel) -> Option<PathBuf> {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dkms");
     // Left by an earlier test that was killed.
     let _ = std::fs::remove_dir_all(&work);
@@ -308,7 +308,7 @@ fn a_locked_kernel_refuses_what_it_cannot_trust() {
         return;
     };
     let release = kernel.release().to_owned();
-    let outcome = Vm::new(kernel)
+    let outcome = VirtualMachine::new(kernel)
         .program(LUC)
         .file(format!("/lib/modules/{release}/updates/dkms/luc.ko"), &signed)
         .file(format!("/var/cache/luc/kernel/{release}/luc.ko"), unsigned)

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_vm::{Outcome, Vm};
+use luc_vm::{GuestOutcome, VirtualMachine};
 use serde_json::Value;
 
 const LUC: &str = env!("CARGO_BIN_EXE_luc");
@@ -14,7 +14,7 @@ const BYTES: u64 = 3000;
 /// Messages that the kernel is right to print at a power cut.
 const EXPECTED_AT_A_CUT: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 
-fn json(outcome: &Outcome, name: &str) -> Value {
+fn json(outcome: &GuestOutcome, name: &str) -> Value {
     let text = outcome.file(name).unwrap_or_else(|| panic!("no {name}"));
     serde_json::from_str(&text).expect("JSON")
 }
@@ -31,7 +31,7 @@ fn check(version: &str) {
     };
     let outcome = ["mke2fs", "mkfs.ext4", "e2fsck", "dd"]
         .into_iter()
-        .fold(Vm::new(&kernel), |vm, program| vm.program(program))
+        .fold(VirtualMachine::new(&kernel), |vm, program| vm.program(program))
         .program(LUC)
         .file("/root/luc.ko", module("luc"))
         .file("/root/lagdisk.ko", module("lagdisk"))
@@ -89,6 +89,7 @@ fn linux_6_17() {
 }
 
 #[test]
+#[ignore = "a kernel between two others: `make test-all`"]
 fn linux_7_0() {
     check("7.0");
 }

@@ -7,15 +7,15 @@ use crate::common;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Disk, LUC, stderr};
+use crate::common::{EmulatedTestDisk, LUC, stderr};
 use serde_json::Value;
 
 const RECORDS: u64 = 40;
 
 /// Compiles the writer by a C compiler.
-fn writer(disk: &Disk, compiler: &str, options: &[&str]) -> String {
+fn writer(disk: &EmulatedTestDisk, compiler: &str, options: &[&str]) -> String {
     let program = disk.path(&format!("writer-{compiler}"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/writer.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/append_and_sync.c");
     let compiled = Command::new(compiler)
         .args(["-Wall", "-Wextra", "-O1", "-o", &program])
         .args(options)
@@ -27,7 +27,7 @@ fn writer(disk: &Disk, compiler: &str, options: &[&str]) -> String {
 }
 
 /// Synchronizations that the gate has counted of a shell script below `luc run`.
-fn counted(disk: &Disk, script: &str) -> u64 {
+fn counted(disk: &EmulatedTestDisk, script: &str) -> u64 {
     let json = disk.path("report.json");
     let output = disk
         .command(&["run", "--reach", "library", "--policy", "delay:2ms", "--json", &json, "--"])
@@ -64,7 +64,7 @@ fn the_library_needs_no_library_and_no_symbol() {
 
 #[test]
 fn programs_of_other_c_libraries_and_beside_other_interposers_take_part() {
-    let Some(disk) = Disk::new("gate-loaders", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("gate-loaders", "ext4", "") else {
         return;
     };
     let native = writer(&disk, "cc", &[]);
@@ -88,7 +88,7 @@ fn programs_of_other_c_libraries_and_beside_other_interposers_take_part() {
 
 #[test]
 fn a_program_with_another_clock_holds_nobody() {
-    let Some(disk) = Disk::new("gate-clock", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("gate-clock", "ext4", "") else {
         return;
     };
     let native = writer(&disk, "cc", &[]);
@@ -101,7 +101,7 @@ fn a_program_with_another_clock_holds_nobody() {
 /// Programs that become another user's before they synchronize, by themselves or below another program.
 #[test]
 fn descendants_of_other_users_take_part() {
-    let Some(disk) = Disk::new("gate-guests", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("gate-guests", "ext4", "") else {
         return;
     };
     let native = writer(&disk, "cc", &[]);

@@ -1,21 +1,21 @@
 //! `luc powercut` from end to end: needs root, FUSE and mkfs.ext4, says so if they are missing.
 
-use crate::common::place;
+use crate::common::leftover_check;
 
 use std::path::Path;
 use std::time::Duration;
 
-use place::Place;
+use leftover_check::LeftoverCheck;
 use serde_json::Value;
 
 /// `None`, and a line that says why, where disks with ext4 cannot be had.
-fn place() -> Option<Place> {
+fn place() -> Option<LeftoverCheck> {
     let mkfs = ["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"].map(Path::new);
     if !mkfs.iter().any(|path| path.exists()) {
         luc_testkit::skipped!("needs mkfs.ext4");
         return None;
     }
-    Place::new("powercut")
+    LeftoverCheck::new("powercut")
 }
 
 #[test]

@@ -11,15 +11,18 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Bench, FLUSH_NS, LUC, rows, stderr};
-use luc_events::codes::{CommitKind, Direction, RequestKind, Summarized, SyncKind};
-use luc_events::store::Reader;
-use luc_events::tables::{Commit, Data, Handle, Lost, Request, Summary, Sync, Task, Wait};
-use luc_events::{Cause, Dev};
+use crate::common::{FLUSH_NS, LUC, RecordedDisk, rows, stderr};
+use luc_events::event_kinds::{CommitKind, DataDirection, RequestKind, SummarizedKind, SyncKind};
+use luc_events::store::TraceReader;
+use luc_events::tables::{
+    BlockRequest, FileData, FsyncCall, JournalCommit, JournalHandle, LostEvents, OffCpuWait,
+    SummaryCount, ThreadInfo,
+};
+use luc_events::{Dev, WaitCause};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 /// Records a shell script with `options`, and opens the trace.
-fn record(bench: &Bench, trace: &str, options: &[&str], script: &str) -> Reader {
+fn record(bench: &RecordedDisk, trace: &str, options: &[&str], script: &str) -> TraceReader {
     let out = bench.path(trace);
     let mut arguments = vec!["record", "--out", &out];
     arguments.extend(options);
@@ -28,21 +31,21 @@ fn record(bench: &Bench, trace: &str, options: &[&str], script: &str) -> Reader 
     let message = stderr(&output);
     assert!(output.status.success(), "{message}");
     let reader = bench.open(&out);
-    assert_eq!(rows::<Lost>(&reader), [], "{message}");
+    assert_eq!(rows::<LostEvents>(&reader), [], "{message}");
     reader
 }
 
 #[test]
 fn every_fsync_is_recorded_with_its_commit() {
-    let Some(bench) = Bench::new("fsyncs") else {
+    let Some(bench) = RecordedDisk::new("fsyncs") else {
         return;
     };
     let reader = record(&bench, "trace", &[], &bench.syncs(40));
     let dev = common::dev(&bench, &reader);
 
-    let syncs: Vec<Sync> = rows(&reader);
+    let syncs: Vec<FsyncCall> = rows(&reader);
     assert_eq!(syncs.len(), 40);
-    let commits: BTreeMap<u32, Commit> = rows::<Commit>(&reader)
+    let commits: BTreeMap<u32, JournalCommit> = rows::<JournalCommit>(&reader)
         .into_iter()
         .filter(|commit| commit.dev == dev)
         .map(|commit| (commit.transaction.0, commit))
@@ -75,20 +78,20 @@ fn every_fsync_is_recorded_with_its_commit() {
         assert!(commit.handles > 0 && commit.blocks > 0 && commit.blocks_logged > 0);
     }
 
-    let handles: u32 = rows::<Handle>(&reader)
+    let handles: u32 = rows::<JournalHandle>(&reader)
         .iter()
         .filter(|handle| handle.dev == dev)
         .map(|handle| handle.count)
         .sum();
     assert!(handles >= 80, "two handles a file at least: {handles}");
-    let flushes: Vec<Request> = rows::<Request>(&reader)
+    let flushes: Vec<BlockRequest> = rows::<BlockRequest>(&reader)
         .into_iter()
         .filter(|request| request.dev == dev && request.kind == RequestKind::Flush)
         .collect();
     assert!(flushes.len() >= 80, "two a commit: {}", flushes.len());
     assert!(flushes.iter().all(|flush| flush.complete_ns - flush.issue_ns >= FLUSH_NS));
-    for direction in [Direction::Dirtied, Direction::WrittenBySync] {
-        let bytes: u64 = rows::<Data>(&reader)
+    for direction in [DataDirection::Dirtied, DataDirection::WrittenBySync] {
+        let bytes: u64 = rows::<FileData>(&reader)
             .iter()
             .filter(|data| data.dev == dev && data.direction == direction)
             .map(|data| data.bytes)
@@ -102,20 +105,20 @@ fn every_fsync_is_recorded_with_its_commit() {
 fn a_sleep_is_told_from_waiting_for_the_processor_after_it() {
     // The scheduler's clock and the timer's may run apart by less than one in a hundred of 2 ms.
     const ASKED_NS: u64 = 1_980_000;
-    let Some(bench) = Bench::new("sleeps") else {
+    let Some(bench) = RecordedDisk::new("sleeps") else {
         return;
     };
     // The sleeper shares its processor with two that never rest.
     let script = "exec taskset -c 0 sh -c 'yes >/dev/null & a=$!; yes >/dev/null & b=$!; \
                   i=0; while [ $i -lt 50 ]; do sleep 0.002; i=$((i+1)); done; kill $a $b'";
     let reader = record(&bench, "trace", &[], script);
-    let sleeps: Vec<Wait> = rows::<Wait>(&reader)
+    let sleeps: Vec<OffCpuWait> = rows::<OffCpuWait>(&reader)
         .into_iter()
-        .filter(|wait| wait.cause == Cause::Sleep && wait.on_ns - wait.off_ns >= ASKED_NS)
+        .filter(|wait| wait.cause == WaitCause::Sleep && wait.on_ns - wait.off_ns >= ASKED_NS)
         .collect();
     // Two may be shorter, or none: who loses the processor in the microsecond after setting the timer sleeps less.
     assert!(sleeps.len() >= 48, "{}", sleeps.len());
-    let told: Vec<&Wait> =
+    let told: Vec<&OffCpuWait> =
         sleeps.iter().filter(|sleep| sleep.woken_ns - sleep.off_ns >= ASKED_NS).collect();
     assert!(told.len() >= 48, "{sleeps:?}");
     let runnable_ns: u64 = told.iter().map(|sleep| sleep.on_ns - sleep.woken_ns).sum();
@@ -124,7 +127,7 @@ fn a_sleep_is_told_from_waiting_for_the_processor_after_it() {
 
 #[test]
 fn waits_cover_the_fsyncs_and_have_their_causes() {
-    let Some(bench) = Bench::new("waits") else {
+    let Some(bench) = RecordedDisk::new("waits") else {
         return;
     };
     let luc = env!("CARGO_BIN_EXE_luc");
@@ -133,9 +136,9 @@ fn waits_cover_the_fsyncs_and_have_their_causes() {
         bench.mount()
     );
     let reader = record(&bench, "trace", &[], &script);
-    let mut waits: BTreeMap<u32, Vec<Wait>> = BTreeMap::new();
+    let mut waits: BTreeMap<u32, Vec<OffCpuWait>> = BTreeMap::new();
     let mut causes = BTreeSet::new();
-    for wait in rows::<Wait>(&reader) {
+    for wait in rows::<OffCpuWait>(&reader) {
         assert!(wait.off_ns <= wait.on_ns, "{wait:?}");
         assert!(
             wait.woken_ns == 0 || (wait.off_ns..=wait.on_ns).contains(&wait.woken_ns),
@@ -144,16 +147,16 @@ fn waits_cover_the_fsyncs_and_have_their_causes() {
         causes.insert(wait.cause);
         waits.entry(wait.thread.0).or_default().push(wait);
     }
-    for cause in [Cause::CommitWait, Cause::DataWriteback, Cause::Device] {
+    for cause in [WaitCause::CommitWait, WaitCause::DataWriteback, WaitCause::Device] {
         assert!(causes.contains(&cause), "{cause}: {causes:?}");
     }
     // Creating in one directory beside commits: a lock, or a buffer that a commit is writing.
     assert!(
-        causes.contains(&Cause::DirectoryLock) || causes.contains(&Cause::ShadowBuffer),
+        causes.contains(&WaitCause::DirectoryLock) || causes.contains(&WaitCause::ShadowBuffer),
         "{causes:?}"
     );
     let (mut all_ns, mut waited_ns) = (0, 0);
-    let syncs: Vec<Sync> = rows(&reader);
+    let syncs: Vec<FsyncCall> = rows(&reader);
     for sync in &syncs {
         all_ns += sync.exit_ns - sync.enter_ns;
         let inside = waits[&sync.thread.0]
@@ -163,7 +166,7 @@ fn waits_cover_the_fsyncs_and_have_their_causes() {
     }
     assert!(syncs.len() > 100);
     assert!(waited_ns <= all_ns && waited_ns * 100 >= all_ns * 98, "{waited_ns} of {all_ns} ns");
-    let named: BTreeSet<u32> = rows::<Task>(&reader)
+    let named: BTreeSet<u32> = rows::<ThreadInfo>(&reader)
         .iter()
         .filter(|task| !task.comm.is_empty())
         .map(|task| task.thread.0)
@@ -247,7 +250,7 @@ impl Drop for Tracefs {
 
 #[test]
 fn commits_are_those_that_the_kernel_traces_itself() {
-    let Some(bench) = Bench::new("tracefs") else {
+    let Some(bench) = RecordedDisk::new("tracefs") else {
         return;
     };
     let Some(tracefs) = Tracefs::new() else {
@@ -256,8 +259,8 @@ fn commits_are_those_that_the_kernel_traces_itself() {
     let reader = record(&bench, "trace", &[], &bench.syncs(30));
     let dev = common::dev(&bench, &reader);
     let truth = tracefs.commits(dev);
-    let commits: Vec<Commit> =
-        rows::<Commit>(&reader).into_iter().filter(|commit| commit.dev == dev).collect();
+    let commits: Vec<JournalCommit> =
+        rows::<JournalCommit>(&reader).into_iter().filter(|commit| commit.dev == dev).collect();
     assert!(commits.len() >= 30, "{}", commits.len());
     for commit in commits {
         let (start_ns, end_ns) = truth[&commit.transaction.0];
@@ -273,7 +276,7 @@ fn commits_are_those_that_the_kernel_traces_itself() {
 /// Callers that come during a fast commit, and are served by it, neither shorten it nor hide it.
 #[test]
 fn fast_commits_are_recorded_whole() {
-    let Some(bench) = Bench::with("fast", "-O fast_commit") else {
+    let Some(bench) = RecordedDisk::with("fast", "-O fast_commit") else {
         return;
     };
     let script = format!(
@@ -282,7 +285,7 @@ fn fast_commits_are_recorded_whole() {
     );
     let reader = record(&bench, "trace", &[], &script);
     let dev = common::dev(&bench, &reader);
-    let mut fast = rows::<Commit>(&reader);
+    let mut fast = rows::<JournalCommit>(&reader);
     fast.retain(|commit| commit.dev == dev && commit.kind == CommitKind::Fast);
     fast.sort_by_key(|commit| commit.end_ns);
     assert!(fast.len() >= 10, "{fast:?}");
@@ -297,7 +300,7 @@ fn fast_commits_are_recorded_whole() {
 
 #[test]
 fn only_what_passes_the_filter_is_recorded() {
-    let Some(bench) = Bench::new("filter") else {
+    let Some(bench) = RecordedDisk::new("filter") else {
         return;
     };
     let mut stranger = Command::new("sh")
@@ -310,31 +313,31 @@ fn only_what_passes_the_filter_is_recorded() {
     stranger.kill().expect("killed");
     stranger.wait().expect("reaped");
 
-    assert_eq!(rows::<Sync>(&reader).len(), 10);
+    assert_eq!(rows::<FsyncCall>(&reader).len(), 10);
     assert_eq!(reader.trace().filters, "command");
     let dev = common::dev(&bench, &reader);
     let processes: BTreeSet<u32> =
-        rows::<Sync>(&reader).iter().map(|sync| sync.process.0).collect();
+        rows::<FsyncCall>(&reader).iter().map(|sync| sync.process.0).collect();
     assert!(
-        rows::<Handle>(&reader)
+        rows::<JournalHandle>(&reader)
             .iter()
             .any(|handle| handle.dev == dev && !processes.contains(&handle.process.0)),
         "the stranger's handles are there, as others wait for them"
     );
-    assert_eq!(rows::<Sync>(&other), []);
-    assert!(!rows::<Commit>(&other).is_empty());
-    assert!(!rows::<Sync>(&all).is_empty());
+    assert_eq!(rows::<FsyncCall>(&other), []);
+    assert!(!rows::<JournalCommit>(&other).is_empty());
+    assert!(!rows::<FsyncCall>(&all).is_empty());
 }
 
 #[test]
 fn the_summary_counts_what_the_events_list() {
-    let Some(bench) = Bench::new("summary") else {
+    let Some(bench) = RecordedDisk::new("summary") else {
         return;
     };
     let reader = record(&bench, "trace", &["--summary"], &bench.syncs(20));
     let dev = common::dev(&bench, &reader);
-    let mut counts = BTreeMap::<Summarized, u64>::new();
-    for row in rows::<Summary>(&reader) {
+    let mut counts = BTreeMap::<SummarizedKind, u64>::new();
+    for row in rows::<SummaryCount>(&reader) {
         if row.dev == dev {
             *counts.entry(row.what).or_default() += row.count;
             assert!(
@@ -344,9 +347,9 @@ fn the_summary_counts_what_the_events_list() {
             );
         }
     }
-    assert_eq!(counts[&Summarized::Sync], 20);
-    assert!(counts[&Summarized::Commit] >= 20);
-    assert!(counts[&Summarized::Flush] >= 40);
-    assert!(counts[&Summarized::Wait] >= 20);
-    assert_eq!(rows::<Sync>(&reader), []);
+    assert_eq!(counts[&SummarizedKind::Sync], 20);
+    assert!(counts[&SummarizedKind::Commit] >= 20);
+    assert!(counts[&SummarizedKind::Flush] >= 40);
+    assert!(counts[&SummarizedKind::Wait] >= 20);
+    assert_eq!(rows::<FsyncCall>(&reader), []);
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::{LUC, refusal, rows, stderr, stdout};
-use luc_events::codes::CounterMode;
-use luc_events::store::Reader;
-use luc_events::tables::{Counter, Lost};
+use luc_events::event_kinds::CounterMode;
+use luc_events::store::TraceReader;
+use luc_events::tables::{HardwareCount, LostEvents};
 
 /// Maximum number of faults of a thread after it has printed its own count: it ends.
 const LATER_FAULTS: u64 = 32;
@@ -23,7 +23,7 @@ fn is_possible() -> bool {
 }
 
 fn compiled(folder: &Path) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/faults.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/page_faults.c");
     let program = folder.join("faults");
     let status = Command::new("cc")
         .args(["-Wall", "-Werror", "-pthread", "-o"])
@@ -35,7 +35,7 @@ fn compiled(folder: &Path) -> String {
 }
 
 /// Runs `luc record` with these counters; what it said, and the trace.
-fn record(folder: &Path, counters: &str, command: &[&str]) -> (Output, Reader) {
+fn record(folder: &Path, counters: &str, command: &[&str]) -> (Output, TraceReader) {
     let out = folder.join(format!("trace{}", counters.len()));
     let output = Command::new(LUC)
         .args(["record", "--out"])
@@ -46,15 +46,19 @@ fn record(folder: &Path, counters: &str, command: &[&str]) -> (Output, Reader) {
         .output()
         .expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
-    let reader = Reader::open(&out).expect("a trace");
-    assert_eq!(rows::<Lost>(&reader), []);
+    let reader = TraceReader::open(&out).expect("a trace");
+    assert_eq!(rows::<LostEvents>(&reader), []);
     (output, reader)
 }
 
 /// Rows of an event by thread, in the order of time.
-fn by_thread(reader: &Reader, event: &str, mode: CounterMode) -> BTreeMap<u32, Vec<Counter>> {
-    let mut all: BTreeMap<u32, Vec<Counter>> = BTreeMap::new();
-    for row in rows::<Counter>(reader) {
+fn by_thread(
+    reader: &TraceReader,
+    event: &str,
+    mode: CounterMode,
+) -> BTreeMap<u32, Vec<HardwareCount>> {
+    let mut all: BTreeMap<u32, Vec<HardwareCount>> = BTreeMap::new();
+    for row in rows::<HardwareCount>(reader) {
         if (row.event.as_str(), row.mode) == (event, mode) {
             all.entry(row.thread.0).or_default().push(row);
         }
@@ -118,8 +122,8 @@ fn a_counter_of_the_processor_counts_while_its_thread_runs() {
     let folder = tempfile::tempdir().expect("a directory");
     let program = compiled(folder.path());
     let (_, reader) = record(folder.path(), "--counters=msr/tsc/", &[&program]);
-    let all = rows::<Counter>(&reader);
-    let rate = |rows: &mut dyn Iterator<Item = &Counter>| {
+    let all = rows::<HardwareCount>(&reader);
+    let rate = |rows: &mut dyn Iterator<Item = &HardwareCount>| {
         let (mut value, mut enabled_ns) = (0.0, 0.0);
         for row in rows {
             value += row.value as f64;
@@ -148,7 +152,7 @@ fn without_hardware_counters_the_recording_goes_on() {
     }
     let folder = tempfile::tempdir().expect("a directory");
     let (output, reader) = record(folder.path(), "--counters", &["true"]);
-    let counted = rows::<Counter>(&reader).len();
+    let counted = rows::<HardwareCount>(&reader).len();
     if Path::new("/sys/bus/event_source/devices/cpu").exists() {
         assert!(counted > 0, "{}", stderr(&output));
         return;

@@ -8,11 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::common::{Bench, refusal, rows, stderr, until, without_privileges};
-use luc_events::tables::Sync;
+use crate::common::{RecordedDisk, refusal, rows, stderr, until, without_privileges};
+use luc_events::tables::FsyncCall;
 
 /// Starts a recording of everything in the background, and waits until it records.
-fn in_background(bench: &Bench, out: &str) -> Child {
+fn in_background(bench: &RecordedDisk, out: &str) -> Child {
     let child =
         bench.command(&["record", "--out", out]).stderr(Stdio::piped()).spawn().expect("luc runs");
     until("recording begins", || programs_of(child.id()) > 0);
@@ -34,7 +34,7 @@ fn programs_of(id: u32) -> usize {
 
 #[test]
 fn ctrl_c_ends_a_recording() {
-    let Some(bench) = Bench::new("interrupt") else {
+    let Some(bench) = RecordedDisk::new("interrupt") else {
         return;
     };
     let out = bench.path("trace");
@@ -50,13 +50,13 @@ fn ctrl_c_ends_a_recording() {
     let reader = bench.open(&out);
     assert!(reader.trace().end_ns > reader.trace().start_ns);
     let dev = common::dev(&bench, &reader);
-    let syncs = rows::<Sync>(&reader);
+    let syncs = rows::<FsyncCall>(&reader);
     assert_eq!(syncs.iter().filter(|sync| sync.dev == dev).count(), 5);
 }
 
 #[test]
 fn a_killed_recorder_leaves_a_readable_trace_and_nothing_else() {
-    let Some(bench) = Bench::new("killed") else {
+    let Some(bench) = RecordedDisk::new("killed") else {
         return;
     };
     let out = bench.path("trace");
@@ -67,13 +67,13 @@ fn a_killed_recorder_leaves_a_readable_trace_and_nothing_else() {
     until("rows are written", || {
         fs::read_dir(&out).is_ok_and(|files| {
             files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("sync-"))
-        }) && rows::<Sync>(&bench.open(&out)).len() >= 5
+        }) && rows::<FsyncCall>(&bench.open(&out)).len() >= 5
     });
     child.kill().expect("killed");
     child.wait().expect("reaped");
     let reader = bench.open(&out);
     assert_eq!(reader.trace().end_ns, 0);
-    assert!(rows::<Sync>(&reader).len() >= 5);
+    assert!(rows::<FsyncCall>(&reader).len() >= 5);
     assert_eq!(programs_left(), 0, "the kernel has taken the programs back");
 }
 
@@ -100,7 +100,7 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn the_exit_status_is_the_command_s() {
-    let Some(bench) = Bench::new("status") else {
+    let Some(bench) = RecordedDisk::new("status") else {
         return;
     };
     let out = bench.path("trace");

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{Disk, FLUSH_NS, LUC, is_root, refusal, rows, stderr};
-use luc_events::store::Reader;
-use luc_events::tables::{Request, Sync};
+use crate::common::{EmulatedTestDisk, FLUSH_NS, LUC, is_root, refusal, rows, stderr};
+use luc_events::store::TraceReader;
+use luc_events::tables::{BlockRequest, FsyncCall};
 
 /// Runs `luc` where the kernel's type information is hidden, in a mount namespace of its own.
 fn without_btf(arguments: &[&str]) -> Output {
@@ -73,7 +73,7 @@ fn a_run_that_cannot_be_recorded_is_the_same_run() {
 
 /// On `kind` all is recorded but commits, and that is said.
 fn what_can_be_said_of(kind: &str) {
-    let Some(disk) = Disk::new(kind, kind, "") else {
+    let Some(disk) = EmulatedTestDisk::new(kind, kind, "") else {
         return;
     };
     let (mount, trace) = (disk.mount(), disk.path("trace"));
@@ -88,12 +88,12 @@ fn what_can_be_said_of(kind: &str) {
     assert!(output.status.success(), "{text}");
     let told = format!("{mount} is on {kind}, which has no ext4 journal");
     assert!(text.lines().any(|line| line.contains(&told)), "{text}");
-    let reader = Reader::open(Path::new(&trace)).expect("a trace");
-    let syncs = rows::<Sync>(&reader);
+    let reader = TraceReader::open(Path::new(&trace)).expect("a trace");
+    let syncs = rows::<FsyncCall>(&reader);
     assert_eq!(syncs.len(), 5, "{syncs:?}");
     // Each waits for at least one flush of the disk.
     assert!(syncs.iter().all(|row| row.exit_ns - row.enter_ns >= FLUSH_NS), "{syncs:?}");
-    assert!(!rows::<Request>(&reader).is_empty(), "{text}");
+    assert!(!rows::<BlockRequest>(&reader).is_empty(), "{text}");
     let output = disk.luc(&["explain", "--json", &trace]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use luc_vm::Vm;
+use luc_vm::VirtualMachine;
 use serde_json::Value;
 
 const LUC: &str = env!("CARGO_BIN_EXE_luc");
@@ -28,7 +28,7 @@ fn check(version: &str) {
     let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
     };
-    let outcome = Vm::new(&kernel)
+    let outcome = VirtualMachine::new(&kernel)
         .program(LUC)
         .program("mke2fs")
         .module("ext4")

@@ -10,10 +10,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_events::codes::{SyncKind, WaitState};
-use luc_events::store::Writer;
-use luc_events::tables::{Commit, FileSystem, Handle, Sync, Task, Trace, Wait};
-use luc_events::{Cause, Dev, Pid, Tgid, Transaction};
+use luc_events::event_kinds::{SyncKind, WaitState};
+use luc_events::store::TraceWriter;
+use luc_events::tables::{
+    FsyncCall, JournalCommit, JournalHandle, MountedFileSystem, OffCpuWait, ThreadInfo,
+    TraceDescription,
+};
+use luc_events::{Dev, Pid, Tgid, Transaction, WaitCause};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
@@ -21,40 +24,40 @@ const COMMIT_NS: u64 = 10_000_000;
 const DEV: Dev = Dev(7 << 20);
 const COMM: &str = "</script><b>x";
 
-fn trace() -> Trace {
-    Trace {
+fn trace() -> TraceDescription {
+    TraceDescription {
         host: "test".to_owned(),
         kernel: "6.18".to_owned(),
         processors: 2,
         command: "work <one> & \"two\"".to_owned(),
         mode: "events".to_owned(),
         start_ns: 1,
-        ..Trace::default()
+        ..TraceDescription::default()
     }
 }
 
 /// A trace in which two groups of four threads wait for each other's commits.
 fn write_trace(folder: &Path, commits: u32) -> PathBuf {
     let path = folder.join("work.trace");
-    let mut writer = Writer::create(&path, trace()).expect("made");
+    let mut writer = TraceWriter::create(&path, trace()).expect("made");
     let mount_point = "/srv/<mail>".to_owned();
-    let file_system = FileSystem {
+    let file_system = MountedFileSystem {
         at_ns: 1,
         dev: DEV,
         kind: "ext4".to_owned(),
         mount_point,
         journal_blocks: 16_384,
         block_bytes: 4_096,
-        ..FileSystem::default()
+        ..MountedFileSystem::default()
     };
     writer.add(file_system).expect("added");
     for thread in 1..=8 {
-        let task = Task {
+        let task = ThreadInfo {
             at_ns: 2,
             thread: Pid(100 + thread),
             process: Tgid(101),
             comm: COMM.to_owned(),
-            ..Task::default()
+            ..ThreadInfo::default()
         };
         writer.add(task).expect("added");
     }
@@ -62,7 +65,7 @@ fn write_trace(folder: &Path, commits: u32) -> PathBuf {
         let start_ns = u64::from(number) * COMMIT_NS;
         let end_ns = start_ns + COMMIT_NS - 100_000;
         let transaction = Transaction(number);
-        let commit = Commit {
+        let commit = JournalCommit {
             dev: DEV,
             transaction,
             start_ns,
@@ -70,14 +73,14 @@ fn write_trace(folder: &Path, commits: u32) -> PathBuf {
             flushing_ns: start_ns + 10_000,
             logging_ns: start_ns + 20_000,
             end_ns,
-            ..Commit::default()
+            ..JournalCommit::default()
         };
         for thread in 0..4 {
             let id = (Pid(101 + number % 2 * 4 + thread), Tgid(101));
             // It began during the commit before.
             let enter_ns = start_ns - COMMIT_NS + 200_000;
             let exit_ns = end_ns + 50_000;
-            let handle = Handle {
+            let handle = JournalHandle {
                 at_ns: enter_ns,
                 dev: DEV,
                 transaction,
@@ -85,21 +88,21 @@ fn write_trace(folder: &Path, commits: u32) -> PathBuf {
                 process: id.1,
                 count: 1,
                 dirtied: 2,
-                ..Handle::default()
+                ..JournalHandle::default()
             };
-            let wait = Wait {
+            let wait = OffCpuWait {
                 thread: id.0,
                 process: id.1,
                 off_ns: enter_ns + 1_000,
                 woken_ns: end_ns,
                 on_ns: end_ns + 20_000,
                 state: WaitState::Uninterruptible,
-                cause: Cause::CommitWait,
+                cause: WaitCause::CommitWait,
                 dev: DEV,
                 transaction,
-                ..Wait::default()
+                ..OffCpuWait::default()
             };
-            let sync = Sync {
+            let sync = FsyncCall {
                 thread: id.0,
                 process: id.1,
                 dev: DEV,
@@ -108,7 +111,7 @@ fn write_trace(folder: &Path, commits: u32) -> PathBuf {
                 exit_ns,
                 wanted_enter: transaction,
                 wanted_exit: transaction,
-                ..Sync::default()
+                ..FsyncCall::default()
             };
             writer.add(handle).expect("added");
             writer.add(wait).expect("added");
@@ -117,7 +120,7 @@ fn write_trace(folder: &Path, commits: u32) -> PathBuf {
         writer.add(commit).expect("added");
     }
     let end_ns = u64::from(commits + 1) * COMMIT_NS;
-    writer.finish(Trace { end_ns, ..trace() }).expect("finished");
+    writer.finish(TraceDescription { end_ns, ..trace() }).expect("finished");
     path
 }
 

@@ -234,11 +234,13 @@ fn a_comparison_gives_ratios_with_intervals() {
     let output = run(&words);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("run time"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("with / without (range of 3)"), "{}", stderr(&output));
     let report: Value =
         serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
     assert_eq!(report["with"].as_array().map(Vec::len), Some(3));
     assert_eq!(report["without"].as_array().map(Vec::len), Some(3));
     assert!(report["run_time_s"]["ratio"]["ratio"].as_f64().is_some_and(|r| r > 0.0), "{report}");
+    assert_eq!(report["run_time_s"]["ratio"]["range_of"], 3, "{report}");
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! `luc run --level` as a program, on a directory tree that stands for a machine: needs no module and no privileges.
 
-use crate::common::machine;
+use crate::common::fake_machine;
 
 use std::fs;
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{compiled_statically, stderr, stdout, until};
-use machine::{Fake, kill, luc, run, with_own_journal};
+use fake_machine::{FakeMachine, kill, luc, run, with_own_journal};
 use serde_json::Value;
 
 /// A run of a command that syncs a file, then goes on until its standard input ends.
-fn start(fake: &Fake, words: &[&str]) -> Child {
+fn start(fake: &FakeMachine, words: &[&str]) -> Child {
     let mut command = luc(fake, &["run"]);
     command.args(words).args(["--", "sh", "-c"]);
     let script = "dd if=/dev/zero of=\"$0\" bs=1k count=1 conv=fsync status=none; echo; read line";

@@ -20,7 +20,7 @@ const RUN: [&str; 3] = ["run", "--quiet", "--"];
 
 fn parent(folder: &Path) -> PathBuf {
     let program = folder.join("parent");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/parent.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/state_for_command.c");
     let compiled = Command::new("cc")
         .args(["-Wall", "-Wextra", "-O1", "-o"])
         .args([&program, &source])
@@ -131,7 +131,7 @@ fn every_signal_that_a_command_can_catch_is_passed_on() {
     }
 }
 
-/// Runs words below `parent.c`, with luc and without.
+/// Runs words below `state_for_command.c`, with luc and without.
 fn both(folder: &Path, left: &[&str], words: &[&str]) -> [Output; 2] {
     let parent = parent(folder);
     let output = |between: &[&str]| {

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Bench, LUC, stderr};
+use crate::common::{LUC, RecordedDisk, stderr};
 use serde_json::Value;
 
 /// Compares eight threads that create and fsync files with and without the gate: what is said, and the report.
-fn compared(bench: &Bench, options: &[&str]) -> (String, Value) {
+fn compared(bench: &RecordedDisk, options: &[&str]) -> (String, Value) {
     let (json, mount) = (bench.path("report.json"), bench.mount());
     let words = [
         &["run", "--policy", "pid:8", "--compare", "1"],
@@ -27,7 +27,7 @@ fn compared(bench: &Bench, options: &[&str]) -> (String, Value) {
 
 #[test]
 fn a_comparison_says_how_predecessor_waits_changed() {
-    let Some(bench) = Bench::new("why") else {
+    let Some(bench) = RecordedDisk::new("why") else {
         return;
     };
     let (text, report) = compared(&bench, &[]);
@@ -51,11 +51,11 @@ fn a_comparison_says_how_predecessor_waits_changed() {
 /// Each program begins when the recorder is there, which is a thread of the shell's parent.
 #[test]
 fn what_passes_by_and_what_is_not_reached_is_named() {
-    let Some(bench) = Bench::new("passing") else {
+    let Some(bench) = RecordedDisk::new("passing") else {
         return;
     };
     let (program, json) = (bench.path("passing"), bench.path("report.json"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/passing.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sync_by_one_way.c");
     let compiled =
         Command::new("cc").args(["-Wall", "-Wextra", "-O1", "-o", &program]).arg(source).status();
     assert!(compiled.expect("cc starts").success());
@@ -85,7 +85,7 @@ fn what_passes_by_and_what_is_not_reached_is_named() {
 
 #[test]
 fn no_why_leaves_it_out() {
-    let Some(bench) = Bench::new("unexplained") else {
+    let Some(bench) = RecordedDisk::new("unexplained") else {
         return;
     };
     let (text, report) = compared(&bench, &["--no-why"]);

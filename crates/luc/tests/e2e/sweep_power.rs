@@ -1,16 +1,16 @@
 //! `luc sweep` with frequencies, throttles and energy, from end to end: on a directory that stands for /sys, so that
 //! it needs neither the hardware nor privileges. A real cgroup needs root; what lacks it says `skipped`.
 
-mod place;
-mod restored;
+mod restored_settings;
+mod sweep_folder;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::{LUC, is_root, refusal, stderr, stdout};
-use place::{CPU, Place};
 use serde_json::Value;
+use sweep_folder::{CPU, SweepFolder};
 
 const PACKAGE: &str = "sys/class/powercap/intel-rapl:0";
 
@@ -38,7 +38,7 @@ name = "here"
 directory = "$HERE/work"
 "#;
 
-fn with_package(place: &Place) {
+fn with_package(place: &SweepFolder) {
     place.put(&format!("{PACKAGE}/name"), "package-0");
     // It starts again in the middle of the sweep.
     place.put(&format!("{PACKAGE}/energy_uj"), "262133328850");
@@ -47,7 +47,7 @@ fn with_package(place: &Place) {
 
 #[test]
 fn frequencies_are_set_and_energy_is_beside_each_repeat() {
-    let place = Place::with_processors(FREQUENCIES);
+    let place = SweepFolder::with_processors(FREQUENCIES);
     with_package(&place);
     let output = place.run();
     assert!(output.status.success(), "{}", stderr(&output));
@@ -103,7 +103,7 @@ fn frequencies_are_set_and_energy_is_beside_each_repeat() {
 
 #[test]
 fn what_cannot_be_done_is_refused_before_anything_is_touched() {
-    let place = Place::new(FREQUENCIES);
+    let place = SweepFolder::new(FREQUENCIES);
     fs::create_dir_all(place.path(CPU)).expect("made");
     let message = refusal(&place.run());
     for words in ["1.2GHz", "no cpufreq", "throttle:50%", "virtual time"] {
@@ -120,7 +120,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_touched() {
         ("idle = ", "regex = 'x', idle = ", &["regex", "command"]),
         ("idle = ", "command = 'x', regex = 'x', idle = ", &["group"]),
     ] {
-        let place = Place::with_processors(&FREQUENCIES.replacen(from, to, 1));
+        let place = SweepFolder::with_processors(&FREQUENCIES.replacen(from, to, 1));
         let message = refusal(&place.run());
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert!(!place.path("out").exists(), "{message}");
@@ -130,12 +130,12 @@ fn what_cannot_be_done_is_refused_before_anything_is_touched() {
 
 #[test]
 fn a_failed_workload_and_a_failed_meter_leave_nothing_set() {
-    let place = Place::with_processors(FREQUENCIES);
+    let place = SweepFolder::with_processors(FREQUENCIES);
     let message = refusal(&place.run());
     // There is no package to write to.
     assert!(message.contains("exit status: 6"), "{message}");
     place.assert_as_before();
-    let place = Place::with_processors(
+    let place = SweepFolder::with_processors(
         &FREQUENCIES.replace(r#"idle = "20ms""#, r#"command = "echo nothing", idle = "0""#),
     );
     let message = refusal(&place.run());
@@ -162,7 +162,7 @@ figure = { regex = "([0-9])", unit = "marks" }
 name = "here"
 directory = "$HERE/work"
 "#;
-    let place = Place::new(plan);
+    let place = SweepFolder::new(plan);
     let output = Command::new(LUC)
         .args(["sweep", "plan.toml", "--out", "out"])
         .current_dir(place.folder.path())

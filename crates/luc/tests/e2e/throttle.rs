@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::common::{
-    Disk, LUC, compiled_statically, is_root, refusal, stderr, stdout, until, without_privileges,
+    EmulatedTestDisk, LUC, compiled_statically, is_root, refusal, stderr, stdout, until,
+    without_privileges,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -37,7 +38,7 @@ fn guardian_of(throttle: u32) -> u32 {
 }
 
 /// A command that writes to a file in pieces, past the page cache, `count` times 4 KiB; without a count for ever.
-fn writer(disk: &Disk, file: &str, count: Option<u32>) -> String {
+fn writer(disk: &EmulatedTestDisk, file: &str, count: Option<u32>) -> String {
     let dd = |count: u32| {
         format!(
             "dd if=/dev/zero of={}/{file} bs=4k count={count} oflag=direct conv=notrunc 2>/dev/null",
@@ -51,7 +52,7 @@ fn writer(disk: &Disk, file: &str, count: Option<u32>) -> String {
 struct Throttle(Child);
 
 impl Throttle {
-    fn start(disk: &Disk, tasks: usize) -> Self {
+    fn start(disk: &EmulatedTestDisk, tasks: usize) -> Self {
         let device = device(disk);
         let mut command = Command::new(LUC);
         command.args(["throttle", "run", "--policy", "fcfs", "--disk", &device]);
@@ -123,7 +124,7 @@ fn commands_have_a_cgroup_each_and_their_status_is_passed_on() {
 
 #[test]
 fn tasks_that_want_one_disk_take_turns_and_all_is_thawed_in_the_end() {
-    let Some(disk) = Disk::new("throttle-turns", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-turns", "ext4", "") else {
         return;
     };
     let json = disk.path("json");
@@ -139,7 +140,7 @@ fn tasks_that_want_one_disk_take_turns_and_all_is_thawed_in_the_end() {
 
 #[test]
 fn killed_its_guardian_thaws() {
-    let Some(disk) = Disk::new("throttle-killed", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-killed", "ext4", "") else {
         return;
     };
     let throttle = Throttle::start(&disk, 3);
@@ -149,7 +150,7 @@ fn killed_its_guardian_thaws() {
 
 #[test]
 fn a_throttle_that_hangs_is_thawed_too() {
-    let Some(disk) = Disk::new("throttle-hangs", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-hangs", "ext4", "") else {
         return;
     };
     let throttle = Throttle::start(&disk, 2);
@@ -162,7 +163,7 @@ fn a_throttle_that_hangs_is_thawed_too() {
 
 #[test]
 fn a_guardian_that_is_killed_has_a_successor() {
-    let Some(disk) = Disk::new("throttle-guardian", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-guardian", "ext4", "") else {
         return;
     };
     let throttle = Throttle::start(&disk, 2);
@@ -182,7 +183,7 @@ fn a_guardian_that_is_killed_has_a_successor() {
 
 #[test]
 fn killed_with_its_guardian_the_next_command_thaws() {
-    let Some(disk) = Disk::new("throttle-both", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-both", "ext4", "") else {
         return;
     };
     let throttle = Throttle::start(&disk, 3);
@@ -220,7 +221,7 @@ fn killed_with_its_guardian_the_next_command_thaws() {
 
 #[test]
 fn what_somebody_else_has_frozen_is_left_alone() {
-    let Some(disk) = Disk::new("throttle-theirs", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-theirs", "ext4", "") else {
         return;
     };
     let throttle = Throttle::start(&disk, 3);
@@ -256,7 +257,7 @@ fn refusals_are_one_line_and_leave_nothing() {
 
 #[test]
 fn tasks_that_read_the_same_file_do_not_take_turns() {
-    let Some(disk) = Disk::new("throttle-same-data", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-same-data", "ext4", "") else {
         return;
     };
     let device = device(&disk);
@@ -288,9 +289,9 @@ fn tasks_that_read_the_same_file_do_not_take_turns() {
 }
 
 /// A program whose threads read a file each, and how many.
-fn readers(disk: &Disk) -> Option<(String, u64)> {
+fn readers(disk: &EmulatedTestDisk) -> Option<(String, u64)> {
     const THREADS: u64 = 6;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/readers.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uncached_readers.c");
     let program = disk.path("readers");
     for number in 0..THREADS {
         let path = format!("{}/{number}", disk.mount());
@@ -301,7 +302,7 @@ fn readers(disk: &Disk) -> Option<(String, u64)> {
 
 #[test]
 fn threads_of_a_task_take_turns_and_leave_no_cgroup() {
-    let Some(disk) = Disk::new("throttle-threads", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-threads", "ext4", "") else {
         return;
     };
     let Some((program, threads)) = readers(&disk) else {
@@ -330,7 +331,7 @@ fn threads_of_a_task_take_turns_and_leave_no_cgroup() {
 
 #[test]
 fn a_daemon_tells_threads_apart_and_gives_the_cgroup_back_as_it_was() {
-    let Some(disk) = Disk::new("throttle-daemon-threads", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-daemon-threads", "ext4", "") else {
         return;
     };
     let Some((program, threads)) = readers(&disk) else {
@@ -381,7 +382,7 @@ impl Drop for Daemon {
 struct Service(PathBuf);
 
 impl Service {
-    fn start(name: &str, disk: &Disk) -> Self {
+    fn start(name: &str, disk: &EmulatedTestDisk) -> Self {
         Self::run(name, &writer(disk, name, None))
     }
 
@@ -409,7 +410,7 @@ impl Drop for Service {
 
 #[test]
 fn a_daemon_freezes_batch_and_nothing_else() {
-    let Some(disk) = Disk::new("throttle-daemon", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-daemon", "ext4", "") else {
         return;
     };
     let mark = std::process::id();
@@ -453,6 +454,34 @@ fn a_daemon_freezes_batch_and_nothing_else() {
     let own = format!("luc-throttle-{}", daemon_id);
     assert!(left.map(|entry| entry.file_name()).all(|name| name != *own));
     assert_eq!(disk.luc(&["throttle", "status"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_cgroup_is_a_task_once_nothing_in_it_forbids_that() {
+    let Some(disk) = EmulatedTestDisk::new("throttle-again", "ext4", "") else {
+        return;
+    };
+    let name = format!("luc-test-{}-again", std::process::id());
+    let end = disk.path("end");
+    let sshd = disk.path("sshd");
+    std::os::unix::fs::symlink("/bin/sh", &sshd).expect("made");
+    let work = format!("{sshd} -c 'while [ ! -e {end} ]; do sleep 0.1; done'; sleep 1000");
+    let service = Service::run(&name, &work);
+    let rule = format!("[[task]]\nmatch = '{name}'\nclass = 'batch'\n");
+    let config = format!("disks = ['{}']\n{rule}", device(&disk));
+    until("the process", || {
+        let ids = fs::read_to_string(service.0.join("cgroup.procs")).unwrap_or_default();
+        ids.lines().any(|id| fs::read(format!("/proc/{id}/comm")).is_ok_and(|it| it == b"sshd\n"))
+    });
+    let _daemon = Daemon::start(Path::new(&disk.path("")), &config);
+    let tasks = || {
+        let status = disk.luc(&["throttle", "status", "--json"]);
+        let figures: Value = serde_json::from_slice(&status.stdout).ok()?;
+        figures["tasks"].as_array().map(Vec::len)
+    };
+    until("the daemon, without a task", || tasks() == Some(0));
+    fs::write(end, "").expect("written");
+    until("the task", || tasks() == Some(1));
 }
 
 #[test]

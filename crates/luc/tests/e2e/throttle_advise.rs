@@ -6,7 +6,9 @@ use crate::common::throttle;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{Disk, LUC, is_root, refusal, stderr, stdout, until, without_privileges};
+use crate::common::{
+    EmulatedTestDisk, LUC, is_root, refusal, stderr, stdout, until, without_privileges,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use throttle::{device, tasks_of};
@@ -18,7 +20,7 @@ fn luc(words: &[&str]) -> Output {
 }
 
 /// Makes a file of `mib` MiB; returns a command that reads it past the page cache.
-fn reader(disk: &Disk, file: &str, mib: u32) -> String {
+fn reader(disk: &EmulatedTestDisk, file: &str, mib: u32) -> String {
     let path = format!("{}/{file}", disk.mount());
     let made = Command::new("dd")
         .args(["if=/dev/zero", "bs=1M", "conv=fsync"])
@@ -31,7 +33,7 @@ fn reader(disk: &Disk, file: &str, mib: u32) -> String {
 
 #[test]
 fn commands_run_unthrottled_and_advice_is_given_on_each() {
-    let Some(disk) = Disk::new("advise-tasks", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("advise-tasks", "ext4", "") else {
         return;
     };
     let device = device(&disk);
@@ -58,7 +60,7 @@ fn commands_run_unthrottled_and_advice_is_given_on_each() {
 
 #[test]
 fn ctrl_c_ends_early_with_what_was_seen() {
-    let Some(disk) = Disk::new("advise-ended", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("advise-ended", "ext4", "") else {
         return;
     };
     let device = device(&disk);
@@ -81,7 +83,7 @@ fn ctrl_c_ends_early_with_what_was_seen() {
 
 #[test]
 fn a_disk_is_learned_and_nothing_is_left_on_it() {
-    let Some(disk) = Disk::new("learn", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("learn", "ext4", "") else {
         return;
     };
     let folder = disk.mount();

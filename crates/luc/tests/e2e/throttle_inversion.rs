@@ -7,16 +7,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Disk, LUC, compiled_statically, stderr};
+use crate::common::{EmulatedTestDisk, LUC, compiled_statically, stderr};
 use serde_json::Value;
 use throttle::device;
 
 const ROUNDS: usize = 3;
 
-/// A holder and a writer are batch, of which the writer has the turn; a protected task waits for what the holder has.
+/// A holder and a writer are batch, and the writer has the turn; a protected task waits for what the holder has.
 /// It gets it while the writer still writes.
 fn is_given(kind: &str) {
-    let Some(disk) = Disk::new(&format!("inversion-{kind}"), "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new(&format!("inversion-{kind}"), "ext4", "") else {
         return;
     };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/inversion.c");
@@ -79,7 +79,7 @@ fn a_database_of_sqlite() {
         luc_testkit::skipped!("there is no sqlite3");
         return;
     }
-    let Some(disk) = Disk::new("inversion-database", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("inversion-database", "ext4", "") else {
         return;
     };
     let database = format!("{}/database", disk.mount());

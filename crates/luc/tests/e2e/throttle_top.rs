@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Disk, LUC, refusal, stderr, stdout, until, without_privileges};
+use crate::common::{EmulatedTestDisk, LUC, refusal, stderr, stdout, until, without_privileges};
 use serde_json::Value;
 use throttle::{cgroups, device};
 
@@ -18,7 +18,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn start(disk: &Disk, name: &str) -> Self {
+    fn start(disk: &EmulatedTestDisk, name: &str) -> Self {
         let cgroup = cgroups().join(name);
         fs::create_dir_all(&cgroup).expect("made");
         let script = format!(
@@ -60,7 +60,7 @@ fn named<'a>(list: &'a Value, key: &str, name: &str) -> &'a Value {
 
 #[test]
 fn tasks_that_share_a_disk_are_seen_and_nobody_is_frozen() {
-    let Some(disk) = Disk::new("throttle-top", "ext4", "") else {
+    let Some(disk) = EmulatedTestDisk::new("throttle-top", "ext4", "") else {
         return;
     };
     let names = ["a", "b"].map(|name| format!("luc-test-top-{}-{name}", std::process::id()));

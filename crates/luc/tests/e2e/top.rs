@@ -1,18 +1,18 @@
 //! `luc top` end to end, in a terminal. It has to show known work on an emulated disk, bear resizes and signals, and
 //! give the terminal back. Needs root, FUSE, loop devices and BTF; skipped, with the reason, where they are missing.
 
-mod sharing;
-mod terminal;
+mod disk_sharing;
+mod top_terminal;
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Bench, LUC, refusal, until, without_privileges};
+use crate::common::{LUC, RecordedDisk, refusal, until, without_privileges};
 use rustix::process::{Pid, Signal, kill_process};
-use terminal::Terminal;
+use top_terminal::TopTerminal;
 
 /// Four threads that create and fsync files, until dropped.
-fn load(bench: &Bench) -> Load {
+fn load(bench: &RecordedDisk) -> Load {
     let arguments = [
         "bench",
         "metarates",
@@ -61,12 +61,12 @@ fn commits_per_s(lines: &[String], mount: &str) -> Option<f64> {
 
 #[test]
 fn it_shows_commits_bears_resizes_and_stops_and_gives_the_terminal_back() {
-    let Some(bench) = Bench::new("view") else {
+    let Some(bench) = RecordedDisk::new("view") else {
         return;
     };
     let mount = bench.mount();
     let _load = load(&bench);
-    let mut terminal = Terminal::open(&bench, &["--delay", "500ms"], 120, 30);
+    let mut terminal = TopTerminal::open(&bench, &["--delay", "500ms"], 120, 30);
     let rate = terminal.wait("a rate of commits", |lines| commits_per_s(lines, &mount));
     assert!(rate < 1_000.0, "a flush takes 6 ms: {rate}");
     terminal.wait("the keys", |lines| lines[29].contains("F1Help").then_some(()));
@@ -98,7 +98,7 @@ fn it_shows_commits_bears_resizes_and_stops_and_gives_the_terminal_back() {
     terminal.press("q");
     assert_eq!(terminal.end(), (Some(0), true));
 
-    let mut terminal = Terminal::open(&bench, &[], 80, 24);
+    let mut terminal = TopTerminal::open(&bench, &[], 80, 24);
     terminal.wait("the view", |lines| lines[0].contains("luc top").then_some(()));
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), (Some(0), true));
@@ -106,10 +106,10 @@ fn it_shows_commits_bears_resizes_and_stops_and_gives_the_terminal_back() {
 
 #[test]
 fn it_ends_with_its_terminal() {
-    let Some(bench) = Bench::new("hangup") else {
+    let Some(bench) = RecordedDisk::new("hangup") else {
         return;
     };
-    let (child, mut master) = terminal::start(&bench, &[], 80, 24);
+    let (child, mut master) = top_terminal::start(&bench, &[], 80, 24);
     let mut top = Killed(child);
     let mut message = [0; 16];
     master.read_exact(&mut message).expect("it draws");
@@ -119,7 +119,7 @@ fn it_ends_with_its_terminal() {
 
 #[test]
 fn lines_and_json_are_for_scripts() {
-    let Some(bench) = Bench::new("batch") else {
+    let Some(bench) = RecordedDisk::new("batch") else {
         return;
     };
     let mount = bench.mount();
@@ -159,7 +159,7 @@ fn lines_and_json_are_for_scripts() {
 
 #[test]
 fn a_trace_recorded_as_summary_is_explained() {
-    let Some(bench) = Bench::new("summary") else {
+    let Some(bench) = RecordedDisk::new("summary") else {
         return;
     };
     let (mount, trace) = (bench.mount(), bench.path("trace"));

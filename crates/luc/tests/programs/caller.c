@@ -21,18 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition)) {                                            \
-			fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__,    \
-				__LINE__, #condition, errno);                  \
-			exit(1);                                               \
-		}                                                              \
-	} while (0)
+#include "caller.h"
 
 static const char *self;
 
-static int new_file(const char *name)
+int new_file(const char *name)
 {
 	int fd = open(name, O_CREAT | O_TRUNC | O_RDWR, 0600);
 
@@ -297,71 +290,6 @@ static int case_threads(void)
 	return 0;
 }
 
-struct sync_call {
-	int fd;
-	atomic_int thread;
-	int result;
-	int error;
-};
-
-static void *make_sync_call(void *argument)
-{
-	struct sync_call *call = argument;
-
-	atomic_store(&call->thread, (int)syscall(SYS_gettid));
-	call->result = fsync(call->fd);
-	call->error = errno;
-	atomic_store(&call->thread, 0);
-	return NULL;
-}
-
-/* Whether a thread sleeps in a futex, so that its call has not reached the kernel's fsync. */
-static int is_held(int thread)
-{
-	char path[64], text[16] = "";
-	int number = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
-	file = fopen(path, "r");
-	if (!file)
-		return 0;
-	if (fgets(text, sizeof(text), file))
-		sscanf(text, "%d", &number);
-	fclose(file);
-	return number == SYS_futex;
-}
-
-/* A descriptor that another thread closes, or gives to another file, while its call is held: never success. */
-static int case_exchange(void)
-{
-	int other = new_file("exchange-other"), closes, held;
-
-	for (closes = 0; closes < 2; closes++) {
-		struct sync_call call = { .fd = new_file("exchange") };
-		pthread_t thread;
-		int number;
-
-		CHECK(write(call.fd, "important", 9) == 9);
-		CHECK(pthread_create(&thread, NULL, make_sync_call, &call) == 0);
-		while ((number = atomic_load(&call.thread)) == 0 && call.result == 0 && !call.error)
-			sched_yield();
-		while (atomic_load(&call.thread) && !is_held(number))
-			sched_yield();
-		if (closes)
-			CHECK(close(call.fd) == 0);
-		else
-			CHECK(dup2(other, call.fd) == call.fd);
-		held = atomic_load(&call.thread) && is_held(number);
-		CHECK(pthread_join(thread, NULL) == 0);
-		if (held)
-			CHECK(call.result == -1 && call.error == EBADF);
-		if (!closes)
-			close(call.fd);
-	}
-	return 0;
-}
-
 /*
  * Synchronizes until killed, and counts the calls that took longer than argv[2] milliseconds in a file
  * that the killer reads: one line "calls slow" each time.
@@ -401,6 +329,8 @@ int main(int argc, char **argv)
 		{ "exec", case_exec },	     { "cancel", case_cancel },
 		{ "handler", case_handler }, { "jump", case_jump },
 		{ "threads", case_threads }, { "exchange", case_exchange },
+		{ "exchange_in_handler", case_exchange_in_handler },
+		{ "exchange_and_back", case_exchange_and_back },
 	};
 	size_t i;
 

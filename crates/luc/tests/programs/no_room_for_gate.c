@@ -185,7 +185,7 @@ static void *synchronize_until_the_end(void *unused)
 	return unused;
 }
 
-/* A filter for all threads, of which some synchronize. */
+/* A filter for all threads; some of them synchronize. */
 static void by_all_threads(void)
 {
 	struct sock_fprog filter = { sizeof(without_clock) / sizeof(*without_clock),

@@ -2,8 +2,8 @@
 //!
 //! **The model.** The load is fixed; the times at which an event's group had the counters are random. The readings are
 //! cut into *rotations*, as short as possible while every event of interest has its turn in each. Between two turns an
-//! event is assumed to have gone on as in the turns before and after (`filled`). So a change of the load costs no more
-//! than half of the time between.
+//! event is assumed to have gone on as in the turns before and after (`filled_gaps`). So a change of the load costs no
+//! more than half of the time between.
 //!
 //! **The variance** is estimated from neighbouring rotations: half the mean square of their differences, times the
 //! share of the time without a counter. That is the estimator v2 for systematic samples. Wolter describes it in *An
@@ -22,16 +22,16 @@
 //! rotation or a divisor of it. The estimate is then wrong, and the interval does not show it. Few and brief moments
 //! are met by chance alone: then there is a value, but no interval.
 
-mod filled;
-mod rotation;
+mod counter_rotation;
+mod filled_gaps;
 
 use std::ops::Range;
 
+use counter_rotation::cut;
 use luc_stats::student;
-use rotation::cut;
 use serde::Serialize;
 
-use super::recording::{Reading, Recording};
+use super::counter_recording::{CounterReading, CounterRecording};
 
 /// Minimum share of the time with a counter: below it a value is withheld.
 pub const MIN_RUNNING_SHARE: f64 = 0.1;
@@ -59,7 +59,7 @@ pub enum NoInterval {
 
 /// A figure of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
+pub struct CountEstimate {
     /// The figure for all of the time in which its events were wanted.
     pub value: f64,
     /// Half the width of the 95 % interval around the value; 0 if counted all the time; `None` for the reason in
@@ -73,7 +73,7 @@ pub struct Estimate {
     pub rotations: usize,
 }
 
-impl Estimate {
+impl CountEstimate {
     /// Returns whether a truth is within the interval; `None` without one.
     #[must_use]
     pub fn covers(&self, truth: f64) -> Option<bool> {
@@ -85,7 +85,7 @@ impl Estimate {
 
 /// The reason why there is no figure.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Withheld {
+pub enum WithheldReason {
     /// An event is not in the recording.
     #[error("{0} was not counted")]
     NotCounted(String),
@@ -105,7 +105,7 @@ pub enum Withheld {
     Undefined,
 }
 
-impl Serialize for Withheld {
+impl Serialize for WithheldReason {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -114,8 +114,8 @@ impl Serialize for Withheld {
 /// Estimates the total count of an event.
 ///
 /// # Errors
-/// See [`Withheld`].
-pub fn total(recording: &Recording, event: usize) -> Result<Estimate, Withheld> {
+/// See [`WithheldReason`].
+pub fn total(recording: &CounterRecording, event: usize) -> Result<CountEstimate, WithheldReason> {
     figure(recording, &[event], |totals| (totals[0], vec![1.0]))
 }
 
@@ -125,12 +125,12 @@ pub fn total(recording: &Recording, event: usize) -> Result<Estimate, Withheld> 
 /// events' common variation.
 ///
 /// # Errors
-/// See [`Withheld`].
+/// See [`WithheldReason`].
 pub(super) fn figure(
-    recording: &Recording,
+    recording: &CounterRecording,
     events: &[usize],
     of_totals: impl FnOnce(&[f64]) -> (f64, Vec<f64>),
-) -> Result<Estimate, Withheld> {
+) -> Result<CountEstimate, WithheldReason> {
     let mut running_share: f64 = 1.0;
     let mut shares = Vec::with_capacity(events.len());
     for &event in events {
@@ -141,19 +141,19 @@ pub(super) fn figure(
     let ranges = cut(recording, events, &shares);
     let rotations = Rotations::of(recording, events, &ranges);
     let total = |(at, &event): (usize, &usize)| {
-        filled::total(recording.readings(event)).unwrap_or_else(|| rotations.total(at))
+        filled_gaps::total(recording.readings(event)).unwrap_or_else(|| rotations.total(at))
     };
     let totals: Vec<f64> = events.iter().enumerate().map(total).collect();
     let (value, slopes) = of_totals(&totals);
     if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
-        return Err(Withheld::Undefined);
+        return Err(WithheldReason::Undefined);
     }
     let interval =
         if running_share < 1.0 { rotations.half_width(&totals, &slopes, &shares) } else { Ok(0.0) };
     if interval.is_ok_and(|half_width| !half_width.is_finite()) {
-        return Err(Withheld::Undefined);
+        return Err(WithheldReason::Undefined);
     }
-    Ok(Estimate {
+    Ok(CountEstimate {
         value,
         half_width: interval.ok(),
         no_interval: interval.err(),
@@ -163,17 +163,17 @@ pub(super) fn figure(
 }
 
 /// Returns the share of the time in which an event had a counter.
-fn share(recording: &Recording, event: usize) -> Result<f64, Withheld> {
+fn share(recording: &CounterRecording, event: usize) -> Result<f64, WithheldReason> {
     let Some(known) = recording.events().get(event) else {
-        return Err(Withheld::NotCounted(format!("event {event}")));
+        return Err(WithheldReason::NotCounted(format!("event {event}")));
     };
     let readings = recording.readings(event).iter();
-    let all = readings.fold(Reading::default(), |all, one| all.and(*one));
+    let all = readings.fold(CounterReading::default(), |all, one| all.and(*one));
     let name = || known.to_string();
     match all.running_share() {
-        None | Some(0.0) => Err(Withheld::NeverRan(name())),
+        None | Some(0.0) => Err(WithheldReason::NeverRan(name())),
         Some(share) if share < MIN_RUNNING_SHARE => {
-            Err(Withheld::RanTooLittle { name: name(), share })
+            Err(WithheldReason::RanTooLittle { name: name(), share })
         }
         Some(share) => Ok(share),
     }
@@ -189,12 +189,12 @@ struct Rotations {
 
 impl Rotations {
     /// Sums the readings of each range.
-    fn of(recording: &Recording, events: &[usize], ranges: &[Range<usize>]) -> Self {
+    fn of(recording: &CounterRecording, events: &[usize], ranges: &[Range<usize>]) -> Self {
         let mut lengths_ns = vec![0.0_f64; ranges.len()];
         let scaled = events.iter().map(|&event| {
             let of_ranges = ranges.iter().zip(&mut lengths_ns).map(|(range, length)| {
                 let readings = recording.readings(event)[range.clone()].iter();
-                let sum = readings.fold(Reading::default(), |all, one| all.and(*one));
+                let sum = readings.fold(CounterReading::default(), |all, one| all.and(*one));
                 *length = length.max(sum.enabled_ns as f64);
                 sum.value * sum.enabled_ns as f64 / sum.running_ns.max(1) as f64
             });
@@ -268,14 +268,15 @@ fn turns(scaled: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, Mode};
+    use crate::hardware_event::{CountMode, HardwareEvent};
 
     /// Makes a recording of an event that has a counter in one of `every` readings of 1 ms.
-    fn rotated(count: u64, every: u64, value: impl Fn(u64) -> f64) -> Recording {
-        let mut recording = Recording::new(vec![Event::new("cycles", Mode::Total)]);
+    fn rotated(count: u64, every: u64, value: impl Fn(u64) -> f64) -> CounterRecording {
+        let mut recording =
+            CounterRecording::new(vec![HardwareEvent::new("cycles", CountMode::Total)]);
         for at in 0..count {
             let has = at % every == 0;
-            let reading = Reading {
+            let reading = CounterReading {
                 value: if has { value(at) } else { 0.0 },
                 enabled_ns: 1_000_000,
                 running_ns: if has { 1_000_000 } else { 0 },
@@ -305,11 +306,11 @@ mod tests {
     #[test]
     fn below_a_tenth_of_the_time_a_value_is_withheld() {
         let refused = total(&rotated(330, 11, |_| 1.0), 0).expect_err("withheld");
-        assert!(matches!(refused, Withheld::RanTooLittle { share, .. } if share < 0.1));
+        assert!(matches!(refused, WithheldReason::RanTooLittle { share, .. } if share < 0.1));
         assert!(total(&rotated(330, 10, |_| 1.0), 0).is_ok());
         let never = rotated(0, 1, |_| 1.0);
-        assert_eq!(total(&never, 1), Err(Withheld::NotCounted("event 1".to_owned())));
-        assert_eq!(total(&never, 0), Err(Withheld::NeverRan("cycles".to_owned())));
+        assert_eq!(total(&never, 1), Err(WithheldReason::NotCounted("event 1".to_owned())));
+        assert_eq!(total(&never, 0), Err(WithheldReason::NeverRan("cycles".to_owned())));
     }
 
     #[test]
@@ -332,10 +333,11 @@ mod tests {
 
     #[test]
     fn times_in_which_nothing_is_wanted_change_nothing() {
-        let mut recording = Recording::new(vec![Event::new("cycles", Mode::Total)]);
+        let mut recording =
+            CounterRecording::new(vec![HardwareEvent::new("cycles", CountMode::Total)]);
         for at in 0..100_u64 {
             let wanted = at % 2 == 0;
-            let reading = Reading {
+            let reading = CounterReading {
                 value: if at % 4 == 0 { 3.0 } else { 0.0 },
                 enabled_ns: if wanted { 10 } else { 0 },
                 running_ns: if at % 4 == 0 { 10 } else { 0 },

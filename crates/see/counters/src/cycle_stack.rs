@@ -10,23 +10,23 @@
 //! Completion and the sources come from different counters. They must sum to all cycles; the missing part is a separate
 //! figure with an interval.
 
-mod processors;
+mod processor_formulas;
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::estimate::{Estimate, Withheld};
-use super::event::Mode;
-use super::formula::{Definitions, Formula, FormulaError};
-use super::recording::Recording;
+use super::count_estimate::{CountEstimate, WithheldReason};
+use super::counter_recording::CounterRecording;
+use super::hardware_event::CountMode;
+use super::metric_formula::{Formula, FormulaDefinitions, FormulaError};
 
-pub use processors::PROCESSORS;
+pub use processor_formulas::PROCESSORS;
 
 /// A source of lost cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum LostCyclesSource {
     /// Instructions are not in the cache.
     InstructionCache,
     /// A branch went another way than predicted, or its target was not known.
@@ -47,7 +47,7 @@ pub enum Source {
     Other,
 }
 
-impl Source {
+impl LostCyclesSource {
     /// All sources, in the paper's order.
     pub const ALL: [Self; 9] = [
         Self::InstructionCache,
@@ -62,7 +62,7 @@ impl Source {
     ];
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for LostCyclesSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InstructionCache => "instruction cache",
@@ -80,7 +80,7 @@ impl fmt::Display for Source {
 
 /// Formulas for the cycles of a processor.
 #[derive(Debug, Clone, Copy)]
-pub struct Processor {
+pub struct ProcessorFormulas {
     /// Name on a command line.
     pub name: &'static str,
     /// Description, and the origin of the formulas.
@@ -96,28 +96,28 @@ pub struct Processor {
     /// Share of the cycles in which instructions complete.
     pub completion: &'static str,
     /// Share of the cycles that is lost to each source.
-    pub parts: &'static [(Source, &'static str)],
+    pub parts: &'static [(LostCyclesSource, &'static str)],
     /// Sources that it does not separate, and the names of what contains them.
-    pub within: &'static [(Source, &'static str)],
+    pub within: &'static [(LostCyclesSource, &'static str)],
 }
 
 /// A figure, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Figure {
+pub enum CounterFigure {
     /// A known figure.
-    Known(Estimate),
+    Known(CountEstimate),
     /// No figure.
     Withheld {
         /// The reason.
-        withheld: Withheld,
+        withheld: WithheldReason,
     },
 }
 
-impl Figure {
+impl CounterFigure {
     /// Returns the figure, if it is known.
     #[must_use]
-    pub fn known(&self) -> Option<&Estimate> {
+    pub fn known(&self) -> Option<&CountEstimate> {
         match self {
             Self::Known(estimate) => Some(estimate),
             Self::Withheld { .. } => None,
@@ -127,19 +127,19 @@ impl Figure {
 
 /// Cycles that are lost to a source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct CyclesPart {
     /// Source of the loss.
-    pub source: Source,
+    pub source: LostCyclesSource,
     /// Share of the cycles.
-    pub share: Figure,
+    pub share: CounterFigure,
     /// Cycles of an instruction.
-    pub cpi: Figure,
+    pub cpi: CounterFigure,
 }
 
 /// Whether completion and the sources sum to all cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Closure {
+pub enum CycleClosure {
     /// The sum is right, within the interval.
     Closes,
     /// The sum is wrong: some cycles are lost without a counter, or are counted twice.
@@ -150,24 +150,24 @@ pub enum Closure {
 
 /// The cycles in a mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stack {
+pub struct CycleStack {
     /// Mode of the processor.
-    pub mode: Mode,
+    pub mode: CountMode,
     /// Cycles of an instruction.
-    pub cpi: Figure,
+    pub cpi: CounterFigure,
     /// Share of the cycles in which instructions complete.
-    pub completion: Figure,
+    pub completion: CounterFigure,
     /// Completion as cycles of an instruction.
-    pub completion_cpi: Figure,
-    /// Losses to each source that the processor separates, in the order of [`Source::ALL`].
-    pub parts: Vec<Part>,
+    pub completion_cpi: CounterFigure,
+    /// Losses to each source that the processor separates, in the order of [`LostCyclesSource::ALL`].
+    pub parts: Vec<CyclesPart>,
     /// Share of the cycles in none of these; negative if cycles are counted twice.
-    pub missing: Figure,
+    pub missing: CounterFigure,
     /// Whether the sum is right.
-    pub closure: Closure,
+    pub closure: CycleClosure,
 }
 
-impl Processor {
+impl ProcessorFormulas {
     /// Returns the processor with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -176,10 +176,10 @@ impl Processor {
 
     /// Returns the first processor whose events are all in a recording, in some mode.
     #[must_use]
-    pub fn of(recording: &Recording) -> Option<&'static Self> {
+    pub fn of(recording: &CounterRecording) -> Option<&'static Self> {
         PROCESSORS.iter().find(|processor| {
             let has = |name: &String| {
-                let mut modes = Mode::ALL.into_iter();
+                let mut modes = CountMode::ALL.into_iter();
                 modes.any(|mode| recording.find(name, mode).is_some())
             };
             processor.events().is_ok_and(|events| events.iter().all(has))
@@ -208,19 +208,23 @@ impl Processor {
     ///
     /// # Errors
     /// A formula that cannot be read.
-    pub fn stack(&self, recording: &Recording, mode: Mode) -> Result<Stack, FormulaError> {
+    pub fn stack(
+        &self,
+        recording: &CounterRecording,
+        mode: CountMode,
+    ) -> Result<CycleStack, FormulaError> {
         let definitions = self.read()?;
-        let evaluate = |text: &str| -> Result<Figure, FormulaError> {
+        let evaluate = |text: &str| -> Result<CounterFigure, FormulaError> {
             let found = Formula::parse(text)?.evaluate(&definitions, recording, mode);
             Ok(match found {
-                Ok(estimate) => Figure::Known(estimate),
-                Err(withheld) => Figure::Withheld { withheld },
+                Ok(estimate) => CounterFigure::Known(estimate),
+                Err(withheld) => CounterFigure::Withheld { withheld },
             })
         };
         let per_instruction = |share: &str| evaluate(&format!("({share}) * stack.cpi"));
         let mut parts = Vec::new();
         for (source, share) in self.parts {
-            parts.push(Part {
+            parts.push(CyclesPart {
                 source: *source,
                 share: evaluate(share)?,
                 cpi: per_instruction(share)?,
@@ -229,13 +233,17 @@ impl Processor {
         parts.sort_by_key(|part| part.source);
         let missing = evaluate("stack.missing")?;
         let closure = match missing.known() {
-            Some(Estimate { value, half_width: Some(half_width), .. }) => {
+            Some(CountEstimate { value, half_width: Some(half_width), .. }) => {
                 // Of 1; sums of shares are not exact.
-                if value.abs() <= half_width + 1e-9 { Closure::Closes } else { Closure::Misses }
+                if value.abs() <= half_width + 1e-9 {
+                    CycleClosure::Closes
+                } else {
+                    CycleClosure::Misses
+                }
             }
-            _ => Closure::Unknown,
+            _ => CycleClosure::Unknown,
         };
-        Ok(Stack {
+        Ok(CycleStack {
             mode,
             cpi: evaluate("stack.cpi")?,
             completion: evaluate(self.completion)?,
@@ -246,8 +254,8 @@ impl Processor {
         })
     }
 
-    fn read(&self) -> Result<Definitions, FormulaError> {
-        let mut definitions = Definitions::default();
+    fn read(&self) -> Result<FormulaDefinitions, FormulaError> {
+        let mut definitions = FormulaDefinitions::default();
         for (name, text) in self.definitions {
             definitions.define(name, text)?;
         }
@@ -265,17 +273,17 @@ impl Processor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
-    use crate::recording::Reading;
+    use crate::counter_recording::CounterReading;
+    use crate::hardware_event::HardwareEvent;
 
     #[test]
     fn each_processor_has_each_source_once_and_formulas_that_can_be_read() {
         for processor in &PROCESSORS {
             let parts = processor.parts.iter().map(|(source, _)| *source);
             let within = processor.within.iter().map(|(source, _)| *source);
-            let mut sources: Vec<Source> = parts.chain(within).collect();
+            let mut sources: Vec<LostCyclesSource> = parts.chain(within).collect();
             sources.sort();
-            assert_eq!(sources, Source::ALL, "{}", processor.name);
+            assert_eq!(sources, LostCyclesSource::ALL, "{}", processor.name);
             let events = processor.events().expect(processor.name);
             assert!(events.len() <= 40, "{}", processor.name);
             // What is no event is a definition that is missing.
@@ -287,18 +295,21 @@ mod tests {
                 assert!(known, "{}: {event}", processor.name);
             }
             assert_eq!(
-                Processor::named(processor.name).map(|found| found.name),
+                ProcessorFormulas::named(processor.name).map(|found| found.name),
                 Some(processor.name)
             );
         }
     }
 
     /// A recording of these counts in user space, counted all the time.
-    fn counted(counts: &[(&str, f64)]) -> Recording {
-        let events = counts.iter().map(|(name, _)| Event::new(name, Mode::User));
-        let mut recording = Recording::new(events.collect());
-        let readings =
-            counts.iter().map(|&(_, value)| Reading { value, enabled_ns: 10, running_ns: 10 });
+    fn counted(counts: &[(&str, f64)]) -> CounterRecording {
+        let events = counts.iter().map(|(name, _)| HardwareEvent::new(name, CountMode::User));
+        let mut recording = CounterRecording::new(events.collect());
+        let readings = counts.iter().map(|&(_, value)| CounterReading {
+            value,
+            enabled_ns: 10,
+            running_ns: 10,
+        });
         recording.add(10, &readings.collect::<Vec<_>>());
         recording
     }
@@ -309,7 +320,7 @@ mod tests {
             let events = processor.events().expect("formulas");
             let counts: Vec<(&str, f64)> = events.iter().map(|name| (name.as_str(), 8.0)).collect();
             let recording = counted(&counts);
-            let stack = processor.stack(&recording, Mode::User).expect("formulas");
+            let stack = processor.stack(&recording, CountMode::User).expect("formulas");
             let whole = [&stack.cpi, &stack.completion, &stack.completion_cpi, &stack.missing];
             let parts = stack.parts.iter().flat_map(|part| [&part.share, &part.cpi]);
             for figure in whole.into_iter().chain(parts) {
@@ -319,7 +330,7 @@ mod tests {
         }
     }
 
-    fn share(stack: &Stack, source: Source) -> f64 {
+    fn share(stack: &CycleStack, source: LostCyclesSource) -> f64 {
         let part = stack.parts.iter().find(|part| part.source == source);
         part.expect("told").share.known().expect("known").value
     }
@@ -343,28 +354,28 @@ mod tests {
     #[test]
     fn a_stack_by_hand() {
         let recording = counted(&ZEN_4);
-        let processor = Processor::of(&recording).expect("its events are there");
+        let processor = ProcessorFormulas::of(&recording).expect("its events are there");
         assert_eq!(processor.name, "amd-zen4");
-        let stack = processor.stack(&recording, Mode::User).expect("formulas");
+        let stack = processor.stack(&recording, CountMode::User).expect("formulas");
         assert_eq!(stack.cpi.known().expect("known").value, 2.0);
         assert_eq!(stack.completion.known().expect("known").value, 0.25);
         assert_eq!(stack.completion_cpi.known().expect("known").value, 0.5);
         for (source, expected) in [
-            (Source::InstructionCache, 0.1),
-            (Source::BranchMisprediction, 0.0375),
-            (Source::Rejects, 0.0125),
-            (Source::DataCache, 0.3),
-            (Source::Integer, 0.2),
-            (Source::Other, 0.1),
+            (LostCyclesSource::InstructionCache, 0.1),
+            (LostCyclesSource::BranchMisprediction, 0.0375),
+            (LostCyclesSource::Rejects, 0.0125),
+            (LostCyclesSource::DataCache, 0.3),
+            (LostCyclesSource::Integer, 0.2),
+            (LostCyclesSource::Other, 0.1),
         ] {
             let found = share(&stack, source);
             assert!((found - expected).abs() < 1e-9, "{source}: {found}");
         }
-        assert_eq!(stack.closure, Closure::Closes);
-        let kernel = processor.stack(&recording, Mode::Kernel).expect("formulas");
-        assert_eq!(kernel.closure, Closure::Unknown);
+        assert_eq!(stack.closure, CycleClosure::Closes);
+        let kernel = processor.stack(&recording, CountMode::Kernel).expect("formulas");
+        assert_eq!(kernel.closure, CycleClosure::Unknown);
         assert!(
-            matches!(&kernel.cpi, Figure::Withheld { withheld: Withheld::NotCounted(name) } if name == "ls_not_halted_cyc:k")
+            matches!(&kernel.cpi, CounterFigure::Withheld { withheld: WithheldReason::NotCounted(name) } if name == "ls_not_halted_cyc:k")
         );
     }
 
@@ -373,9 +384,9 @@ mod tests {
         let mut counts = ZEN_4;
         counts[7].1 = 0.0;
         let recording = counted(&counts);
-        let processor = Processor::of(&recording).expect("its events are there");
-        let stack = processor.stack(&recording, Mode::User).expect("formulas");
-        assert_eq!(stack.closure, Closure::Misses);
+        let processor = ProcessorFormulas::of(&recording).expect("its events are there");
+        let stack = processor.stack(&recording, CountMode::User).expect("formulas");
+        assert_eq!(stack.closure, CycleClosure::Misses);
         let missing = stack.missing.known().expect("known").value;
         assert!((missing - 0.05).abs() < 1e-9, "{missing}");
     }

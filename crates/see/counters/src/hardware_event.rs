@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Mode in which the processor counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum CountMode {
     /// All modes together.
     Total,
     /// User space only (`exclude_kernel`; perf's modifier `u`).
@@ -16,12 +16,12 @@ pub enum Mode {
     Kernel,
 }
 
-impl Mode {
+impl CountMode {
     /// All modes, in the order of reports.
     pub const ALL: [Self; 3] = [Self::User, Self::Kernel, Self::Total];
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for CountMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Total => "total",
@@ -33,17 +33,17 @@ impl fmt::Display for Mode {
 
 /// An event in a mode.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Event {
+pub struct HardwareEvent {
     /// Name as perf's, in lower case and without modifiers: `cycles`, `int_misc.clears_count`, `cpu/event=0x3c/`.
     pub name: String,
     /// Mode in which it is counted.
-    pub mode: Mode,
+    pub mode: CountMode,
 }
 
-impl Event {
+impl HardwareEvent {
     /// Makes an event in a mode.
     #[must_use]
-    pub fn new(name: &str, mode: Mode) -> Self {
+    pub fn new(name: &str, mode: CountMode) -> Self {
         Self { name: canonical(name), mode }
     }
 
@@ -57,25 +57,25 @@ impl Event {
             None => text.rsplit_once(':').unwrap_or((text, "")),
         };
         if modifiers.is_empty() || !modifiers.chars().all(|c| MODIFIERS.contains(c)) {
-            return Self::new(text, Mode::Total);
+            return Self::new(text, CountMode::Total);
         }
         let mode = match (modifiers.contains('u'), modifiers.contains('k')) {
-            (true, false) => Mode::User,
-            (false, true) => Mode::Kernel,
-            _ => Mode::Total,
+            (true, false) => CountMode::User,
+            (false, true) => CountMode::Kernel,
+            _ => CountMode::Total,
         };
         Self::new(name, mode)
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for HardwareEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.name;
         let separator = if name.ends_with('/') { "" } else { ":" };
         match self.mode {
-            Mode::Total => f.write_str(name),
-            Mode::User => write!(f, "{name}{separator}u"),
-            Mode::Kernel => write!(f, "{name}{separator}k"),
+            CountMode::Total => f.write_str(name),
+            CountMode::User => write!(f, "{name}{separator}u"),
+            CountMode::Kernel => write!(f, "{name}{separator}k"),
         }
     }
 }
@@ -95,20 +95,20 @@ mod tests {
     #[test]
     fn perf_names_have_a_mode() {
         for (text, name, mode) in [
-            ("cycles", "cycles", Mode::Total),
-            ("cycles:u", "cycles", Mode::User),
-            ("INST_RETIRED.ANY:kpp", "inst_retired.any", Mode::Kernel),
-            ("instructions:uk", "instructions", Mode::Total),
-            ("instructions:ppp", "instructions", Mode::Total),
-            ("cpu/event=0xc0,umask=0x1/u", "cpu/event=0xc0,umask=0x1/", Mode::User),
-            ("cpu_core/cycles/:k", "cpu_core/cycles/", Mode::Kernel),
-            ("cpu_core/cycles/", "cpu_core/cycles/", Mode::Total),
-            ("sched:sched_switch", "sched:sched_switch", Mode::Total),
-            ("", "", Mode::Total),
+            ("cycles", "cycles", CountMode::Total),
+            ("cycles:u", "cycles", CountMode::User),
+            ("INST_RETIRED.ANY:kpp", "inst_retired.any", CountMode::Kernel),
+            ("instructions:uk", "instructions", CountMode::Total),
+            ("instructions:ppp", "instructions", CountMode::Total),
+            ("cpu/event=0xc0,umask=0x1/u", "cpu/event=0xc0,umask=0x1/", CountMode::User),
+            ("cpu_core/cycles/:k", "cpu_core/cycles/", CountMode::Kernel),
+            ("cpu_core/cycles/", "cpu_core/cycles/", CountMode::Total),
+            ("sched:sched_switch", "sched:sched_switch", CountMode::Total),
+            ("", "", CountMode::Total),
         ] {
-            let event = Event::of_perf(text);
+            let event = HardwareEvent::of_perf(text);
             assert_eq!((event.name.as_str(), event.mode), (name, mode), "{text}");
-            assert_eq!(Event::of_perf(&event.to_string()), event);
+            assert_eq!(HardwareEvent::of_perf(&event.to_string()), event);
         }
     }
 }

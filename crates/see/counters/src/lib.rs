@@ -2,19 +2,19 @@
 //!
 //! Everything here is pure: rows and texts come in, figures go out. Nothing is read from a file, and nothing panics.
 //!
-//! A processor counts few events at a time, for example 6. If more are wanted, the kernel gives the counters to one group
-//! of events after the other. It reports for how long each event was wanted, and for how long it was counted.
+//! A processor counts few events at a time, for example 6. If more are wanted, the kernel gives the counters to one
+//! group of events after the other. It reports for how long each event was wanted, and for how long it was counted.
 //!
-//! - [`Recording`]: counts, reading by reading. [`replay`] makes one of a file that `perf stat` wrote.
+//! - [`CounterRecording`]: counts, reading by reading. [`perf_stat_file`] makes one of a file that `perf stat` wrote.
 //! - [`total()`]: the total count of an event, with an interval. Its module states the assumptions.
 //! - [`Formula`]: the language of perf's metrics, evaluated with intervals.
-//! - [`stack`]: the cycles of an instruction on some processors, by the source of their loss.
+//! - [`cycle_stack`]: the cycles of an instruction on some processors, by the source of their loss.
 //!
 //! ```
-//! use luc_counters::{replay, total};
+//! use luc_counters::{perf_stat_file, total};
 //!
 //! let text = "1.0,700,,cycles,250000000,25.00,,\n1.0,400,,instructions,1000000000,100.00,,\n";
-//! let replay = replay::parse(text)?;
+//! let replay = perf_stat_file::parse(text)?;
 //! let cycles = total(&replay.recording, 0)?;
 //! assert_eq!(cycles.value, 700.0);
 //! assert_eq!(cycles.running_share, 0.25);
@@ -25,20 +25,23 @@
 //!
 //! # Where the steps are
 //!
-//! `replay` reads files of `perf stat`. `estimate` has totals with intervals; `estimate/rotation` cuts readings into
-//! rotations. `formula` parses perf's metrics, and `dual` has the slopes that make intervals. `stack` splits cycles
-//! by the tables in `stack/processors`. `docs/how/counters.md` says what is taken for random.
+//! `perf_stat_file` reads files of `perf stat`. `count_estimate` has totals with intervals; `count_estimate/rotation`
+//! cuts readings into rotations. `metric_formula` parses perf's metrics, and `dual_number` has the slopes that make
+//! intervals. `cycle_stack` splits cycles by the tables in `cycle_stack/processors`. `docs/how/counters.md` says what
+//! is taken for random.
 
 #![warn(missing_docs)]
 
-mod estimate;
-mod event;
-mod formula;
-mod recording;
-pub mod replay;
-pub mod stack;
+mod count_estimate;
+mod counter_recording;
+pub mod cycle_stack;
+mod hardware_event;
+mod metric_formula;
+pub mod perf_stat_file;
 
-pub use estimate::{CONFIDENCE, Estimate, MIN_RUNNING_SHARE, NoInterval, Withheld, total};
-pub use event::{Event, Mode};
-pub use formula::{Definitions, Formula, FormulaError};
-pub use recording::{Reading, Recording};
+pub use count_estimate::{
+    CONFIDENCE, CountEstimate, MIN_RUNNING_SHARE, NoInterval, WithheldReason, total,
+};
+pub use counter_recording::{CounterReading, CounterRecording};
+pub use hardware_event::{CountMode, HardwareEvent};
+pub use metric_formula::{Formula, FormulaDefinitions, FormulaError};

@@ -6,27 +6,27 @@
 //! is 0 where its divisor is. In a name `@` is a `/`, and `\` comes before `-`, `,` and `=`, as in
 //! `cpu@inst_misc.any\,cmask\=1@`.
 
-mod dual;
-mod parse;
-mod tree;
+mod dual_number;
+mod formula_tree;
+mod parse_formula;
 
 use std::collections::BTreeMap;
 
-use dual::Dual;
-use tree::{Function, Node, Operator};
+use dual_number::DualNumber;
+use formula_tree::{FormulaFunction, FormulaNode, FormulaOperator};
 
-use super::estimate::{Estimate, Withheld, figure};
-use super::event::Mode;
-use super::recording::Recording;
+use super::count_estimate::{CountEstimate, WithheldReason, figure};
+use super::counter_recording::CounterRecording;
+use super::hardware_event::CountMode;
 
-pub use tree::FormulaError;
+pub use formula_tree::FormulaError;
 
 /// Maximum depth of definitions that name definitions. Deeper ones count as a circle.
 const MAX_DEPTH: usize = 32;
 
 /// A formula that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Formula(Node);
+pub struct Formula(FormulaNode);
 
 impl Formula {
     /// Reads a formula.
@@ -34,19 +34,19 @@ impl Formula {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, FormulaError> {
-        parse::parse(text).map(Self)
+        parse_formula::parse(text).map(Self)
     }
 
     /// Computes its value by a recording, in a mode, with an interval.
     ///
     /// # Errors
-    /// See [`Withheld`]. A literal that is not defined was not counted.
+    /// See [`WithheldReason`]. A literal that is not defined was not counted.
     pub fn evaluate(
         &self,
-        definitions: &Definitions,
-        recording: &Recording,
-        mode: Mode,
-    ) -> Result<Estimate, Withheld> {
+        definitions: &FormulaDefinitions,
+        recording: &CounterRecording,
+        mode: CountMode,
+    ) -> Result<CountEstimate, WithheldReason> {
         let node = definitions.expand(&self.0, recording, mode, 0)?;
         let mut names = BTreeMap::new();
         let mut events = Vec::new();
@@ -59,7 +59,7 @@ impl Formula {
 
     /// Returns the events that it needs, in the order in which it names them.
     #[must_use]
-    pub fn events(&self, definitions: &Definitions) -> Vec<String> {
+    pub fn events(&self, definitions: &FormulaDefinitions) -> Vec<String> {
         let mut found = Vec::new();
         definitions.names(&self.0, &mut found, 0);
         found
@@ -68,12 +68,12 @@ impl Formula {
 
 /// Formulas by name, and values of `#literals`.
 #[derive(Debug, Clone, Default)]
-pub struct Definitions {
+pub struct FormulaDefinitions {
     formulas: BTreeMap<String, Formula>,
     literals: BTreeMap<String, f64>,
 }
 
-impl Definitions {
+impl FormulaDefinitions {
     /// Defines a formula, which others can name.
     ///
     /// # Errors
@@ -92,64 +92,68 @@ impl Definitions {
     /// Replaces the names of definitions in a formula by the definitions.
     fn expand(
         &self,
-        node: &Node,
-        recording: &Recording,
-        mode: Mode,
+        node: &FormulaNode,
+        recording: &CounterRecording,
+        mode: CountMode,
         depth: usize,
-    ) -> Result<Node, Withheld> {
-        let expand = |node: &Node| self.expand(node, recording, mode, depth);
-        let boxed = |node: &Node| expand(node).map(Box::new);
+    ) -> Result<FormulaNode, WithheldReason> {
+        let expand = |node: &FormulaNode| self.expand(node, recording, mode, depth);
+        let boxed = |node: &FormulaNode| expand(node).map(Box::new);
         Ok(match node {
-            Node::Number(number) => Node::Number(*number),
-            Node::Literal(name) => {
+            FormulaNode::Number(number) => FormulaNode::Number(*number),
+            FormulaNode::Literal(name) => {
                 let found = self.literals.get(name).copied();
-                Node::Number(found.ok_or_else(|| Withheld::NotCounted(format!("#{name}")))?)
+                FormulaNode::Number(
+                    found.ok_or_else(|| WithheldReason::NotCounted(format!("#{name}")))?,
+                )
             }
-            Node::Name(name) => match self.formulas.get(name) {
-                Some(_) if depth == MAX_DEPTH => return Err(Withheld::NotCounted(name.clone())),
+            FormulaNode::Name(name) => match self.formulas.get(name) {
+                Some(_) if depth == MAX_DEPTH => {
+                    return Err(WithheldReason::NotCounted(name.clone()));
+                }
                 Some(formula) => self.expand(&formula.0, recording, mode, depth + 1)?,
-                None => Node::Name(name.clone()),
+                None => FormulaNode::Name(name.clone()),
             },
-            Node::Binary(operator, left, right) => {
-                Node::Binary(*operator, boxed(left)?, boxed(right)?)
+            FormulaNode::Binary(operator, left, right) => {
+                FormulaNode::Binary(*operator, boxed(left)?, boxed(right)?)
             }
-            Node::If(nodes) => {
+            FormulaNode::If(nodes) => {
                 let [condition, then, other] = nodes.as_ref();
-                Node::If(Box::new([expand(condition)?, expand(then)?, expand(other)?]))
+                FormulaNode::If(Box::new([expand(condition)?, expand(then)?, expand(other)?]))
             }
-            Node::Call(Function::HasEvent, arguments) => {
-                let has = |node: &Node| match node {
-                    Node::Name(name) => recording.find(name, mode).is_some(),
+            FormulaNode::Call(FormulaFunction::HasEvent, arguments) => {
+                let has = |node: &FormulaNode| match node {
+                    FormulaNode::Name(name) => recording.find(name, mode).is_some(),
                     _ => false,
                 };
-                Node::Number(f64::from(u8::from(arguments.iter().all(has))))
+                FormulaNode::Number(f64::from(u8::from(arguments.iter().all(has))))
             }
             // One source each: the recorder adds up PMUs of several units.
-            Node::Call(Function::SourceCount, _) => Node::Number(1.0),
-            Node::Call(function, arguments) => {
+            FormulaNode::Call(FormulaFunction::SourceCount, _) => FormulaNode::Number(1.0),
+            FormulaNode::Call(function, arguments) => {
                 let arguments = arguments.iter().map(expand).collect::<Result<_, _>>()?;
-                Node::Call(*function, arguments)
+                FormulaNode::Call(*function, arguments)
             }
         })
     }
 
-    fn names(&self, node: &Node, found: &mut Vec<String>, depth: usize) {
+    fn names(&self, node: &FormulaNode, found: &mut Vec<String>, depth: usize) {
         match node {
-            Node::Number(_) | Node::Literal(_) => {}
-            Node::Name(name) => match self.formulas.get(name) {
+            FormulaNode::Number(_) | FormulaNode::Literal(_) => {}
+            FormulaNode::Name(name) => match self.formulas.get(name) {
                 Some(formula) if depth < MAX_DEPTH => self.names(&formula.0, found, depth + 1),
                 _ if found.contains(name) => {}
                 _ => found.push(name.clone()),
             },
-            Node::Binary(_, left, right) => {
+            FormulaNode::Binary(_, left, right) => {
                 self.names(left, found, depth);
                 self.names(right, found, depth);
             }
-            Node::If(nodes) => {
+            FormulaNode::If(nodes) => {
                 let nodes = nodes.iter();
                 nodes.for_each(|node| self.names(node, found, depth));
             }
-            Node::Call(_, nodes) => {
+            FormulaNode::Call(_, nodes) => {
                 let nodes = nodes.iter();
                 nodes.for_each(|node| self.names(node, found, depth));
             }
@@ -159,19 +163,19 @@ impl Definitions {
 
 /// Finds each name's events: its places among all events of the formula.
 fn collect(
-    node: &Node,
-    recording: &Recording,
-    mode: Mode,
+    node: &FormulaNode,
+    recording: &CounterRecording,
+    mode: CountMode,
     names: &mut BTreeMap<String, Vec<usize>>,
     events: &mut Vec<usize>,
-) -> Result<(), Withheld> {
+) -> Result<(), WithheldReason> {
     match node {
-        Node::Number(_) | Node::Literal(_) => Ok(()),
-        Node::Name(name) => {
+        FormulaNode::Number(_) | FormulaNode::Literal(_) => Ok(()),
+        FormulaNode::Name(name) => {
             if !names.contains_key(name) {
                 let missing = || {
-                    let wanted = super::event::Event::new(name, mode);
-                    Withheld::NotCounted(wanted.to_string())
+                    let wanted = super::hardware_event::HardwareEvent::new(name, mode);
+                    WithheldReason::NotCounted(wanted.to_string())
                 };
                 let found = recording.find(name, mode).ok_or_else(missing)?;
                 let first = events.len();
@@ -180,49 +184,53 @@ fn collect(
             }
             Ok(())
         }
-        Node::Binary(_, left, right) => {
+        FormulaNode::Binary(_, left, right) => {
             collect(left, recording, mode, names, events)?;
             collect(right, recording, mode, names, events)
         }
-        Node::If(nodes) => {
+        FormulaNode::If(nodes) => {
             let mut nodes = nodes.iter();
             nodes.try_for_each(|node| collect(node, recording, mode, names, events))
         }
-        Node::Call(_, nodes) => {
+        FormulaNode::Call(_, nodes) => {
             let mut nodes = nodes.iter();
             nodes.try_for_each(|node| collect(node, recording, mode, names, events))
         }
     }
 }
 
-fn evaluate(node: &Node, names: &BTreeMap<String, Vec<usize>>, totals: &[f64]) -> Dual {
-    let of = |node: &Node| evaluate(node, names, totals);
-    let constant = |value| Dual::constant(value, totals.len());
+fn evaluate(
+    node: &FormulaNode,
+    names: &BTreeMap<String, Vec<usize>>,
+    totals: &[f64],
+) -> DualNumber {
+    let of = |node: &FormulaNode| evaluate(node, names, totals);
+    let constant = |value| DualNumber::constant(value, totals.len());
     match node {
-        Node::Number(number) => constant(*number),
+        FormulaNode::Number(number) => constant(*number),
         // `expand` leaves none.
-        Node::Literal(_) => constant(f64::NAN),
-        Node::Name(name) => {
+        FormulaNode::Literal(_) => constant(f64::NAN),
+        FormulaNode::Name(name) => {
             let places = names.get(name).map_or(&[][..], Vec::as_slice);
-            Dual::sum_of(places, totals)
+            DualNumber::sum_of(places, totals)
         }
-        Node::Binary(operator, left, right) => of(left).combine(*operator, of(right)),
-        Node::If(nodes) => {
+        FormulaNode::Binary(operator, left, right) => of(left).combine(*operator, of(right)),
+        FormulaNode::If(nodes) => {
             let [condition, then, other] = nodes.as_ref();
             of(if of(condition).value != 0.0 { then } else { other })
         }
-        Node::Call(function, arguments) => {
+        FormulaNode::Call(function, arguments) => {
             let mut values = arguments.iter().map(of);
             let (Some(first), Some(second)) = (values.next(), values.next()) else {
                 return constant(f64::NAN);
             };
             match function {
-                Function::Min if second.value < first.value => second,
-                Function::Max if second.value > first.value => second,
-                Function::Ratio if second.value == 0.0 => constant(0.0),
-                Function::Ratio => first.combine(Operator::Over, second),
-                Function::Min | Function::Max => first,
-                Function::SourceCount | Function::HasEvent => constant(f64::NAN),
+                FormulaFunction::Min if second.value < first.value => second,
+                FormulaFunction::Max if second.value > first.value => second,
+                FormulaFunction::Ratio if second.value == 0.0 => constant(0.0),
+                FormulaFunction::Ratio => first.combine(FormulaOperator::Over, second),
+                FormulaFunction::Min | FormulaFunction::Max => first,
+                FormulaFunction::SourceCount | FormulaFunction::HasEvent => constant(f64::NAN),
             }
         }
     }
@@ -231,26 +239,29 @@ fn evaluate(node: &Node, names: &BTreeMap<String, Vec<usize>>, totals: &[f64]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
-    use crate::recording::Reading;
+    use crate::counter_recording::CounterReading;
+    use crate::hardware_event::HardwareEvent;
 
     /// Events of these counts, counted all the time.
-    fn counted(events: &[(&str, f64)]) -> Recording {
-        let names = events.iter().map(|(name, _)| Event::of_perf(name));
-        let mut recording = Recording::new(names.collect());
-        let readings =
-            events.iter().map(|&(_, value)| Reading { value, enabled_ns: 10, running_ns: 10 });
+    fn counted(events: &[(&str, f64)]) -> CounterRecording {
+        let names = events.iter().map(|(name, _)| HardwareEvent::of_perf(name));
+        let mut recording = CounterRecording::new(names.collect());
+        let readings = events.iter().map(|&(_, value)| CounterReading {
+            value,
+            enabled_ns: 10,
+            running_ns: 10,
+        });
         recording.add(10, &readings.collect::<Vec<_>>());
         recording
     }
 
-    fn value(text: &str, recording: &Recording) -> Result<f64, Withheld> {
-        let mut definitions = Definitions::default();
+    fn value(text: &str, recording: &CounterRecording) -> Result<f64, WithheldReason> {
+        let mut definitions = FormulaDefinitions::default();
         definitions.set("slots", 8.0);
         definitions.define("CPI", "cycles / instructions").expect("a formula");
         definitions.define("circle", "circle + 1").expect("a formula");
         let formula = Formula::parse(text).expect(text);
-        let found = formula.evaluate(&definitions, recording, Mode::Total);
+        let found = formula.evaluate(&definitions, recording, CountMode::Total);
         found.map(|estimate| estimate.value)
     }
 
@@ -281,7 +292,7 @@ mod tests {
         ] {
             assert_eq!(value(text, &recording), Ok(expected), "{text}");
         }
-        assert_eq!(value("cycles / zero", &recording), Err(Withheld::Undefined));
+        assert_eq!(value("cycles / zero", &recording), Err(WithheldReason::Undefined));
         // However many terms come first.
         let long = format!("{}CPI", "1 + ".repeat(100));
         assert_eq!(value(&long, &recording), Ok(101.5));
@@ -289,7 +300,7 @@ mod tests {
         assert_eq!(value(&last, &recording), Ok(101.5));
         for missing in ["branches + 1", "#nothing", "circle"] {
             let refused = value(missing, &recording);
-            assert!(matches!(refused, Err(Withheld::NotCounted(_))), "{missing}");
+            assert!(matches!(refused, Err(WithheldReason::NotCounted(_))), "{missing}");
         }
     }
 
@@ -303,15 +314,15 @@ mod tests {
         ]);
         let formula = Formula::parse("cycles / instructions").expect("a formula");
         let in_mode = |mode| {
-            let found = formula.evaluate(&Definitions::default(), &recording, mode);
+            let found = formula.evaluate(&FormulaDefinitions::default(), &recording, mode);
             found.expect("a figure").value
         };
-        assert_eq!(Mode::ALL.map(in_mode), [1.5, 2.0, 1.6]);
+        assert_eq!(CountMode::ALL.map(in_mode), [1.5, 2.0, 1.6]);
     }
 
     #[test]
     fn events_are_named_once_and_through_definitions() {
-        let mut definitions = Definitions::default();
+        let mut definitions = FormulaDefinitions::default();
         definitions.define("cpi", "cycles / instructions").expect("a formula");
         let formula = Formula::parse("cpi * max(CYCLES, stalls) if #x else 1").expect("a formula");
         assert_eq!(formula.events(&definitions), ["cycles", "instructions", "stalls"]);

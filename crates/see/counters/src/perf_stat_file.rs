@@ -7,20 +7,20 @@
 //! event is wanted while the task is on cores of its kind.
 
 mod csv;
-mod hybrid;
+mod hybrid_cores;
 mod json;
-mod row;
-mod write;
+mod perf_row;
+mod write_perf_stat;
 
 use std::collections::BTreeMap;
 
-use hybrid::Kinds;
-use row::{Counted, Row, scarce_reading};
+use hybrid_cores::CoreKinds;
+use perf_row::{PerfRow, RowCount, scarce_reading};
 
-use super::event::Event;
-use super::recording::{Reading, Recording};
+use super::counter_recording::{CounterReading, CounterRecording};
+use super::hardware_event::HardwareEvent;
 
-pub use write::{Style, write};
+pub use write_perf_stat::{PerfOutputFormat, write};
 
 /// Maximum number of empty cells in the table of events and readings, without those allowed per row: a hostile file
 /// must not make a large table of few rows.
@@ -54,9 +54,9 @@ pub enum ReplayError {
 
 /// Content of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Replay {
+pub struct PerfStatFile {
     /// Recording of the counters.
-    pub recording: Recording,
+    pub recording: CounterRecording,
     /// Units of the recording's events; empty for plain counts.
     pub units: Vec<String>,
     /// Events that the machine does not have, as perf names them.
@@ -67,7 +67,7 @@ pub struct Replay {
 ///
 /// # Errors
 /// The first line that is not perf's, and files without counters.
-pub fn parse(text: &str) -> Result<Replay, ReplayError> {
+pub fn parse(text: &str) -> Result<PerfStatFile, ReplayError> {
     let mut table = Table::default();
     let mut separator = None;
     for (at, line) in text.lines().enumerate() {
@@ -93,7 +93,7 @@ pub fn parse(text: &str) -> Result<Replay, ReplayError> {
 /// Rows by reading and event.
 #[derive(Default)]
 struct Table {
-    events: Vec<Event>,
+    events: Vec<HardwareEvent>,
     places: BTreeMap<String, usize>,
     units: Vec<String>,
     supported: Vec<bool>,
@@ -106,7 +106,7 @@ struct Table {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
-    reading: Reading,
+    reading: CounterReading,
     /// Whether a row had no counter and no time in which the event was wanted.
     is_waiting: bool,
     /// Scaled counts in a share that perf rounds to 0, and their time.
@@ -114,7 +114,7 @@ struct Cell {
 }
 
 impl Table {
-    fn add(&mut self, row: Row, line: usize) -> Result<(), ReplayError> {
+    fn add(&mut self, row: PerfRow, line: usize) -> Result<(), ReplayError> {
         let end_ns = row.end_ns.unwrap_or(0);
         match self.ends_ns.last() {
             Some(&last) if last == end_ns => {}
@@ -130,7 +130,7 @@ impl Table {
                 self.readings.push(Vec::new());
             }
         }
-        let event = Event::of_perf(&row.event);
+        let event = HardwareEvent::of_perf(&row.event);
         let place = match self.places.get(&event.to_string()) {
             Some(&place) => place,
             None => {
@@ -154,21 +154,21 @@ impl Table {
         }
         let cell = &mut cells[place];
         match row.counted {
-            Counted::NotSupported => return Ok(()),
-            Counted::Never => cell.is_waiting = true,
-            Counted::Scarcely { value, running_ns } => {
+            RowCount::NotSupported => return Ok(()),
+            RowCount::Never => cell.is_waiting = true,
+            RowCount::Scarcely { value, running_ns } => {
                 // Of several processors the shares are alike.
                 let (sum, time_ns) = cell.scarce.unwrap_or_default();
                 cell.scarce = Some((sum + value, time_ns.saturating_add(running_ns)));
             }
-            Counted::Reading(reading) => cell.reading = cell.reading.and(reading),
+            RowCount::Reading(reading) => cell.reading = cell.reading.and(reading),
         }
         self.supported[place] = true;
         Ok(())
     }
 
     /// Makes a recording of the table. Its text has `lines` lines.
-    fn finish(self, lines: usize) -> Result<Replay, ReplayError> {
+    fn finish(self, lines: usize) -> Result<PerfStatFile, ReplayError> {
         if self.events.is_empty() {
             return Err(ReplayError::Empty);
         }
@@ -181,8 +181,8 @@ impl Table {
         let (events, missing): (Vec<usize>, Vec<usize>) =
             (0..self.events.len()).partition(|&place| self.supported[place]);
         let named = events.iter().map(|&place| self.events[place].clone());
-        let mut recording = Recording::new(named.collect());
-        let kinds = Kinds::of(recording.events());
+        let mut recording = CounterRecording::new(named.collect());
+        let kinds = CoreKinds::of(recording.events());
         for (end_ns, cells) in self.ends_ns.iter().zip(&self.readings) {
             let longest = cells.iter().map(|cell| cell.reading.enabled_ns).max();
             let longest_ns = longest.unwrap_or(0);
@@ -193,13 +193,13 @@ impl Table {
                     .scarce
                     .map(|(value, running_ns)| scarce_reading(value, running_ns, longest_ns));
                 let reading = cell.reading.and(scarce.unwrap_or_default());
-                Reading { enabled_ns: reading.enabled_ns.max(waited_ns), ..reading }
+                CounterReading { enabled_ns: reading.enabled_ns.max(waited_ns), ..reading }
             });
-            let mut readings: Vec<Reading> = readings.collect();
+            let mut readings: Vec<CounterReading> = readings.collect();
             kinds.apply(&mut readings);
             recording.add(*end_ns, &readings);
         }
-        Ok(Replay {
+        Ok(PerfStatFile {
             recording,
             units: events.iter().map(|&place| self.units[place].clone()).collect(),
             not_supported: missing.iter().map(|&place| self.events[place].to_string()).collect(),

@@ -1,22 +1,24 @@
 //! Estimates against the exact truth of a simulated PMU, on loads and PMUs of all kinds.
 
-use luc_counters::replay::{self, Style};
-use luc_counters::{Definitions, Event, Formula, Mode, Recording, total};
-use luc_stats::random;
+use luc_counters::perf_stat_file::{self, PerfOutputFormat};
+use luc_counters::{
+    CountMode, CounterRecording, Formula, FormulaDefinitions, HardwareEvent, total,
+};
+use luc_stats::seeded_random;
 use luc_testkit::pmu::{Load, Noise, Order, Phases, Pmu};
 use proptest::prelude::*;
 
 /// Length of a turn in steps of 1 ms.
 const STEPS_PER_TURN: usize = 4;
 
-fn events(count: usize) -> Vec<Event> {
-    let names = (0..count).map(|at| Event::new(&format!("event{at}"), Mode::Total));
+fn events(count: usize) -> Vec<HardwareEvent> {
+    let names = (0..count).map(|at| HardwareEvent::new(&format!("event{at}"), CountMode::Total));
     names.collect()
 }
 
 /// A load whose events have other rates in each kind of phase.
 fn load(seed: u64, count: usize, steps: usize, phases: Phases, noise: Noise) -> Load {
-    let mut random = random::stream(seed, 0);
+    let mut random = seeded_random::stream(seed, 0);
     let rates = |kind: usize, event: usize| 1000.0 * ((kind * 7 + event * 3) % 5 + 1) as f64;
     Load::phased(events(count), steps, phases, noise, &mut random, rates)
 }
@@ -27,9 +29,9 @@ fn record(
     group: usize,
     steps_per_reading: usize,
     seed: u64,
-) -> Recording {
+) -> CounterRecording {
     let pmu = Pmu::new(counters, load, group);
-    pmu.record(load, steps_per_reading, &mut random::stream(seed, 1))
+    pmu.record(load, steps_per_reading, &mut seeded_random::stream(seed, 1))
 }
 
 proptest! {
@@ -94,8 +96,8 @@ proptest! {
         let noise = Noise { variation: 0.3, busy_share: 1.0 };
         let load = load(seed, count, 1000, Phases::None, noise);
         let recording = record(&load, 3, 1, steps_per_reading, seed);
-        for style in [Style::Csv, Style::Json] {
-            let replay = replay::parse(&replay::write(&recording, style)).expect("read");
+        for style in [PerfOutputFormat::Csv, PerfOutputFormat::Json] {
+            let replay = perf_stat_file::parse(&perf_stat_file::write(&recording, style)).expect("read");
             prop_assert_eq!(replay.recording.events(), recording.events());
             prop_assert_eq!(replay.recording.ends_ns(), recording.ends_ns());
             for event in 0..count {
@@ -113,7 +115,7 @@ fn covered(phases: Phases, noise: Noise, order: Order, seeds: u64) -> (usize, us
     for seed in 0..seeds {
         let load = load(seed, 40, 10_000, phases, noise);
         let pmu = Pmu { order, ..Pmu::new(6, &load, 6) };
-        let recording = pmu.record(&load, STEPS_PER_TURN, &mut random::stream(seed, 1));
+        let recording = pmu.record(&load, STEPS_PER_TURN, &mut seeded_random::stream(seed, 1));
         for event in 0..40 {
             let found = total(&recording, event).expect("an estimate");
             if let Some(covers) = found.covers(load.truth(event) as f64) {
@@ -154,14 +156,14 @@ fn intervals_cover_what_cancels_out_when_events_are_counted_for_most_of_the_time
     let formula = Formula::parse("event0 - event7").expect("a formula");
     let mut inside = 0;
     for seed in 0..200 {
-        let mut random = random::stream(seed, 0);
+        let mut random = seeded_random::stream(seed, 0);
         let mut load = Load::new(events(8));
         for _ in 0..4000 {
-            let alike = random::gamma(&mut random, 1000.0, 10.0).round() as u64;
+            let alike = seeded_random::gamma(&mut random, 1000.0, 10.0).round() as u64;
             load.add(|_| alike);
         }
         let recording = record(&load, 6, 1, STEPS_PER_TURN, seed);
-        let found = formula.evaluate(&Definitions::default(), &recording, Mode::Total);
+        let found = formula.evaluate(&FormulaDefinitions::default(), &recording, CountMode::Total);
         let found = found.expect("an estimate");
         assert!((found.running_share - 0.75).abs() < 0.01, "{found:?}");
         inside += u32::from(found.covers(0.0) == Some(true));

@@ -84,7 +84,7 @@ codes! {
 
 codes! {
     /// A file-system call other than a sync.
-    pub enum CallKind {
+    pub enum FileCallKind {
         /// `write`, `pwrite`, `writev`, `pwritev`.
         #[default]
         Write = 0 "write",
@@ -154,7 +154,7 @@ codes! {
 
 codes! {
     /// Way of data to the disk.
-    pub enum Direction {
+    pub enum DataDirection {
         /// Made dirty in the page cache.
         #[default]
         Dirtied = 0 "dirtied",
@@ -171,7 +171,7 @@ codes! {
 
 codes! {
     /// Events that a row of the summary mode counts.
-    pub enum Summarized {
+    pub enum SummarizedKind {
         /// fsync and the like, from enter to exit.
         #[default]
         Sync = 0 "sync",
@@ -188,7 +188,7 @@ codes! {
 
 codes! {
     /// Direction of a message or a packet, seen from the connection's own end.
-    pub enum Flow {
+    pub enum MessageDirection {
         /// Towards the other end.
         #[default]
         Sent = 0 "sent",
@@ -199,7 +199,7 @@ codes! {
 
 codes! {
     /// Carrier of a connection.
-    pub enum Family {
+    pub enum ConnectionFamily {
         /// IPv4, also where the socket is of IPv6 and its addresses are mapped.
         #[default]
         Ipv4 = 0 "ipv4",
@@ -216,7 +216,7 @@ codes! {
     }
 }
 
-impl Family {
+impl ConnectionFamily {
     /// Returns whether both ends of the connection are on one host, and count bytes from the same origin.
     #[must_use]
     pub fn is_within_host(self) -> bool {
@@ -239,7 +239,7 @@ codes! {
 
 codes! {
     /// Role of a socket in its connection.
-    pub enum Side {
+    pub enum SocketRole {
         /// The role is unknown.
         #[default]
         Unknown = 0 "unknown",
@@ -252,7 +252,7 @@ codes! {
 
 codes! {
     /// Source of a connection's initial sequence numbers.
-    pub enum Sequences {
+    pub enum SequenceSource {
         /// The numbers are unknown.
         #[default]
         Unknown = 0 "unknown",

@@ -12,31 +12,31 @@
 //!
 //! `kept` holds segments that do not expire, in a directory for each occasion.
 
-mod keeper;
+mod ring_keeper;
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::store::{Reader, StoreError, is_of_table};
-use crate::tables::Trace;
+use crate::store::{StoreError, TraceReader, is_of_table};
+use crate::tables::TraceDescription;
 
-pub use keeper::{Keeper, Limits, Open};
+pub use ring_keeper::{OpenSegment, RingKeeper, RingLimits};
 
 /// Name of the ring's directory for kept segments.
 pub const KEPT: &str = "kept";
 
 /// Name of a segment: its recorder and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
+pub struct SegmentName {
     /// Number of the recorder, from 1.
     pub run: u32,
     /// Number of the segment, from 1.
     pub number: u32,
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for SegmentName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "segment-{:04}-{:06}", self.run, self.number)
     }
@@ -45,35 +45,35 @@ impl fmt::Display for Name {
 /// Text that names no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it names no segment")]
-pub struct NotAName;
+pub struct NotASegmentName;
 
-impl FromStr for Name {
-    type Err = NotAName;
+impl FromStr for SegmentName {
+    type Err = NotASegmentName;
 
-    /// Accepts only the form in which [`Name`] is written: a segment has one name.
-    fn from_str(text: &str) -> Result<Self, NotAName> {
-        let numbers = text.strip_prefix("segment-").ok_or(NotAName)?;
-        let (run, number) = numbers.split_once('-').ok_or(NotAName)?;
+    /// Accepts only the form in which [`SegmentName`] is written: a segment has one name.
+    fn from_str(text: &str) -> Result<Self, NotASegmentName> {
+        let numbers = text.strip_prefix("segment-").ok_or(NotASegmentName)?;
+        let (run, number) = numbers.split_once('-').ok_or(NotASegmentName)?;
         let name = Self {
-            run: run.parse().map_err(|_| NotAName)?,
-            number: number.parse().map_err(|_| NotAName)?,
+            run: run.parse().map_err(|_| NotASegmentName)?,
+            number: number.parse().map_err(|_| NotASegmentName)?,
         };
-        (name.to_string() == text).then_some(name).ok_or(NotAName)
+        (name.to_string() == text).then_some(name).ok_or(NotASegmentName)
     }
 }
 
 /// A segment that is complete.
 #[derive(Clone, Debug)]
-pub struct Segment {
+pub struct RingSegment {
     /// Name of the segment.
-    pub name: Name,
+    pub name: SegmentName,
     /// Directory of the segment.
     pub path: PathBuf,
     /// Description of the trace.
-    pub trace: Trace,
+    pub trace: TraceDescription,
 }
 
-impl Segment {
+impl RingSegment {
     /// Returns its begin and end, nanoseconds of CLOCK_REALTIME as it was when the segment began.
     #[must_use]
     pub fn real_ns(&self) -> [u64; 2] {
@@ -87,7 +87,7 @@ impl Segment {
 ///
 /// # Errors
 /// When the directory cannot be listed.
-pub fn names(directory: &Path) -> Result<Vec<Name>, StoreError> {
+pub fn names(directory: &Path) -> Result<Vec<SegmentName>, StoreError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))? {
         let entry = entry.map_err(StoreError::io(directory, "list it"))?;
@@ -109,12 +109,12 @@ pub fn is_file_of_table(name: &str) -> bool {
 ///
 /// # Errors
 /// When the directory cannot be listed, or a segment's description cannot be read.
-pub fn segments(directory: &Path) -> Result<Vec<Segment>, StoreError> {
+pub fn segments(directory: &Path) -> Result<Vec<RingSegment>, StoreError> {
     let mut segments = Vec::new();
     for name in names(directory)? {
         let path = directory.join(name.to_string());
-        match Reader::open(&path) {
-            Ok(reader) => segments.push(Segment { name, trace: reader.trace().clone(), path }),
+        match TraceReader::open(&path) {
+            Ok(reader) => segments.push(RingSegment { name, trace: reader.trace().clone(), path }),
             Err(_) if !path.exists() => {}
             Err(error) => return Err(error),
         }
@@ -125,12 +125,12 @@ pub fn segments(directory: &Path) -> Result<Vec<Segment>, StoreError> {
 /// Returns the segments of the last run that has any in `[from_ns, to_ns]` of CLOCK_REALTIME. Segments of several
 /// recorders are not one recording: connections are numbered anew by each.
 #[must_use]
-pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment> {
-    let overlaps = |segment: &Segment| {
+pub fn within(segments: Vec<RingSegment>, [from_ns, to_ns]: [u64; 2]) -> Vec<RingSegment> {
+    let overlaps = |segment: &RingSegment| {
         let [begin_ns, end_ns] = segment.real_ns();
         begin_ns <= to_ns && from_ns <= end_ns
     };
-    let mut chosen: Vec<Segment> = segments.into_iter().filter(overlaps).collect();
+    let mut chosen: Vec<RingSegment> = segments.into_iter().filter(overlaps).collect();
     let last = chosen.iter().map(|segment| segment.name.run).max();
     chosen.retain(|segment| Some(segment.name.run) == last);
     chosen
@@ -139,18 +139,23 @@ pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment
 /// Opens segments of a run, in order, as one trace. It lasts from the begin of the first to the end of the last. The
 /// rows at a segment's begin and end repeat in the segments beside it. Returns `None` without a segment.
 #[must_use]
-pub fn as_one(segments: &[Segment]) -> Option<Reader> {
+pub fn as_one(segments: &[RingSegment]) -> Option<TraceReader> {
     let (first, last) = (segments.first()?, segments.last()?);
-    let trace = Trace { at_ns: last.trace.at_ns, end_ns: last.trace.end_ns, ..first.trace.clone() };
+    let trace = TraceDescription {
+        at_ns: last.trace.at_ns,
+        end_ns: last.trace.end_ns,
+        ..first.trace.clone()
+    };
     let directories = segments.iter().map(|one| one.path.clone()).collect();
-    Some(Reader::of_parts(directories, trace))
+    Some(TraceReader::of_parts(directories, trace))
 }
 
 /// Returns the first of a run's segments, in order, whose successor is missing.
 #[must_use]
-pub fn before_gap(segments: &[Segment]) -> Option<&Segment> {
+pub fn before_gap(segments: &[RingSegment]) -> Option<&RingSegment> {
     let mut pairs = segments.windows(2);
-    let is_gap = |pair: &&[Segment]| pair[1].name.number != pair[0].name.number.saturating_add(1);
+    let is_gap =
+        |pair: &&[RingSegment]| pair[1].name.number != pair[0].name.number.saturating_add(1);
     pairs.find(is_gap).map(|pair| &pair[0])
 }
 
@@ -158,7 +163,7 @@ pub fn before_gap(segments: &[Segment]) -> Option<&Segment> {
 ///
 /// # Errors
 /// When it is neither, or cannot be read, or lacks a segment in its middle.
-pub fn open(directory: &Path) -> Result<Reader, StoreError> {
+pub fn open(directory: &Path) -> Result<TraceReader, StoreError> {
     // What cannot be listed is no ring.
     while names(directory).is_ok_and(|names| !names.is_empty()) {
         let run = within(segments(directory)?, [0, u64::MAX]);
@@ -177,20 +182,20 @@ pub fn open(directory: &Path) -> Result<Reader, StoreError> {
             return Ok(reader);
         }
     }
-    Reader::open(directory)
+    TraceReader::open(directory)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Writer;
+    use crate::store::TraceWriter;
 
     #[test]
     fn a_segment_has_one_name() {
-        let name = Name { run: 3, number: 17 };
+        let name = SegmentName { run: 3, number: 17 };
         assert_eq!(name.to_string(), "segment-0003-000017");
         assert_eq!("segment-0003-000017".parse(), Ok(name));
-        let large = Name { run: 12_345, number: u32::MAX };
+        let large = SegmentName { run: 12_345, number: u32::MAX };
         assert_eq!(large.to_string().parse(), Ok(large));
         for text in [
             "segment-3-17",
@@ -200,7 +205,7 @@ mod tests {
             "segment-0003-99999999999",
             "segment-0003",
         ] {
-            assert_eq!(text.parse::<Name>(), Err(NotAName), "{text}");
+            assert_eq!(text.parse::<SegmentName>(), Err(NotASegmentName), "{text}");
         }
     }
 
@@ -208,16 +213,16 @@ mod tests {
     fn a_ring_is_opened_as_one_trace_unless_its_middle_is_missing() {
         let folder = tempfile::tempdir().expect("made");
         let path = |number| {
-            let name = Name { run: 1, number };
+            let name = SegmentName { run: 1, number };
             folder.path().join(name.to_string())
         };
         for number in 1..=4 {
-            let trace = Trace {
+            let trace = TraceDescription {
                 start_ns: u64::from(number) * 10,
                 end_ns: u64::from(number) * 10 + 10,
-                ..Trace::default()
+                ..TraceDescription::default()
             };
-            let writer = Writer::create(&path(number), trace.clone()).expect("created");
+            let writer = TraceWriter::create(&path(number), trace.clone()).expect("created");
             writer.finish(trace).expect("written");
         }
         let span = || {
@@ -236,14 +241,14 @@ mod tests {
 
     #[test]
     fn a_window_is_of_one_run() {
-        let segment = |run, number, begin_s: u64| Segment {
-            name: Name { run, number },
+        let segment = |run, number, begin_s: u64| RingSegment {
+            name: SegmentName { run, number },
             path: PathBuf::new(),
-            trace: Trace {
+            trace: TraceDescription {
                 start_ns: begin_s * 1_000_000_000,
                 end_ns: (begin_s + 10) * 1_000_000_000,
                 realtime_offset_ns: 5,
-                ..Trace::default()
+                ..TraceDescription::default()
             },
         };
         let all =

@@ -22,26 +22,26 @@
 //! last time. So the reader checks everything before it decodes it. Damage is an error that names the file and the
 //! offset, never a wrong figure.
 
-mod cell;
-mod dictionary;
+mod column_value;
+mod dictionary_column;
 mod error;
-mod group;
-mod kind;
-mod merge;
-mod names;
-mod reader;
-mod segment;
-mod writer;
+mod file_names;
+mod merge_files;
+mod row_group;
+mod table_file;
+mod table_kind;
+mod trace_reader;
+mod trace_writer;
 
 use std::time::Duration;
 
-pub use cell::{BadCell, Cell, Column, ColumnKind, KnownNames, Physical};
+pub use column_value::{BadCell, ColumnKind, ColumnValue, KnownNames, ParquetColumn, PhysicalType};
 pub use error::StoreError;
-pub use group::{GroupDecoder, GroupEncoder, Row};
-pub(crate) use names::is_of_table;
-pub use reader::{Reader, Rows, TableFile};
-pub use writer::Writer;
-pub(crate) use writer::{is_free, make};
+pub(crate) use file_names::is_of_table;
+pub use row_group::{GroupDecoder, GroupEncoder, TableRow};
+pub use trace_reader::{TableFile, TableRows, TraceReader};
+pub use trace_writer::TraceWriter;
+pub(crate) use trace_writer::{is_free, make};
 
 /// Version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2 added
 /// the tables `connection`, `message`, `packet` and `clock_sample`. Version 3 added `asleep`, version 4 `thread_start`
@@ -66,5 +66,5 @@ pub fn has_column_since(table: &str, column: &str) -> u32 {
 /// Maximum number of rows in a segment.
 pub const SEGMENT_ROWS: usize = 1 << 16;
 
-/// Maximum time that a row stays in memory, if [`Writer::tick`] is called often enough.
+/// Maximum time that a row stays in memory, if [`TraceWriter::tick`] is called often enough.
 pub const FLUSH_INTERVAL: Duration = Duration::from_secs(2);

@@ -1,20 +1,26 @@
-//! Tables of a trace, one struct each. A field is a column of the same name. Tables are sorted by the time when a row was
-//! complete: the last of its times.
+//! Tables of a trace, one struct each. A field is a column of the same name. Tables are sorted by the time when a row
+//! was complete: the last of its times.
 
 mod block;
-mod counter;
-mod frame;
+mod hardware_count;
 mod journal;
-mod net;
+mod network;
 mod thread;
+mod trace_context;
 
-pub use crate::store::Row;
-pub use block::{Data, Request};
-pub use counter::Counter;
-pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
-pub use journal::{Commit, Handle, Sync};
-pub use net::{ClockSample, Connection, ExchangeSum, Message, Packet, Token};
-pub use thread::{Asleep, BriefWait, Call, NO_CALL, Program, Task, ThreadStart, Wait};
+pub use crate::store::TableRow;
+pub use block::{BlockRequest, FileData};
+pub use hardware_count::HardwareCount;
+pub use journal::{FsyncCall, JournalCommit, JournalHandle};
+pub use network::{
+    ClockSample, ConnectionMessage, ExchangeSum, RequestToken, SocketConnection, TcpPacket,
+};
+pub use thread::{
+    AsleepThread, BriefWait, FileCall, NO_CALL, OffCpuWait, ProcessProgram, ThreadInfo, ThreadStart,
+};
+pub use trace_context::{
+    KernelStack, LostEvents, MountedFileSystem, SummaryCount, TraceDescription,
+};
 
 /// Defines a table: a struct, its name, and the column by which its rows are sorted.
 macro_rules! table {
@@ -30,7 +36,7 @@ macro_rules! table {
             $($(#[doc = $field_doc])* pub $field: $type,)+
         }
 
-        impl $crate::store::Row for $name {
+        impl $crate::store::TableRow for $name {
             const TABLE: &'static str = $table;
             const TIME: &'static str = stringify!($time);
             const DOCUMENTATION: &'static [&'static str] = &[$($doc),*];
@@ -39,8 +45,8 @@ macro_rules! table {
                 self.$time
             }
 
-            fn columns() -> Vec<$crate::store::Column> {
-                vec![$($crate::store::Column::of::<$type>(
+            fn columns() -> Vec<$crate::store::ParquetColumn> {
+                vec![$($crate::store::ParquetColumn::of::<$type>(
                     stringify!($field),
                     &[$($field_doc),*],
                 )),+]

@@ -1,26 +1,26 @@
 //! Any row of any table.
 
-use crate::tables::{self, Row};
+use crate::tables::{self, TableRow};
 
 /// An operation for every table, by [`visit_tables`].
 pub trait TableVisitor {
     /// Visits the table with rows of type `T`.
-    fn visit<T: Row + Into<Event>>(&mut self);
+    fn visit<T: TableRow + Into<TraceEvent>>(&mut self);
 }
 
-/// Defines [`Event`] with one variant per table, and [`visit_tables`].
+/// Defines [`TraceEvent`] with one variant per table, and [`visit_tables`].
 macro_rules! events {
     ($($table:ident),+) => {
         /// A row of any table.
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub enum Event {
+        pub enum TraceEvent {
             $(
                 #[doc = concat!("A row of [`tables::", stringify!($table), "`].")]
                 $table(tables::$table),
             )+
         }
 
-        impl Event {
+        impl TraceEvent {
             /// Returns the time when the event was complete, in nanoseconds.
             pub fn time_ns(&self) -> u64 {
                 match self {
@@ -37,7 +37,7 @@ macro_rules! events {
         }
 
         $(
-            impl From<tables::$table> for Event {
+            impl From<tables::$table> for TraceEvent {
                 fn from(row: tables::$table) -> Self {
                     Self::$table(row)
                 }
@@ -53,28 +53,28 @@ macro_rules! events {
 
 // The only list of all tables.
 events!(
-    Sync,
-    Commit,
-    Handle,
-    Wait,
+    FsyncCall,
+    JournalCommit,
+    JournalHandle,
+    OffCpuWait,
     BriefWait,
-    Asleep,
-    Call,
-    Request,
-    Data,
-    Task,
+    AsleepThread,
+    FileCall,
+    BlockRequest,
+    FileData,
+    ThreadInfo,
     ThreadStart,
-    Program,
-    Counter,
-    FileSystem,
-    Stack,
-    Lost,
-    Summary,
-    Connection,
-    Message,
-    Packet,
-    Token,
+    ProcessProgram,
+    HardwareCount,
+    MountedFileSystem,
+    KernelStack,
+    LostEvents,
+    SummaryCount,
+    SocketConnection,
+    ConnectionMessage,
+    TcpPacket,
+    RequestToken,
     ExchangeSum,
     ClockSample,
-    Trace
+    TraceDescription
 );

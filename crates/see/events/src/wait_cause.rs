@@ -5,11 +5,11 @@
 //! `rwsem_down_write_slowpath`) decides only if no rule above matches. Symbols are those of Linux 5.15 to 6.18.
 //! Compiler suffixes (`.isra.0`) and offsets (`+0x1f`) are ignored.
 
-use crate::codes::codes;
+use crate::event_kinds::codes;
 
 codes! {
     /// The reason why a thread was not running.
-    pub enum Cause {
+    pub enum WaitCause {
         /// No known cause.
         #[default]
         Other = 0 "other",
@@ -68,7 +68,7 @@ type Symbols = &'static [&'static str];
 
 /// Holds when the stack has one symbol of each list, in any order.
 struct Rule {
-    cause: Cause,
+    cause: WaitCause,
     all: &'static [Symbols],
 }
 
@@ -123,33 +123,33 @@ const FILE_CALLS: Symbols = &[
 
 const RULES: &[Rule] = &[
     // The journal, most particular first.
-    rule(Cause::Checkpoint, &[&["__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint"]]),
+    rule(WaitCause::Checkpoint, &[&["__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint"]]),
     rule(
-        Cause::TransactionLocked,
+        WaitCause::TransactionLocked,
         &[&["wait_transaction_locked", "wait_transaction_switching", "add_transaction_credits"]],
     ),
     rule(
-        Cause::ShadowBuffer,
+        WaitCause::ShadowBuffer,
         &[
             &["do_get_write_access", "jbd2_journal_get_write_access"],
             &["out_of_line_wait_on_bit", "__wait_on_bit"],
         ],
     ),
-    rule(Cause::Updates, &[&["jbd2_journal_wait_updates", "jbd2_journal_lock_updates"]]),
-    rule(Cause::CommitWait, &[&["jbd2_log_wait_commit"]]),
-    rule(Cause::FastCommit, &[&["ext4_fc_*", "jbd2_fc_*"]]),
+    rule(WaitCause::Updates, &[&["jbd2_journal_wait_updates", "jbd2_journal_lock_updates"]]),
+    rule(WaitCause::CommitWait, &[&["jbd2_log_wait_commit"]]),
+    rule(WaitCause::FastCommit, &[&["ext4_fc_*", "jbd2_fc_*"]]),
     rule(
-        Cause::DataWriteback,
+        WaitCause::DataWriteback,
         &[&[
             "jbd2_journal_finish_inode_data_buffers",
             "ext4_journal_finish_inode_data_buffers",
             "journal_finish_inode_data_buffers",
         ]],
     ),
-    rule(Cause::Device, &[&["jbd2_journal_commit_transaction"], BIT_WAITS]),
+    rule(WaitCause::Device, &[&["jbd2_journal_commit_transaction"], BIT_WAITS]),
     // Other file systems' logs.
     rule(
-        Cause::CommitWait,
+        WaitCause::CommitWait,
         &[&[
             "xlog_wait_on_iclog*",
             "xfs_log_force*",
@@ -161,15 +161,15 @@ const RULES: &[Rule] = &[
             "btrfs_sync_log",
         ]],
     ),
-    rule(Cause::Checkpoint, &[&["xlog_grant_head_wait", "xlog_grant_head_check"]]),
+    rule(WaitCause::Checkpoint, &[&["xlog_grant_head_wait", "xlog_grant_head_check"]]),
     // Data and devices.
-    rule(Cause::DirtyThrottle, &[&["balance_dirty_pages*"]]),
+    rule(WaitCause::DirtyThrottle, &[&["balance_dirty_pages*"]]),
     rule(
-        Cause::Flush,
+        WaitCause::Flush,
         &[&["blkdev_issue_flush", "blkdev_fsync"], &["submit_bio_wait", "blkdev_issue_flush"]],
     ),
     rule(
-        Cause::DataWriteback,
+        WaitCause::DataWriteback,
         &[&[
             "folio_wait_writeback*",
             "wait_on_page_writeback*",
@@ -181,13 +181,13 @@ const RULES: &[Rule] = &[
     ),
     // Locks, by what is locked.
     rule(
-        Cause::PageFault,
+        WaitCause::PageFault,
         &[LOCKS, &["do_user_addr_fault", "exc_page_fault", "handle_mm_fault", "do_page_fault"]],
     ),
-    rule(Cause::DirectoryLock, &[LOCKS, NAME_CALLS]),
-    rule(Cause::InodeLock, &[LOCKS, FILE_CALLS]),
+    rule(WaitCause::DirectoryLock, &[LOCKS, NAME_CALLS]),
+    rule(WaitCause::InodeLock, &[LOCKS, FILE_CALLS]),
     rule(
-        Cause::PageFault,
+        WaitCause::PageFault,
         &[&[
             "exc_page_fault",
             "asm_exc_page_fault",
@@ -196,11 +196,11 @@ const RULES: &[Rule] = &[
             "faultin_page",
         ]],
     ),
-    rule(Cause::KernelLock, &[LOCKS]),
+    rule(WaitCause::KernelLock, &[LOCKS]),
     // User space and idleness.
-    rule(Cause::Futex, &[&["futex_wait*", "do_futex", "futex_lock_pi*", "__futex_wait"]]),
+    rule(WaitCause::Futex, &[&["futex_wait*", "do_futex", "futex_lock_pi*", "__futex_wait"]]),
     rule(
-        Cause::Poll,
+        WaitCause::Poll,
         &[&[
             "ep_poll",
             "do_epoll_wait",
@@ -218,7 +218,7 @@ const RULES: &[Rule] = &[
         ]],
     ),
     rule(
-        Cause::PipeSocket,
+        WaitCause::PipeSocket,
         &[&[
             "pipe_read",
             "pipe_write",
@@ -241,7 +241,7 @@ const RULES: &[Rule] = &[
         ]],
     ),
     rule(
-        Cause::Sleep,
+        WaitCause::Sleep,
         &[&[
             "do_nanosleep",
             "hrtimer_nanosleep",
@@ -262,7 +262,7 @@ const RULES: &[Rule] = &[
     ),
     // Anything else that waits for I/O.
     rule(
-        Cause::Device,
+        WaitCause::Device,
         &[&[
             "io_schedule*",
             "submit_bio_wait",
@@ -278,22 +278,22 @@ const RULES: &[Rule] = &[
             "blk_execute_rq",
         ]],
     ),
-    rule(Cause::Sleep, &[&["kjournald2", "kthread"]]),
+    rule(WaitCause::Sleep, &[&["kjournald2", "kthread"]]),
 ];
 
-const fn rule(cause: Cause, all: &'static [Symbols]) -> Rule {
+const fn rule(cause: WaitCause, all: &'static [Symbols]) -> Rule {
     Rule { cause, all }
 }
 
-/// Returns the cause of a sleep by the symbols of the kernel stack, leaf first; [`Cause::Other`] if no rule matches or
-/// the stack is empty. A thread that left its processor runnable was preempted, with any stack: the caller must check
-/// its state.
-pub fn classify<'a>(symbols: impl IntoIterator<Item = &'a str>) -> Cause {
+/// Returns the cause of a sleep by the symbols of the kernel stack, leaf first; [`WaitCause::Other`] if no rule matches
+/// or the stack is empty. A thread that left its processor runnable was preempted, with any stack: the caller must
+/// check its state.
+pub fn classify<'a>(symbols: impl IntoIterator<Item = &'a str>) -> WaitCause {
     let symbols: Vec<&str> = symbols.into_iter().map(bare).collect();
     RULES
         .iter()
         .find(|rule| rule.all.iter().all(|any| has_one_of(&symbols, any)))
-        .map_or(Cause::Other, |rule| rule.cause)
+        .map_or(WaitCause::Other, |rule| rule.cause)
 }
 
 fn has_one_of(symbols: &[&str], patterns: Symbols) -> bool {

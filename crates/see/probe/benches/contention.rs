@@ -12,13 +12,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use libbpf_rs::query::ProgInfoIter;
-use luc_probe::contention::{Contention, Notify};
+use luc_probe::disk_contention::{ContentionProbe, NotifyOn};
 
 #[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/contention/place.rs"]
-mod place;
+#[path = "../tests/contention/test_bed.rs"]
+mod test_bed;
 
-use place::{Disk, Place};
+use test_bed::{ContentionBed, LoopDisk};
 
 const ROUNDS: usize = 9;
 const READS: u64 = 20_000;
@@ -26,7 +26,7 @@ const WRITE_MIB: u64 = 128;
 const TASKS: u32 = 100;
 
 fn main() {
-    let Some(Place { contention, disk, .. }) = Place::new() else {
+    let Some(ContentionBed { contention, disk, .. }) = ContentionBed::new() else {
         return;
     };
     drop(contention);
@@ -60,14 +60,14 @@ fn main() {
 }
 
 /// Loads the programs for a kind of watching.
-fn watching(kind: usize, disk: &Disk) -> Option<Contention> {
+fn watching(kind: usize, disk: &LoopDisk) -> Option<ContentionProbe> {
     if kind == 0 {
         return None;
     }
-    let mut contention = Contention::open().expect("opened");
+    let mut contention = ContentionProbe::open().expect("opened");
     let both = kind == 3;
-    let notify = Notify { on_submit: both, on_done: both };
-    contention.watch_thread(place::thread_id(), notify).expect("watched");
+    let notify = NotifyOn { on_submit: both, on_done: both };
+    contention.watch_thread(test_bed::thread_id(), notify).expect("watched");
     for id in 1..u64::from(TASKS) {
         contention.watch_cgroup(id << 40, notify).expect("watched");
     }
@@ -78,7 +78,7 @@ fn watching(kind: usize, disk: &Disk) -> Option<Contention> {
 }
 
 /// Time of a read, us.
-fn read_us(disk: &Disk) -> f64 {
+fn read_us(disk: &LoopDisk) -> f64 {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_DIRECT)
@@ -118,7 +118,7 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Runs and time of each program.
-fn programs(disk: &Disk) {
+fn programs(disk: &LoopDisk) {
     // SAFETY: no pointers are involved; the file descriptor is ours, and ends with this process.
     let stats = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
     assert!(stats >= 0, "statistics of BPF programs");
@@ -142,10 +142,10 @@ fn programs(disk: &Disk) {
 }
 
 /// Time to read the sums of a hundred tasks.
-fn reading(disk: &Disk) {
-    let mut contention = Contention::open().expect("opened");
+fn reading(disk: &LoopDisk) {
+    let mut contention = ContentionProbe::open().expect("opened");
     let slot = contention.watch_disk(disk.dev).expect("watched");
-    let quiet = Notify::default();
+    let quiet = NotifyOn::default();
     let tasks: Vec<_> = (1..=u64::from(TASKS))
         .map(|id| contention.watch_cgroup(id << 40, quiet).expect("watched"))
         .collect();

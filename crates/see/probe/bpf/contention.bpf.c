@@ -11,19 +11,19 @@
  * each end has two programs, on different tracepoints if there are two: the second
  * finds nothing left to do unless the first was missed.
  */
-#include "kernel.h"
+#include "kernel_types.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
 #include "contention.h"
-#include "owner.h"
+#include "watched_owner.h"
 #include "writeback.h"
-#include "requests.h"
-#include "usage.h"
-#include "wait.h"
-#include "locks.h"
+#include "outstanding_requests.h"
+#include "disk_use.h"
+#include "sync_waits.h"
+#include "refused_locks.h"
 
 /* Some helpers are for programs under the GPL only. */
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -2,7 +2,7 @@
 /*
  * Memory shared by user space and the programs that add up disks' use. User space maps
  * struct contention and reads it without system calls. This file defines it;
- * src/contention/shared.rs mirrors it, and a test compares both with a C compiler.
+ * src/disk_contention/shared_memory.rs mirrors it, and a test compares both with a C compiler.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC, 0 is "never". Devices are the kernel's
  * dev_t. Sums only grow, until user space reuses a place.

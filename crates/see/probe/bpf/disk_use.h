@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests on watched disks, from their submission to their completion. */
-#ifndef LUC_USAGE_H
-#define LUC_USAGE_H
+#ifndef LUC_DISK_USE_H
+#define LUC_DISK_USE_H
 
 /* Submitter of a future request, and the time. */
 struct submission {
@@ -361,4 +361,4 @@ int BPF_PROG(block_io_done, struct request *rq)
 	return 0;
 }
 
-#endif /* LUC_USAGE_H */
+#endif /* LUC_DISK_USE_H */

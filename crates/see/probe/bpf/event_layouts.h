@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The layouts that the programs share with user space. This file defines them;
- * src/record.rs mirrors them, and its test has a C compiler compare the two.
+ * src/ring_records.rs mirrors them, and its test has a C compiler compare the two.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC, 0 is "not seen". Devices are the
  * kernel's dev_t. Members are ordered so that nothing needs padding.
  */
-#ifndef LUC_EVENTS_H
-#define LUC_EVENTS_H
+#ifndef LUC_EVENT_LAYOUTS_H
+#define LUC_EVENT_LAYOUTS_H
 
 #define LUC_SYSCALLS 512
 #define LUC_DEVICES 8
@@ -317,7 +317,7 @@ struct record_asleep {
 	u64 stack[LUC_STACK_DEPTH];
 };
 
-#include "events_net.h"
+#include "network_layouts.h"
 
 /* Head of the rows that a processor has gathered. */
 struct batch_head {
@@ -452,4 +452,4 @@ struct luc_config {
 	u8 pipe_class[LUC_SYSCALLS];
 };
 
-#endif /* LUC_EVENTS_H */
+#endif /* LUC_EVENT_LAYOUTS_H */

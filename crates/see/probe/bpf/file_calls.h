@@ -3,8 +3,8 @@
  * fsync and the like, and other calls on files. A call that neither touched a
  * journal nor slept uninterruptibly is not worth a record.
  */
-#ifndef LUC_SYSCALL_H
-#define LUC_SYSCALL_H
+#ifndef LUC_FILE_CALLS_H
+#define LUC_FILE_CALLS_H
 
 static __always_inline u64 argument(struct pt_regs *regs, int index)
 {
@@ -358,4 +358,4 @@ int BPF_PROG(ext4_unlink_enter, struct inode *directory, struct dentry *dentry)
 	return 0;
 }
 
-#endif /* LUC_SYSCALL_H */
+#endif /* LUC_FILE_CALLS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Data made dirty and data written back, summed by file and thread. */
-#ifndef LUC_DATA_H
-#define LUC_DATA_H
+#ifndef LUC_FILE_DATA_H
+#define LUC_FILE_DATA_H
 
 enum direction {
 	DIRTIED,
@@ -133,4 +133,4 @@ int BPF_PROG(iomap_dio_complete, struct kiocb *iocb, int error, long result)
 	return 0;
 }
 
-#endif /* LUC_DATA_H */
+#endif /* LUC_FILE_DATA_H */

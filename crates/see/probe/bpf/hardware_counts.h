@@ -7,8 +7,8 @@
  *
  * Each thread has sums, which become a record now and then.
  */
-#ifndef LUC_COUNTER_H
-#define LUC_COUNTER_H
+#ifndef LUC_HARDWARE_COUNTS_H
+#define LUC_HARDWARE_COUNTS_H
 
 /* Minimum time between two records of a thread that leaves its processor. */
 #define COUNT_SWITCH_NS 50000000
@@ -224,4 +224,4 @@ int count_running(void *ctx)
 	return 0;
 }
 
-#endif /* LUC_COUNTER_H */
+#endif /* LUC_HARDWARE_COUNTS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The parts of kernel types that have to do with the network; see kernel.h. */
-#ifndef LUC_KERNEL_NET_H
-#define LUC_KERNEL_NET_H
+/* The parts of kernel types that have to do with the network; see kernel_types.h. */
+#ifndef LUC_KERNEL_NETWORK_TYPES_H
+#define LUC_KERNEL_NETWORK_TYPES_H
 
 #define AF_UNIX 1
 #define AF_INET 2
@@ -186,4 +186,4 @@ struct sk_buff {
 
 #pragma clang attribute pop
 
-#endif /* LUC_KERNEL_NET_H */
+#endif /* LUC_KERNEL_NETWORK_TYPES_H */

@@ -4,8 +4,8 @@
  * places; so each is first compared, as a whole and without unwinding, with
  * those that were unwound before.
  */
-#ifndef LUC_STACK_H
-#define LUC_STACK_H
+#ifndef LUC_KERNEL_STACKS_H
+#define LUC_KERNEL_STACKS_H
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -157,4 +157,4 @@ static __always_inline u32 stack_of(void *ctx, struct task_struct *task)
 	return index;
 }
 
-#endif /* LUC_STACK_H */
+#endif /* LUC_KERNEL_STACKS_H */

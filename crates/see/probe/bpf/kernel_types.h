@@ -4,8 +4,8 @@
  * preserve_access_index the loader moves each access to where the running
  * kernel has the field, so only names and kinds matter here.
  */
-#ifndef LUC_KERNEL_H
-#define LUC_KERNEL_H
+#ifndef LUC_KERNEL_TYPES_H
+#define LUC_KERNEL_TYPES_H
 
 typedef unsigned char __u8;
 typedef signed char __s8;
@@ -69,6 +69,8 @@ enum {
 #define TASK_STOPPED 0x0004
 #define TASK_TRACED 0x0008
 #define TASK_NOLOAD 0x0400
+/* Since Linux 6.1; before, no state has this bit. */
+#define TASK_FROZEN 0x8000
 #define EXIT_DEAD_OR_ZOMBIE 0x0030
 #define TASK_DEAD 0x0080
 #define S_IFMT 0170000
@@ -388,4 +390,4 @@ struct bpf_map;
 struct page;
 struct pt_regs;
 
-#endif /* LUC_KERNEL_H */
+#endif /* LUC_KERNEL_TYPES_H */

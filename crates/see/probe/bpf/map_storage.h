@@ -6,8 +6,8 @@
  * storage is refilled by an interrupt that the allocation itself requests. If
  * interrupts are on, it comes before the next attempt.
  */
-#ifndef LUC_STORAGE_H
-#define LUC_STORAGE_H
+#ifndef LUC_MAP_STORAGE_H
+#define LUC_MAP_STORAGE_H
 
 #define STORAGE_ATTEMPTS 4
 
@@ -31,4 +31,4 @@ static __always_inline void *made_for_task(void *map, struct task_struct *task)
 	return state;
 }
 
-#endif /* LUC_STORAGE_H */
+#endif /* LUC_MAP_STORAGE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Threads that send, and the rows of what is sent and received. */
-#ifndef LUC_TALKER_H
-#define LUC_TALKER_H
+#ifndef LUC_MESSAGE_ROWS_H
+#define LUC_MESSAGE_ROWS_H
 
 /* A thread that sends. */
 struct talker {
@@ -95,4 +95,4 @@ static __always_inline void send_message(struct task_struct *task, struct hot *h
 	count_current(task, COUNT_MESSAGE_NS);
 }
 
-#endif /* LUC_TALKER_H */
+#endif /* LUC_MESSAGE_ROWS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records of the network, as events.h has the others. The mirror is src/record/net.rs. */
-#ifndef LUC_EVENTS_NET_H
-#define LUC_EVENTS_NET_H
+/* Records of the network, as event_layouts.h has the others. src/ring_records/net.rs mirrors it. */
+#ifndef LUC_NETWORK_LAYOUTS_H
+#define LUC_NETWORK_LAYOUTS_H
 
 /* Direction of bytes: luc_events::Flow. Also an index into a connection's arrays. */
 enum flow {
@@ -145,4 +145,4 @@ struct exchange_sum {
 	struct exchange_step steps[LUC_LATENCIES];
 };
 
-#endif /* LUC_EVENTS_NET_H */
+#endif /* LUC_NETWORK_LAYOUTS_H */

@@ -11,8 +11,8 @@
  * of any length: the wakers show which request a thread has worked for. Then only
  * sleeps for a time and waits for a processor are summed.
  */
-#ifndef LUC_SCHED_H
-#define LUC_SCHED_H
+#ifndef LUC_OFF_CPU_WAITS_H
+#define LUC_OFF_CPU_WAITS_H
 
 /*
  * Returns whether the scheduler's own clock and counts can be read: most switches then
@@ -68,9 +68,14 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	return config.brief_class[number & (LUC_SYSCALLS - 1)];
 }
 
-/* Returns the cause of a sleep that is neither interruptible nor uninterruptible. */
+/*
+ * Returns the cause of a sleep that is neither interruptible nor uninterruptible. A
+ * cgroup of version 1 is frozen by the state, one of version 2 by a bit of the thread.
+ */
 static __always_inline u32 other_brief(u32 state)
 {
+	if (state & TASK_FROZEN)
+		return BRIEF_FROZEN;
 	return state & (TASK_STOPPED | TASK_TRACED) ? BRIEF_STOPPED : BRIEF_OTHER;
 }
 
@@ -421,4 +426,4 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	return 0;
 }
 
-#endif /* LUC_SCHED_H */
+#endif /* LUC_OFF_CPU_WAITS_H */

@@ -4,8 +4,8 @@
  * that follows from the address, which saves about a quarter of the time of all
  * programs of a request. Requests whose place is taken are in a hash map.
  */
-#ifndef LUC_REQUESTS_H
-#define LUC_REQUESTS_H
+#ifndef LUC_OUTSTANDING_REQUESTS_H
+#define LUC_OUTSTANDING_REQUESTS_H
 
 #define LUC_PLACE_BITS 14
 
@@ -96,4 +96,4 @@ static __always_inline bool take_request(u64 key)
 	return true;
 }
 
-#endif /* LUC_REQUESTS_H */
+#endif /* LUC_OUTSTANDING_REQUESTS_H */

@@ -4,8 +4,8 @@
  * system call. Bytes are counted as those of unix sockets, for all threads, as
  * both ends must agree.
  */
-#ifndef LUC_PIPE_H
-#define LUC_PIPE_H
+#ifndef LUC_PIPES_H
+#define LUC_PIPES_H
 
 #define LUC_FIFO_NAME 64
 
@@ -274,4 +274,4 @@ int pipe_end(void *ctx)
 	return 0;
 }
 
-#endif /* LUC_PIPE_H */
+#endif /* LUC_PIPES_H */

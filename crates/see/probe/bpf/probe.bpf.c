@@ -10,38 +10,38 @@
  * tracepoint as possibly NULL (raw_tp_null_args), and ext4 and jbd2 may be modules. So
  * all of theirs are compared with NULL, though they never are.
  */
-#include "kernel.h"
-#include "kernel_net.h"
+#include "kernel_types.h"
+#include "kernel_network_types.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "events.h"
-#include "storage.h"
-#include "thread.h"
-#include "batch.h"
-#include "stack.h"
+#include "event_layouts.h"
+#include "map_storage.h"
+#include "thread_state.h"
+#include "row_batches.h"
+#include "kernel_stacks.h"
 #include "journal.h"
-#include "counter.h"
-#include "interrupt.h"
-#include "sched.h"
-#include "syscall.h"
+#include "hardware_counts.h"
+#include "timer_interrupt.h"
+#include "off_cpu_waits.h"
+#include "file_calls.h"
 #include "block.h"
-#include "data.h"
-#include "task.h"
-#include "connection.h"
-#include "asleep.h"
-#include "talker.h"
-#include "token.h"
-#include "local.h"
-#include "local_trace.h"
-#include "local_call.h"
-#include "pipe.h"
-#include "net.h"
-#include "message.h"
-#include "packet.h"
-#include "exchange.h"
+#include "file_data.h"
+#include "thread_identity.h"
+#include "tcp_sequence_offsets.h"
+#include "sleeping_threads.h"
+#include "message_rows.h"
+#include "request_tokens.h"
+#include "unix_sockets.h"
+#include "unix_socket_tracepoints.h"
+#include "unix_socket_calls.h"
+#include "pipes.h"
+#include "tcp_connections.h"
+#include "socket_messages.h"
+#include "tcp_packets.h"
+#include "request_times.h"
 
 /* Some helpers are for programs under the GPL only. */
 char _license[] SEC("license") = "Dual BSD/GPL";

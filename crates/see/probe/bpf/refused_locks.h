@@ -5,8 +5,8 @@
  * so refusals are remembered here. Until somebody is refused a lock for the first
  * time, calls that take one cost next to nothing.
  */
-#ifndef LUC_LOCKS_H
-#define LUC_LOCKS_H
+#ifndef LUC_REFUSED_LOCKS_H
+#define LUC_REFUSED_LOCKS_H
 
 /* Refusals are in a row if there is no longer time in between. */
 #define LOCKS_APART_NS 1000000000ULL
@@ -161,4 +161,4 @@ int BPF_PROG(break_lease_block)
 	return 0;
 }
 
-#endif /* LUC_LOCKS_H */
+#endif /* LUC_REFUSED_LOCKS_H */

@@ -12,8 +12,8 @@
  * counts, too, unless another packet came in between. Requests that follow one another
  * without an answer between them are one exchange.
  */
-#ifndef LUC_EXCHANGE_H
-#define LUC_EXCHANGE_H
+#ifndef LUC_REQUEST_TIMES_H
+#define LUC_REQUEST_TIMES_H
 
 /*
  * Number of slots from which on a new peer's exchanges are summed with those of the
@@ -231,4 +231,4 @@ int BPF_PROG(exchange_receive, struct sock *sk)
 	return 0;
 }
 
-#endif /* LUC_EXCHANGE_H */
+#endif /* LUC_REQUEST_TIMES_H */

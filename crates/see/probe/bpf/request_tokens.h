@@ -6,8 +6,8 @@
  *
  * The first bytes of a send or a receive are looked at where the thread has them.
  */
-#ifndef LUC_TOKEN_H
-#define LUC_TOKEN_H
+#ifndef LUC_REQUEST_TOKENS_H
+#define LUC_REQUEST_TOKENS_H
 
 /* Number of bytes that are searched: a power of two. */
 #define TOKEN_BYTES 512
@@ -242,4 +242,4 @@ static __always_inline void look_for_token(struct task_struct *task, u32 flow, u
 	send_token(task, flow, connection, first, token_in(address, bytes));
 }
 
-#endif /* LUC_TOKEN_H */
+#endif /* LUC_REQUEST_TOKENS_H */

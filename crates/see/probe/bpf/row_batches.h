@@ -9,8 +9,8 @@
  * a while user space makes each processor hand over its rows, and at the end it takes
  * the rest.
  */
-#ifndef LUC_BATCH_H
-#define LUC_BATCH_H
+#ifndef LUC_ROW_BATCHES_H
+#define LUC_ROW_BATCHES_H
 
 #define send_rows(rows, count_, place)                                                             \
 	({                                                                                         \
@@ -80,4 +80,4 @@ int hand_over(void *ctx)
 	return 0;
 }
 
-#endif /* LUC_BATCH_H */
+#endif /* LUC_ROW_BATCHES_H */

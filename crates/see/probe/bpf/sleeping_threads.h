@@ -3,8 +3,8 @@
  * Threads that sleep when recording begins or ends: the begin of the sleep, its system
  * call and its cause. Such a wait has no row in the table of waits before it ends.
  */
-#ifndef LUC_ASLEEP_H
-#define LUC_ASLEEP_H
+#ifndef LUC_SLEEPING_THREADS_H
+#define LUC_SLEEPING_THREADS_H
 
 /* An open file of a process. Numbers are reused between the begin and the end. */
 struct descriptor {
@@ -190,4 +190,4 @@ int asleep_end(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-#endif /* LUC_ASLEEP_H */
+#endif /* LUC_SLEEPING_THREADS_H */

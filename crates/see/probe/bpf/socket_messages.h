@@ -4,8 +4,8 @@
  * its streams. A send is noted when it begins, as its packets leave before it
  * ends.
  */
-#ifndef LUC_MESSAGE_H
-#define LUC_MESSAGE_H
+#ifndef LUC_SOCKET_MESSAGES_H
+#define LUC_SOCKET_MESSAGES_H
 
 static __always_inline void note_opener(struct task_struct *task, struct connection *connection)
 {
@@ -258,4 +258,4 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	return 0;
 }
 
-#endif /* LUC_MESSAGE_H */
+#endif /* LUC_SOCKET_MESSAGES_H */

@@ -5,8 +5,8 @@
  * sync_file_range only waits for the task's own requests; sync and syncfs are
  * not looked at.
  */
-#ifndef LUC_WAIT_H
-#define LUC_WAIT_H
+#ifndef LUC_SYNC_WAITS_H
+#define LUC_SYNC_WAITS_H
 
 struct sync_state {
 	struct owner owner;
@@ -100,4 +100,4 @@ int BPF_PROG(ext4_sync_file_exit)
 	return 0;
 }
 
-#endif /* LUC_WAIT_H */
+#endif /* LUC_SYNC_WAITS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Begin and end of TCP connections, and those that exist before and after the recording. */
-#ifndef LUC_NET_H
-#define LUC_NET_H
+#ifndef LUC_TCP_CONNECTIONS_H
+#define LUC_TCP_CONNECTIONS_H
 
 /*
  * Notes a socket that begins to connect. When a connection is established, nothing has
@@ -196,4 +196,4 @@ int files_end(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-#endif /* LUC_NET_H */
+#endif /* LUC_TCP_CONNECTIONS_H */

@@ -13,8 +13,8 @@
  * direction. So about PEER_PACKETS remain in PEER_WINDOW_NS: the clocks' fit takes the
  * best of each 4 ms.
  */
-#ifndef LUC_PACKET_H
-#define LUC_PACKET_H
+#ifndef LUC_TCP_PACKETS_H
+#define LUC_TCP_PACKETS_H
 
 #define PEER_WINDOW_NS 16000000
 #define PEER_PACKETS 16
@@ -248,4 +248,4 @@ int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 	return 0;
 }
 
-#endif /* LUC_PACKET_H */
+#endif /* LUC_TCP_PACKETS_H */

@@ -5,10 +5,10 @@
  * An offset is the number of earlier bytes of a direction. A connection's first byte
  * has the sequence number after that of the SYN.
  */
-#ifndef LUC_CONNECTION_H
-#define LUC_CONNECTION_H
+#ifndef LUC_TCP_SEQUENCE_OFFSETS_H
+#define LUC_TCP_SEQUENCE_OFFSETS_H
 
-/* Number of pairs of addresses with counters, by which packets are sampled; see packet.h. */
+/* Number of pairs of addresses with counters, by which packets are sampled; see tcp_packets.h. */
 #define LUC_PEERS 16384
 
 struct connection {
@@ -300,4 +300,4 @@ static __always_inline void forget(struct sock *sk, struct tcp_sock *tcp,
 	connection->id = 0;
 }
 
-#endif /* LUC_CONNECTION_H */
+#endif /* LUC_TCP_SEQUENCE_OFFSETS_H */

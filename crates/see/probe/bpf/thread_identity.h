@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Identities of threads, and the choice of recorded ones. */
-#ifndef LUC_TASK_H
-#define LUC_TASK_H
+#ifndef LUC_THREAD_IDENTITY_H
+#define LUC_THREAD_IDENTITY_H
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
@@ -128,4 +128,4 @@ int end(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-#endif /* LUC_TASK_H */
+#endif /* LUC_THREAD_IDENTITY_H */

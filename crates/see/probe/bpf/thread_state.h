@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* State of each thread, the choice of recorded ones, and the ways out to user space. */
-#ifndef LUC_THREAD_H
-#define LUC_THREAD_H
+#ifndef LUC_THREAD_STATE_H
+#define LUC_THREAD_STATE_H
 
 /* In a section of its own, so that user space sets all of the map at once. */
 const volatile struct luc_config config SEC(".rodata.config") = {};
@@ -175,7 +175,7 @@ static __always_inline void count_lost(u32 place)
 
 #define submit(record) bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP)
 
-/* Adds to the sum of key in one of a pair of maps, of whichever is being filled. */
+/* Adds to the sum of key in that map of a pair which is being filled. */
 #define sum_of(pair, key_, zero_, place)                                                           \
 	({                                                                                         \
 		void *map_ = epoch & 1 ? (void *)&pair##_1 : (void *)&pair##_0;                    \
@@ -461,4 +461,4 @@ static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 d
 	__sync_fetch_and_add(&sum->total_ns, duration_ns);
 }
 
-#endif /* LUC_THREAD_H */
+#endif /* LUC_THREAD_STATE_H */

@@ -4,8 +4,8 @@
  * woken by the interrupted thread. Other interrupts are not watched: those of devices
  * end waits for devices, as their stacks show, and packets have rows.
  */
-#ifndef LUC_INTERRUPT_H
-#define LUC_INTERRUPT_H
+#ifndef LUC_TIMER_INTERRUPT_H
+#define LUC_TIMER_INTERRUPT_H
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -59,4 +59,4 @@ int BPF_PROG(irq_handler_exit, int irq)
 	return 0;
 }
 
-#endif /* LUC_INTERRUPT_H */
+#endif /* LUC_TIMER_INTERRUPT_H */

@@ -4,8 +4,8 @@
  * only: from a file no program may go on to a socket's storage, so that what is
  * remembered is found by the socket's address.
  */
-#ifndef LUC_LOCAL_CALL_H
-#define LUC_LOCAL_CALL_H
+#ifndef LUC_UNIX_SOCKET_CALLS_H
+#define LUC_UNIX_SOCKET_CALLS_H
 
 /*
  * Socket of a place. The kernel reuses the memory of closed sockets. The inodes of the
@@ -237,4 +237,4 @@ int place_end(void *ctx)
 	return 0;
 }
 
-#endif /* LUC_LOCAL_CALL_H */
+#endif /* LUC_UNIX_SOCKET_CALLS_H */

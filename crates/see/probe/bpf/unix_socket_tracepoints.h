@@ -2,8 +2,8 @@
 /*
  * Unix sockets since Linux 6.3: tracepoints see each send and each receive.
  */
-#ifndef LUC_LOCAL_TRACE_H
-#define LUC_LOCAL_TRACE_H
+#ifndef LUC_UNIX_SOCKET_TRACEPOINTS_H
+#define LUC_UNIX_SOCKET_TRACEPOINTS_H
 
 static __always_inline struct local_end *known_end(struct sock *sk)
 {
@@ -186,4 +186,4 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 	return 0;
 }
 
-#endif /* LUC_LOCAL_TRACE_H */
+#endif /* LUC_UNIX_SOCKET_TRACEPOINTS_H */

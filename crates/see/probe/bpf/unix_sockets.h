@@ -4,8 +4,8 @@
  * numbers, so bytes are counted here, in the storage of the socket that they are
  * sent to. What lies unread when recording begins has been sent already.
  */
-#ifndef LUC_LOCAL_H
-#define LUC_LOCAL_H
+#ifndef LUC_UNIX_SOCKETS_H
+#define LUC_UNIX_SOCKETS_H
 
 /* Maximum number of packets that are counted in the queue of a socket without a byte count. */
 #define LUC_MOST_UNREAD 64
@@ -379,4 +379,4 @@ static __always_inline u32 pair_at_end(struct sock *sk)
 	return local_number(sk);
 }
 
-#endif /* LUC_LOCAL_H */
+#endif /* LUC_UNIX_SOCKETS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The watched task of the running thread, and the watched disk of a device. */
-#ifndef LUC_OWNER_H
-#define LUC_OWNER_H
+#ifndef LUC_WATCHED_OWNER_H
+#define LUC_WATCHED_OWNER_H
 
 /* In a section of its own, which user space maps. */
 struct contention shared SEC(".bss.shared");
@@ -154,4 +154,4 @@ static __always_inline struct task_sums *sums_of(struct owner *owner, u32 disk)
 	return &shared.sums[within(disk, LUC_DISKS)][within(owner->task, LUC_TASKS)];
 }
 
-#endif /* LUC_OWNER_H */
+#endif /* LUC_WATCHED_OWNER_H */

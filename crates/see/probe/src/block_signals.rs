@@ -18,7 +18,8 @@ pub fn spawn_without_signals<T: Send + 'static>(
 ) -> io::Result<JoinHandle<T>> {
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask changes.
+    // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask
+    // changes.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());

@@ -3,20 +3,20 @@
 use std::time::{Duration, Instant};
 
 use luc_events::tables::ClockSample;
-use luc_host::clock::{ClockId, read_ns};
+use luc_host::kernel_clocks::{ClockId, read_ns};
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// Number of readings, of which the best is kept: some are interrupted.
+/// Number of readings. The best is kept, since some are interrupted.
 const MAX_ATTEMPTS: u32 = 5;
 
 /// Samples the clocks at regular times.
 #[derive(Debug, Default)]
-pub(crate) struct Sampler {
+pub(crate) struct ClockSampler {
     last: Option<Instant>,
 }
 
-impl Sampler {
+impl ClockSampler {
     /// Returns a sample if the last one is old enough. Call it more often than samples are wanted.
     pub(crate) fn sample_if_due(&mut self) -> Option<ClockSample> {
         let now = Instant::now();

@@ -1,20 +1,24 @@
 //! Decodes records of the ring buffer into rows of the tables.
 
-use luc_events::codes::{CallKind, CommitKind, RequestFlags, RequestKind, SyncKind, WaitState};
-use luc_events::tables::{BriefWait, Call, Commit, Request, Sync, Task, Wait};
-use luc_events::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use luc_events::event_kinds::{
+    CommitKind, FileCallKind, RequestFlags, RequestKind, SyncKind, WaitState,
+};
+use luc_events::tables::{
+    BlockRequest, BriefWait, FileCall, FsyncCall, JournalCommit, OffCpuWait, ThreadInfo,
+};
+use luc_events::{Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction, WaitCause};
 
-use crate::record::{self, COMM};
-use crate::syscalls::BRIEF_CAUSES;
+use crate::ring_records::{self, COMM};
+use crate::syscall_classes::BRIEF_CAUSES;
 
 mod counter;
 mod net;
 
-pub(crate) use counter::{Counted, counters};
+pub(crate) use counter::{CountedEvent, counters};
 pub(crate) use net::{address, connection, local, message, packet, token};
 
-pub(crate) fn sync(raw: &record::Sync) -> Sync {
-    Sync {
+pub(crate) fn sync(raw: &ring_records::Sync) -> FsyncCall {
+    FsyncCall {
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
         cgroup: Cgroup(raw.cgroup),
@@ -32,8 +36,8 @@ pub(crate) fn sync(raw: &record::Sync) -> Sync {
     }
 }
 
-pub(crate) fn commit(raw: &record::Commit) -> Commit {
-    Commit {
+pub(crate) fn commit(raw: &ring_records::Commit) -> JournalCommit {
+    JournalCommit {
         dev: Dev(raw.dev),
         transaction: Transaction(raw.transaction),
         asked_ns: raw.asked_ns,
@@ -53,31 +57,31 @@ pub(crate) fn commit(raw: &record::Commit) -> Commit {
 }
 
 /// Returns the cause of a wait: by its stack, if one was taken, else by its state and system call.
-pub(crate) fn cause(brief: u32, stack: Option<Cause>) -> Cause {
-    stack.unwrap_or_else(|| BRIEF_CAUSES.get(brief as usize).copied().unwrap_or(Cause::Other))
+pub(crate) fn cause(brief: u32, stack: Option<WaitCause>) -> WaitCause {
+    stack.unwrap_or_else(|| BRIEF_CAUSES.get(brief as usize).copied().unwrap_or(WaitCause::Other))
 }
 
 /// Returns whether a wait of this cause is for the transaction that an fsync around it needs.
-fn waits_for_transaction(cause: Cause) -> bool {
-    matches!(cause, Cause::CommitWait | Cause::FastCommit)
+fn waits_for_transaction(cause: WaitCause) -> bool {
+    matches!(cause, WaitCause::CommitWait | WaitCause::FastCommit)
 }
 
 /// Returns whether a wait of this cause is about the file system that the thread uses.
-fn is_about_storage(cause: Cause) -> bool {
+fn is_about_storage(cause: WaitCause) -> bool {
     !matches!(
         cause,
-        Cause::Preempted
-            | Cause::Futex
-            | Cause::Sleep
-            | Cause::Poll
-            | Cause::PipeSocket
-            | Cause::PageFault
-            | Cause::Other
+        WaitCause::Preempted
+            | WaitCause::Futex
+            | WaitCause::Sleep
+            | WaitCause::Poll
+            | WaitCause::PipeSocket
+            | WaitCause::PageFault
+            | WaitCause::Other
     )
 }
 
-pub(crate) fn wait(raw: &record::Wait, stack: StackId, cause: Cause) -> Wait {
-    Wait {
+pub(crate) fn wait(raw: &ring_records::Wait, stack: StackId, cause: WaitCause) -> OffCpuWait {
+    OffCpuWait {
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
         cgroup: Cgroup(raw.cgroup),
@@ -98,7 +102,7 @@ pub(crate) fn wait(raw: &record::Wait, stack: StackId, cause: Cause) -> Wait {
     }
 }
 
-pub(crate) fn brief(raw: &record::Brief) -> impl Iterator<Item = BriefWait> {
+pub(crate) fn brief(raw: &ring_records::Brief) -> impl Iterator<Item = BriefWait> {
     let raw = *raw;
     raw.sums.into_iter().zip(BRIEF_CAUSES).filter(|(sum, _)| sum.count > 0).map(
         move |(sum, cause)| BriefWait {
@@ -115,12 +119,12 @@ pub(crate) fn brief(raw: &record::Brief) -> impl Iterator<Item = BriefWait> {
     )
 }
 
-pub(crate) fn call(raw: &record::Call) -> Call {
-    Call {
+pub(crate) fn call(raw: &ring_records::Call) -> FileCall {
+    FileCall {
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
         cgroup: Cgroup(raw.cgroup),
-        kind: CallKind::from_code(raw.call_kind as u8).unwrap_or_default(),
+        kind: FileCallKind::from_code(raw.call_kind as u8).unwrap_or_default(),
         enter_ns: raw.enter_ns,
         exit_ns: raw.exit_ns,
         dev: Dev(raw.dev),
@@ -130,8 +134,8 @@ pub(crate) fn call(raw: &record::Call) -> Call {
     }
 }
 
-pub(crate) fn request(raw: &record::Request) -> Request {
-    Request {
+pub(crate) fn request(raw: &ring_records::Request) -> BlockRequest {
+    BlockRequest {
         dev: Dev(raw.dev),
         sector: raw.sector,
         bytes: u64::from(raw.bytes),
@@ -196,9 +200,9 @@ pub(crate) fn name(comm: &[u8; COMM]) -> String {
     String::from_utf8_lossy(&comm[..length.unwrap_or(COMM)]).into_owned()
 }
 
-pub(crate) fn task(raw: &record::Task) -> Task {
+pub(crate) fn task(raw: &ring_records::Task) -> ThreadInfo {
     let (user_ns, system_ns) = processor_times(raw.user_ns, raw.system_ns, raw.runtime_ns);
-    Task {
+    ThreadInfo {
         at_ns: raw.at_ns,
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
@@ -206,7 +210,7 @@ pub(crate) fn task(raw: &record::Task) -> Task {
         comm: name(&raw.comm),
         cgroup: Cgroup(raw.cgroup),
         start_ns: raw.start_ns,
-        exit_ns: if raw.event == record::task_event::EXIT { raw.at_ns } else { 0 },
+        exit_ns: if raw.event == ring_records::task_event::EXIT { raw.at_ns } else { 0 },
         user_ns,
         system_ns,
     }
@@ -253,8 +257,8 @@ mod tests {
 
     #[test]
     fn without_a_stack_the_call_tells_the_cause() {
-        assert_eq!(cause(1, None), Cause::Futex);
-        assert_eq!(cause(1, Some(Cause::CommitWait)), Cause::CommitWait);
-        assert_eq!(cause(99, None), Cause::Other);
+        assert_eq!(cause(1, None), WaitCause::Futex);
+        assert_eq!(cause(1, Some(WaitCause::CommitWait)), WaitCause::CommitWait);
+        assert_eq!(cause(99, None), WaitCause::Other);
     }
 }

@@ -1,14 +1,14 @@
 //! The row of a trace that describes its host and its clocks.
 
 use luc_events::store::SCHEMA_VERSION;
-use luc_events::tables::Trace;
-use luc_host::clock::{ClockId, now_ns, read_ns};
+use luc_events::tables::TraceDescription;
+use luc_host::kernel_clocks::{ClockId, now_ns, read_ns};
 
 /// Describes a recording that begins now.
-pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
+pub(crate) fn describe(command: String, filters: String, mode: &str) -> TraceDescription {
     let name = rustix::system::uname();
     let start_ns = now_ns();
-    Trace {
+    TraceDescription {
         at_ns: start_ns,
         schema_version: SCHEMA_VERSION,
         host: name.nodename().to_string_lossy().into_owned(),
@@ -25,7 +25,7 @@ pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
 }
 
 /// Describes the same recording as if it began now.
-pub(crate) fn anew(trace: &Trace) -> Trace {
+pub(crate) fn anew(trace: &TraceDescription) -> TraceDescription {
     describe(trace.command.clone(), trace.filters.clone(), &trace.mode)
 }
 

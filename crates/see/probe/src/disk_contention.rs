@@ -1,7 +1,7 @@
 //! Adds up the use of disks by watched tasks, in memory that is read without system calls.
 //!
-//! A *task* is a cgroup of version 2 with all below it, or one thread. [`Contention`] loads separate BPF programs, which
-//! follow each request on a watched disk from its submission to its completion:
+//! A *task* is a cgroup of version 2 with all below it, or one thread. [`ContentionProbe`] loads separate BPF programs,
+//! which follow each request on a watched disk from its submission to its completion:
 //!
 //! - *Owner*: the thread that submits a request, if it is watched. Else it is the innermost watched one of its cgroup
 //!   and those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in have their owner by
@@ -11,21 +11,22 @@
 //! - *Merges*: requests that are merged into another task's request count with that request.
 //! - *Passthrough requests*, which are commands to the device and not I/O, are not counted.
 //! - *Disk*: a partition is part of its disk; a loop device is a separate disk. Requests of devices above disks (LVM,
-//!   md, dm-crypt) are seen where they arrive. With [`Contention::stand_on`] fsyncs there count for the disk below.
+//!   md, dm-crypt) are seen where they arrive. With [`ContentionProbe::stand_on`] fsyncs there count for the disk
+//!   below.
 //! - *fsync and the like* count as outstanding while they last, because the journal submits the commit that they wait
 //!   for. This works on all file systems if the kernel allows programs on its functions, else on ext4 only.
 //!   `sync_file_range` waits for the task's own requests, so it needs nothing; `sync` and `syncfs` are ignored.
 //!
-//! - *File locks* of any process: [`Contention::lock_news`] counts waits for them. [`Contention::refused_locks`] lists
-//!   tasks that try again and again to take a lock that another has.
+//! - *File locks* of any process: [`ContentionProbe::lock_news`] counts waits for them.
+//!   [`ContentionProbe::refused_locks`] lists tasks that try again and again to take a lock that another has.
 //!
-//! Only the events of [`Notify`] wake this process. Nothing is pinned: when it ends, the kernel frees everything.
+//! Only the events of [`NotifyOn`] wake this process. Nothing is pinned: when it ends, the kernel frees everything.
 
-mod locks;
-mod places;
-mod programs;
-mod shared;
-mod sums;
+mod contention_programs;
+mod disk_sums;
+mod refused_locks;
+mod shared_memory;
+mod task_slots;
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::AtomicU64;
@@ -34,15 +35,15 @@ use std::sync::mpsc::{Receiver, channel};
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
-use luc_host::block;
+use luc_host::block_device;
 use luc_units::OnPath as _;
 
-pub use self::locks::{LockNews, RefusedLock};
-use self::places::{Places, Subject};
-use self::programs::Programs;
-use self::shared::{MAX_DEVS, Mapping, NOTIFY_DONE, NOTIFY_LOCK, NOTIFY_SUBMIT, Sent};
-pub use self::shared::{MAX_DISKS, MAX_TASKS};
-pub use self::sums::{DiskSums, TaskSums};
+use self::contention_programs::ContentionPrograms;
+pub use self::disk_sums::{DiskSums, TaskSums};
+pub use self::refused_locks::{LockNews, RefusedLock};
+use self::shared_memory::{MAX_DEVS, NOTIFY_DONE, NOTIFY_LOCK, NOTIFY_SUBMIT, Sent, SharedMapping};
+pub use self::shared_memory::{MAX_DISKS, MAX_TASKS};
+use self::task_slots::{TaskSlots, WatchedSubject};
 use crate::ProbeError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +57,7 @@ impl DiskSlot {
     }
 }
 
-/// A watched task. After [`Contention::unwatch`] it is not used again.
+/// A watched task. After [`ContentionProbe::unwatch`] it is not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskSlot {
     place: u32,
@@ -71,16 +72,16 @@ impl TaskSlot {
     }
 }
 
-/// Events of which a task notifies.
+/// Events that a task sends notifications of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Notify {
+pub struct NotifyOn {
     /// The task submits a request to a disk, or enters an fsync, and had nothing outstanding there.
     pub on_submit: bool,
     /// The task has nothing outstanding on a disk any more.
     pub on_done: bool,
 }
 
-impl Notify {
+impl NotifyOn {
     fn flags(self) -> u32 {
         let flag = |set, flag| if set { flag } else { 0 };
         flag(self.on_submit, NOTIFY_SUBMIT) | flag(self.on_done, NOTIFY_DONE)
@@ -95,7 +96,7 @@ pub enum NotificationKind {
 
 /// A notification of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notification {
+pub struct TaskNotification {
     pub task: TaskSlot,
     pub disk: DiskSlot,
     pub kind: NotificationKind,
@@ -105,7 +106,7 @@ pub struct Notification {
 
 /// Events that could not be counted because the kernel had no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unkept {
+pub struct UncountedEvents {
     pub requests: u64,
     /// Notifications that were not taken in time.
     pub notifications: u64,
@@ -117,29 +118,29 @@ pub struct Unkept {
 
 /// The loaded programs and their sums.
 #[derive(Debug)]
-pub struct Contention {
+pub struct ContentionProbe {
     /// Before the programs: dropped first.
     ring: RingBuffer<'static>,
     received: Receiver<Sent>,
     notifications: MapHandle,
     cgroups: MapHandle,
     threads: MapHandle,
-    shared: Mapping,
-    places: Places,
+    shared: SharedMapping,
+    places: TaskSlots,
     disks: Vec<Dev>,
     /// `busy_ns` when it was last read, by disk.
     busy_ns: [AtomicU64; MAX_DISKS],
-    programs: Programs,
+    programs: ContentionPrograms,
 }
 
-impl Contention {
+impl ContentionProbe {
     /// Loads and attaches the programs. Nothing is watched yet.
     ///
     /// # Errors
     /// No privileges, no BTF, or the kernel refuses the programs.
     pub fn open() -> Result<Self, ProbeError> {
-        let programs = Programs::start()?;
-        let shared = Mapping::new(&programs.map(".bss.shared")?)
+        let programs = ContentionPrograms::start()?;
+        let shared = SharedMapping::new(&programs.map(".bss.shared")?)
             .map_err(ProbeError::io("map", "the memory of BPF programs"))?;
         let notifications = programs.map("notifications")?;
         let (sender, received) = channel();
@@ -158,7 +159,7 @@ impl Contention {
             cgroups: programs.map("cgroups")?,
             threads: programs.map("watched_threads")?,
             shared,
-            places: Places::new(),
+            places: TaskSlots::new(),
             disks: Vec::new(),
             busy_ns: Default::default(),
             programs,
@@ -179,9 +180,9 @@ impl Contention {
         if let Some(known) = self.disks.iter().position(|&disk| disk == dev) {
             return Ok(DiskSlot(known as u32));
         }
-        let folder = block::folder(dev.major(), dev.minor())
+        let folder = block_device::folder(dev.major(), dev.minor())
             .map_err(|_| ProbeError::Watch(format!("there is no disk {dev}")))?;
-        if block::is_partition(&folder) {
+        if block_device::is_partition(&folder) {
             return Err(ProbeError::Watch(format!("{dev} is a partition: name its whole disk")));
         }
         if self.disks.len() == MAX_DISKS {
@@ -195,7 +196,8 @@ impl Contention {
         Ok(slot)
     }
 
-    /// Declares that a device is above a watched disk, as LVM's are: fsyncs on its file systems count as outstanding there.
+    /// Declares that a device is above a watched disk, as LVM's are: fsyncs on its file systems count as outstanding
+    /// there.
     ///
     /// # Errors
     /// Too many devices are named.
@@ -225,19 +227,23 @@ impl Contention {
     ///
     /// # Errors
     /// [`MAX_TASKS`] are watched, or the kernel has no memory.
-    pub fn watch_cgroup(&mut self, cgroup_id: u64, notify: Notify) -> Result<TaskSlot, ProbeError> {
-        self.watch(Subject::Cgroup(cgroup_id), notify)
+    pub fn watch_cgroup(
+        &mut self,
+        cgroup_id: u64,
+        notify: NotifyOn,
+    ) -> Result<TaskSlot, ProbeError> {
+        self.watch(WatchedSubject::Cgroup(cgroup_id), notify)
     }
 
     /// Watches a thread, whatever the task of its cgroup. Unwatch a thread that ends: its number will be reused.
     ///
     /// # Errors
     /// As [`Self::watch_cgroup`].
-    pub fn watch_thread(&mut self, tid: u32, notify: Notify) -> Result<TaskSlot, ProbeError> {
-        self.watch(Subject::Thread(tid), notify)
+    pub fn watch_thread(&mut self, tid: u32, notify: NotifyOn) -> Result<TaskSlot, ProbeError> {
+        self.watch(WatchedSubject::Thread(tid), notify)
     }
 
-    fn watch(&mut self, subject: Subject, notify: Notify) -> Result<TaskSlot, ProbeError> {
+    fn watch(&mut self, subject: WatchedSubject, notify: NotifyOn) -> Result<TaskSlot, ProbeError> {
         if let Some(place) = self.places.of(subject) {
             let generation = self.shared.tasks[place as usize].generation.load(Relaxed);
             let slot = TaskSlot { place, generation };
@@ -251,14 +257,18 @@ impl Contention {
         };
         let generation = self.renew(place);
         for disk in &self.shared.sums {
-            sums::clear(&disk[place as usize]);
+            disk_sums::clear(&disk[place as usize]);
         }
         let slot = TaskSlot { place, generation };
         self.set_notify(slot, notify);
         let value = place.to_ne_bytes();
         let entered = match subject {
-            Subject::Cgroup(id) => self.cgroups.update(&id.to_ne_bytes(), &value, MapFlags::ANY),
-            Subject::Thread(id) => self.threads.update(&id.to_ne_bytes(), &value, MapFlags::ANY),
+            WatchedSubject::Cgroup(id) => {
+                self.cgroups.update(&id.to_ne_bytes(), &value, MapFlags::ANY)
+            }
+            WatchedSubject::Thread(id) => {
+                self.threads.update(&id.to_ne_bytes(), &value, MapFlags::ANY)
+            }
         };
         if let Err(error) = entered {
             self.places.free(place);
@@ -269,7 +279,7 @@ impl Contention {
     }
 
     /// Changes the notifications of a task, at once and without a system call. Nothing happens for an unwatched task.
-    pub fn set_notify(&mut self, task: TaskSlot, notify: Notify) {
+    pub fn set_notify(&mut self, task: TaskSlot, notify: NotifyOn) {
         if self.is_watched(task) {
             let control = &self.shared.tasks[task.index()];
             control.notify.store(notify.flags(), Relaxed);
@@ -283,8 +293,8 @@ impl Contention {
         }
         // An entry that is missing from the map is no error.
         let _ = match self.places.free(task.place) {
-            Some(Subject::Cgroup(id)) => self.cgroups.delete(&id.to_ne_bytes()),
-            Some(Subject::Thread(id)) => self.threads.delete(&id.to_ne_bytes()),
+            Some(WatchedSubject::Cgroup(id)) => self.cgroups.delete(&id.to_ne_bytes()),
+            Some(WatchedSubject::Thread(id)) => self.threads.delete(&id.to_ne_bytes()),
             None => Ok(()),
         };
         self.shared.tasks[task.index()].notify.store(0, Relaxed);
@@ -341,10 +351,10 @@ impl Contention {
 
     /// Returns the events that could not be counted since [`Self::open`].
     #[must_use]
-    pub fn unkept(&self) -> Unkept {
+    pub fn unkept(&self) -> UncountedEvents {
         let [requests, notifications, writers, syncs] =
             self.shared.unkept.each_ref().map(|count| count.load(Relaxed));
-        Unkept { requests, notifications, writers, syncs }
+        UncountedEvents { requests, notifications, writers, syncs }
     }
 
     /// Returns the counts of file locks so far, without a system call; `None` if this kernel does not show them.
@@ -379,7 +389,7 @@ impl Contention {
     }
 
     /// Takes the pending notifications, oldest first, except those of tasks that are no longer watched.
-    pub fn take_notifications(&mut self) -> Vec<Notification> {
+    pub fn take_notifications(&mut self) -> Vec<TaskNotification> {
         // It only passes errors of the callback on, which has none.
         let _ = self.ring.consume();
         let mut taken = Vec::new();
@@ -387,7 +397,7 @@ impl Contention {
             if sent.kind == NOTIFY_LOCK {
                 continue;
             }
-            let notification = Notification {
+            let notification = TaskNotification {
                 task: TaskSlot { place: sent.task, generation: sent.generation },
                 disk: DiskSlot(sent.disk),
                 kind: match sent.kind {

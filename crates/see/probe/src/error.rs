@@ -1,7 +1,7 @@
 //! Errors of recording, with the reason and the next step.
 
 use luc_events::store::StoreError;
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
 /// The reason why nothing can be recorded, in one line.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum ProbeError {
     Watch(String),
     /// A system call failed.
     #[error(transparent)]
-    System(#[from] Failed),
+    System(#[from] FileOperationError),
     /// The trace cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -3,27 +3,27 @@
 use std::collections::HashMap;
 
 use libbpf_rs::{MapCore as _, MapFlags};
-use luc_events::codes::Side;
+use luc_events::event_kinds::SocketRole;
 use luc_events::tables::ExchangeSum;
 use luc_events::{Cgroup, Inode};
 
 use crate::ProbeError;
 use crate::decode;
-use crate::load::{EXCHANGE_SLOTS, EXCHANGE_SUMS, Programs};
-use crate::record::{self, EXCHANGES, ExchangeKey, ExchangeStep, LATENCY_LOG2, Plain};
+use crate::load_programs::{EXCHANGE_SLOTS, EXCHANGE_SUMS, RecorderPrograms};
+use crate::ring_records::{self, EXCHANGES, ExchangeKey, ExchangeStep, LATENCY_LOG2, Plain};
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 10_000_000_000;
 
 /// Sums as they were read the last time.
 #[derive(Debug)]
-pub(crate) struct Exchanges {
+pub(crate) struct ExchangeSums {
     at_ns: u64,
     /// Sums by the number of the slot.
-    before: HashMap<u32, record::ExchangeSum>,
+    before: HashMap<u32, ring_records::ExchangeSum>,
 }
 
-impl Exchanges {
+impl ExchangeSums {
     pub(crate) fn since(start_ns: u64) -> Self {
         Self { at_ns: start_ns, before: HashMap::new() }
     }
@@ -38,7 +38,7 @@ impl Exchanges {
     /// When the kernel refuses to have its maps read.
     pub(crate) fn rows(
         &mut self,
-        programs: &Programs,
+        programs: &RecorderPrograms,
         now_ns: u64,
     ) -> Result<Vec<ExchangeSum>, ProbeError> {
         let refused = || ProbeError::refused("reading its maps");
@@ -54,7 +54,7 @@ impl Exchanges {
             };
             let index = slot.saturating_sub(1).to_ne_bytes();
             let now = sums.lookup(&index, MapFlags::ANY).map_err(refused())?;
-            let Some(now) = now.as_deref().and_then(record::ExchangeSum::read) else {
+            let Some(now) = now.as_deref().and_then(ring_records::ExchangeSum::read) else {
                 continue;
             };
             let before = self.before.insert(slot, now);
@@ -72,8 +72,8 @@ fn u32_of(bytes: &[u8]) -> Option<u32> {
 /// Makes the rows of a pair of service and peer: its sums since `before`.
 fn rows_of(
     key: &ExchangeKey,
-    before: Option<&record::ExchangeSum>,
-    now: &record::ExchangeSum,
+    before: Option<&ring_records::ExchangeSum>,
+    now: &ring_records::ExchangeSum,
     at_ns: u64,
     interval_ns: u64,
 ) -> Vec<ExchangeSum> {
@@ -91,7 +91,7 @@ fn rows_of(
             interval_ns,
             cgroup: Cgroup(key.cgroup),
             program: decode::name(&key.comm),
-            side: Side::from_code(key.side).unwrap_or_default(),
+            side: SocketRole::from_code(key.side).unwrap_or_default(),
             namespace: Inode(u64::from(key.namespace)),
             port: u32::from(key.port),
             peer: peer(key.peer),
@@ -110,7 +110,7 @@ fn peer(bytes: [u8; 16]) -> String {
     decode::address(bytes).1
 }
 
-/// Returns the shortest time of a step: the reverse of `latency_step` in `bpf/exchange.h`.
+/// Returns the shortest time of a step: the reverse of `latency_step` in `bpf/request_times.h`.
 fn least_ns(step: usize) -> u64 {
     let step = step as u64;
     let units = match step / 4 {
@@ -123,7 +123,7 @@ fn least_ns(step: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{COMM, LATENCIES};
+    use crate::ring_records::{COMM, LATENCIES};
 
     fn key(peer: [u8; 16]) -> ExchangeKey {
         let mut comm = [0; COMM];
@@ -132,16 +132,16 @@ mod tests {
             cgroup: 7,
             namespace: 4,
             port: 6379,
-            side: Side::Server.code(),
+            side: SocketRole::Server.code(),
             reserved: 0,
             comm,
             peer,
         }
     }
 
-    fn sum(steps: &[(usize, u64, u64)]) -> record::ExchangeSum {
+    fn sum(steps: &[(usize, u64, u64)]) -> ring_records::ExchangeSum {
         let none = ExchangeStep { count: 0, total_ns: 0 };
-        let mut sum = record::ExchangeSum { steps: [none; LATENCIES] };
+        let mut sum = ring_records::ExchangeSum { steps: [none; LATENCIES] };
         for &(step, count, total_ns) in steps {
             sum.steps[step] = ExchangeStep { count, total_ns };
         }
@@ -173,7 +173,7 @@ mod tests {
         let row = &rows[0];
         assert_eq!((row.at_ns, row.interval_ns), (30, 10));
         assert_eq!((row.program.as_str(), row.port), ("redis", 6379));
-        assert_eq!((row.peer.as_str(), row.side), ("10.0.0.2", Side::Server));
+        assert_eq!((row.peer.as_str(), row.side), ("10.0.0.2", SocketRole::Server));
         assert_eq!(rows_of(&key(peer), Some(&now), &now, 40, 10), []);
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use luc_events::Event;
-use luc_events::tables::Trace;
+use luc_events::TraceEvent;
+use luc_events::tables::TraceDescription;
 
-use crate::{ProbeError, Sink};
+use crate::{ProbeError, RowSink};
 
 /// Maximum number of batches on their way from the recorder's thread. If nobody takes them, for instance because the
 /// terminal is stopped, the recorder waits. The kernel then counts the events that it cannot keep.
@@ -13,15 +13,15 @@ const MAX_BATCHES: usize = 256;
 
 /// Hands events over, in batches.
 #[derive(Debug)]
-pub struct Forward {
-    sender: SyncSender<Vec<Event>>,
-    batch: Vec<Event>,
+pub struct ForwardingSink {
+    sender: SyncSender<Vec<TraceEvent>>,
+    batch: Vec<TraceEvent>,
 }
 
-impl Forward {
+impl ForwardingSink {
     /// Makes the sink and the receiver of its batches, which ends with the recording.
     #[must_use]
-    pub fn new() -> (Self, Receiver<Vec<Event>>) {
+    pub fn new() -> (Self, Receiver<Vec<TraceEvent>>) {
         let (sender, batches) = sync_channel(MAX_BATCHES);
         let batch = Vec::new();
         (Self { sender, batch }, batches)
@@ -35,10 +35,10 @@ impl Forward {
     }
 }
 
-impl Sink for Forward {
-    fn take(&mut self, event: Event) -> Result<(), ProbeError> {
+impl RowSink for ForwardingSink {
+    fn take(&mut self, event: TraceEvent) -> Result<(), ProbeError> {
         // The analysis has no use for stacks.
-        if !matches!(event, Event::Stack(_)) {
+        if !matches!(event, TraceEvent::KernelStack(_)) {
             self.batch.push(event);
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Sink for Forward {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _trace: Trace) -> Result<(), ProbeError> {
+    fn finish(mut self: Box<Self>, _trace: TraceDescription) -> Result<(), ProbeError> {
         self.hand_over();
         Ok(())
     }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use libbpf_rs::{MapCore, MapFlags};
-use luc_events::cause::classify;
-use luc_events::tables::Stack;
-use luc_events::{Cause, StackId};
+use luc_events::tables::KernelStack;
+use luc_events::wait_cause::classify;
+use luc_events::{StackId, WaitCause};
 
-use crate::record::STACK_DEPTH;
-use crate::symbols::Symbols;
-use crate::unpreempted::Unpreempted;
+use crate::kernel_symbols::KernelSymbols;
+use crate::preemption_guard::PreemptionGuard;
+use crate::ring_records::STACK_DEPTH;
 
 /// Frames of the recorder and the scheduler, between the program and what called `schedule`.
 const OWN_FRAMES: usize = 12;
@@ -19,15 +19,15 @@ const MAX_ASLEEP: usize = 16384;
 /// Stacks that were seen so far.
 #[derive(Debug)]
 pub(crate) struct Stacks {
-    symbols: Symbols,
+    symbols: KernelSymbols,
     /// Stacks by index + 1.
-    known: HashMap<u32, (StackId, Cause)>,
+    known: HashMap<u32, (StackId, WaitCause)>,
     /// Stacks of sleeping threads, by their addresses.
-    asleep: HashMap<[u64; STACK_DEPTH], (StackId, Cause)>,
+    asleep: HashMap<[u64; STACK_DEPTH], (StackId, WaitCause)>,
 }
 
 impl Stacks {
-    pub(crate) fn new(symbols: Symbols) -> Self {
+    pub(crate) fn new(symbols: KernelSymbols) -> Self {
         Self { symbols, known: HashMap::new(), asleep: HashMap::new() }
     }
 
@@ -38,18 +38,18 @@ impl Stacks {
         map: &impl MapCore,
         index: u32,
         at_ns: u64,
-    ) -> (StackId, Cause, Option<Stack>) {
+    ) -> (StackId, WaitCause, Option<KernelStack>) {
         if let Some((id, cause)) = self.known.get(&index) {
             return (*id, *cause, None);
         }
         let mut bytes = [0; STACK_DEPTH * 8];
-        let unpreempted = Unpreempted::begin();
+        let unpreempted = PreemptionGuard::begin();
         let found = index.checked_sub(1).is_some_and(|index| {
             matches!(map.lookup_into(&index.to_ne_bytes(), &mut bytes, MapFlags::ANY), Ok(true))
         });
         drop(unpreempted);
         if !found {
-            return (StackId(0), Cause::Other, None);
+            return (StackId(0), WaitCause::Other, None);
         }
         let addresses =
             bytes.chunks_exact(8).map(|chunk| chunk.try_into().map_or(0, u64::from_ne_bytes));
@@ -64,9 +64,9 @@ impl Stacks {
         &mut self,
         addresses: &[u64; STACK_DEPTH],
         at_ns: u64,
-    ) -> (StackId, Cause, Option<Stack>) {
+    ) -> (StackId, WaitCause, Option<KernelStack>) {
         if addresses[0] == 0 {
-            return (StackId(0), Cause::Other, None);
+            return (StackId(0), WaitCause::Other, None);
         }
         if let Some((id, cause)) = self.asleep.get(addresses) {
             return (*id, *cause, None);
@@ -80,13 +80,13 @@ impl Stacks {
     }
 
     /// Makes the row of a new stack.
-    fn row(&self, addresses: impl Iterator<Item = u64>, at_ns: u64) -> (Stack, Cause) {
+    fn row(&self, addresses: impl Iterator<Item = u64>, at_ns: u64) -> (KernelStack, WaitCause) {
         let names: Vec<&str> = addresses
             .take_while(|address| *address != 0)
             .map(|address| self.symbols.name(address).unwrap_or("?"))
             .collect();
         let names = without_own_frames(&names);
-        let row = Stack {
+        let row = KernelStack {
             at_ns,
             id: StackId((self.known.len() + self.asleep.len()) as u32 + 1),
             symbols: names.join(";"),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn stacks_of_sleeping_threads_are_bounded() {
-        let mut stacks = Stacks::new(Symbols::default());
+        let mut stacks = Stacks::new(KernelSymbols::default());
         let mut resolve = |address: usize| {
             let mut addresses = [0; STACK_DEPTH];
             addresses[0] = address as u64;

@@ -9,13 +9,13 @@ use crate::ProbeError;
 
 /// Functions of the kernel, by address.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols {
+pub(crate) struct KernelSymbols {
     /// Address, and where the name lies in `names`; sorted by address.
     starts: Vec<(u64, u32, u32)>,
     names: String,
 }
 
-impl Symbols {
+impl KernelSymbols {
     /// Reads the running kernel's table.
     pub(crate) fn read() -> Result<Self, ProbeError> {
         let path = "/proc/kallsyms";
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_the_function_before_it() {
-        let symbols = Symbols::parse(
+        let symbols = KernelSymbols::parse(
             "ffff0010 T second\nffff0000 t first\nffff0008 d data\nffff0020 t third\t[ext4]\nbad\n",
         );
         assert_eq!(symbols.name(0xffff_0000), Some("first"));
@@ -86,7 +86,7 @@ mod tests {
     }
     #[test]
     fn a_function_ends_where_the_next_begins() {
-        let symbols = Symbols::parse(
+        let symbols = KernelSymbols::parse(
             "1000 T a\n1000 T alias_of_a\n1020 T b\n1040 t twice\n1050 t twice\n1060 T last\n",
         );
         assert_eq!(symbols.range("a"), Some(0x1000..0x1020));

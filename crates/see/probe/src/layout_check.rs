@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// A structure as Rust has it.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct StructLayout {
     /// Name of the structure in the BPF programs.
     pub(crate) name: &'static str,
     /// Size of the structure, and of all its members, bytes.
@@ -20,7 +20,7 @@ pub(crate) struct Layout {
 /// Defines layouts of structures, each with its name in C, its members and their types.
 macro_rules! layouts {
     ($($name:ident = $c_name:literal { $($field:ident: $type:ty,)+ })+) => {
-        vec![$($crate::layout::Layout {
+        vec![$($crate::layout_check::StructLayout {
             name: $c_name,
             size: size_of::<$name>(),
             of_members: 0 $(+ size_of::<$type>())+,
@@ -35,14 +35,14 @@ macro_rules! layouts {
 pub(crate) use layouts;
 
 /// Fails unless the header has these structures, without padding, and these constants.
-pub(crate) fn agree(header: &str, layouts: &[Layout], numbers: &[(&str, usize)]) {
+pub(crate) fn agree(header: &str, layouts: &[StructLayout], numbers: &[(&str, usize)]) {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("layouts.c");
     let mut text = format!(
         "#include <stddef.h>\ntypedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;\n\
          typedef unsigned long long u64;\n#include \"{header}\"\n",
     );
-    for Layout { name, size, of_members, members } in layouts {
+    for StructLayout { name, size, of_members, members } in layouts {
         assert_eq!(size, of_members, "struct {name}");
         let _ = writeln!(text, "_Static_assert(sizeof(struct {name}) == {size}, \"{name}\");");
         for (member, offset, size) in members {

@@ -1,7 +1,7 @@
 //! Loads the programs, sets their constants, attaches them.
 
-mod missed;
-mod visits;
+mod iterator_programs;
+mod missed_events;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject};
 
-pub(crate) use self::missed::misses_of;
-use crate::capability::{Capability, Network};
-use crate::counters::Counters;
-use crate::record::{Config, Plain};
+pub(crate) use self::missed_events::misses_of;
+use crate::open_counters::OpenCounters;
+use crate::preemption_guard::PreemptionGuard;
+use crate::recording_capability::{NetworkRecording, RecordingCapability};
+use crate::ring_records::{Config, Plain};
 use crate::tracepoints::{calls_are_perf_events, program_of};
-use crate::unpreempted::Unpreempted;
-use crate::{ProbeError, messages};
+use crate::{ProbeError, libbpf_messages};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
@@ -91,7 +91,7 @@ const WITHOUT_STATE: &str = ".data.without";
 
 /// Loaded programs. Nothing is pinned: when the process ends, the kernel frees everything.
 #[derive(Debug)]
-pub(crate) struct Programs {
+pub(crate) struct RecorderPrograms {
     object: Object,
     hooks: Vec<&'static str>,
     /// Whether programs on system calls are perf events.
@@ -108,7 +108,7 @@ pub(crate) struct Programs {
 
 /// Attachments to tracepoints. Dropping them ends the recording.
 #[derive(Debug, Default)]
-pub(crate) struct Links {
+pub(crate) struct TracepointLinks {
     always: Vec<Link>,
     /// Attachments of [`CALLS`], which exist only while recorded threads use files.
     calls: Vec<Link>,
@@ -138,15 +138,15 @@ pub(crate) fn no_map(name: &str) -> ProbeError {
     }
 }
 
-impl Programs {
+impl RecorderPrograms {
     /// Loads the programs that `capability` allows.
     pub(crate) fn load(
-        capability: &Capability,
+        capability: &RecordingCapability,
         config: &Config,
         ring_bytes: u32,
         calls: bool,
     ) -> Result<Self, ProbeError> {
-        messages::keep();
+        libbpf_messages::keep();
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
             .map_err(ProbeError::refused("its own programs"))?;
@@ -160,8 +160,8 @@ impl Programs {
             .map(|hook| hook.name)
             .chain((config.counters > 0).then_some(COUNT_SWITCH))
             .collect();
-        let network = capability.network == Network::Messages;
-        let exchanges = capability.network == Network::Exchanges;
+        let network = capability.network == NetworkRecording::Messages;
+        let exchanges = capability.network == NetworkRecording::Exchanges;
         let by_calls = network && config.send_ends == 0;
         let calls_are_perf_events = calls_are_perf_events() && !capability.refuses_perf_events();
         let hooked: Vec<String> =
@@ -213,7 +213,7 @@ impl Programs {
             .map_err(ProbeError::refused("the number of counters"))?;
         let object = open.load().map_err(|error| ProbeError::Refused {
             what: "the recorder's programs".to_owned(),
-            reason: messages::reason(&error),
+            reason: libbpf_messages::reason(&error),
         })?;
         let programs = Self {
             object,
@@ -228,7 +228,7 @@ impl Programs {
     }
 
     /// Gives the programs the counters that they read.
-    pub(crate) fn count(&self, counters: &Counters) -> Result<(), ProbeError> {
+    pub(crate) fn count(&self, counters: &OpenCounters) -> Result<(), ProbeError> {
         if self.counts {
             counters.hand_to(&self.map(COUNTER_EVENTS)?, self.processors)?;
         }
@@ -241,9 +241,12 @@ impl Programs {
     }
 
     /// Begins to record. Births are traced before the existing threads are visited, so that no thread is missed.
-    pub(crate) fn attach(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<Links, ProbeError> {
+    pub(crate) fn attach(
+        &self,
+        tree: &dyn Fn() -> Vec<u32>,
+    ) -> Result<TracepointLinks, ProbeError> {
         let birth = |name: &str| name.starts_with("sched_process");
-        let mut links = Links { always: self.attach_those(birth)?, calls: Vec::new() };
+        let mut links = TracepointLinks { always: self.attach_those(birth)?, calls: Vec::new() };
         self.give_threads_state(tree)?;
         let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
         links.always.extend(others);
@@ -294,21 +297,21 @@ impl Programs {
     }
 
     /// Attaches the programs on system calls, if they were loaded.
-    pub(crate) fn attach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
+    pub(crate) fn attach_calls(&self, links: &mut TracepointLinks) -> Result<(), ProbeError> {
         links.calls = self.attach_those(|name| CALLS.contains(&name))?;
         self.tell_calls_attached(!links.calls.is_empty())
     }
 
     /// Detaches the programs on system calls. The other programs learn of it first, because the end of calls in
     /// progress will not be seen.
-    pub(crate) fn detach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
+    pub(crate) fn detach_calls(&self, links: &mut TracepointLinks) -> Result<(), ProbeError> {
         self.tell_calls_attached(false)?;
         links.calls.clear();
         Ok(())
     }
 
     fn tell_calls_attached(&self, attached: bool) -> Result<(), ProbeError> {
-        let _unpreempted = Unpreempted::begin();
+        let _unpreempted = PreemptionGuard::begin();
         self.map(".data.calls")?
             .update(&0u32.to_ne_bytes(), &u32::from(attached).to_ne_bytes(), MapFlags::ANY)
             .map_err(ProbeError::refused("changing what is looked at"))
@@ -325,7 +328,7 @@ impl Programs {
     }
 
     fn set(&self, section: &'static str, value: u32) -> Result<(), ProbeError> {
-        let _unpreempted = Unpreempted::begin();
+        let _unpreempted = PreemptionGuard::begin();
         self.map(section)?
             .update(&0u32.to_ne_bytes(), &value.to_ne_bytes(), MapFlags::ANY)
             .map_err(ProbeError::refused("changing its maps"))
@@ -333,7 +336,7 @@ impl Programs {
 
     fn variable(&self, section: &'static str) -> Result<u32, ProbeError> {
         let mut bytes = [0; 4];
-        let _unpreempted = Unpreempted::begin();
+        let _unpreempted = PreemptionGuard::begin();
         self.map(section)?
             .lookup_into(&0u32.to_ne_bytes(), &mut bytes, MapFlags::ANY)
             .map_err(ProbeError::refused("reading its maps"))?;
@@ -363,7 +366,7 @@ impl Programs {
     }
 
     /// Ends the recording. What is looked at after it is the end of all waits.
-    pub(crate) fn detach(&self, links: Links) -> Result<(), ProbeError> {
+    pub(crate) fn detach(&self, links: TracepointLinks) -> Result<(), ProbeError> {
         drop(links);
         self.set(DETACHED, 1)
     }

@@ -3,23 +3,23 @@
 use std::collections::HashMap;
 
 use libbpf_rs::{MapCore, MapFlags};
-use luc_events::codes::{Direction, Summarized};
-use luc_events::tables::{Data, Handle, Summary};
-use luc_events::{Cause, Cgroup, Dev, Inode, Pid, Tgid, Transaction};
+use luc_events::event_kinds::{DataDirection, SummarizedKind};
+use luc_events::tables::{FileData, JournalHandle, SummaryCount};
+use luc_events::{Cgroup, Dev, Inode, Pid, Tgid, Transaction, WaitCause};
 
 use crate::ProbeError;
-use crate::load::Programs;
-use crate::record::{DataKey, DataSum, HandleKey, HandleSum, Plain, SummaryKey, SummarySum};
-use crate::unpreempted::Unpreempted;
+use crate::load_programs::RecorderPrograms;
+use crate::preemption_guard::PreemptionGuard;
+use crate::ring_records::{DataKey, DataSum, HandleKey, HandleSum, Plain, SummaryKey, SummarySum};
 
 /// Entries that one system call takes out.
 const BATCH: u32 = 8192;
 
 /// The map of each pair that is being filled.
 #[derive(Debug, Default)]
-pub(crate) struct Epoch(u32);
+pub(crate) struct FilledMap(u32);
 
-impl Epoch {
+impl FilledMap {
     /// Returns the map of a pair that is not being filled now.
     pub(crate) fn idle<'a>(&self, pair: [&'a str; 2]) -> &'a str {
         pair[(self.0 as usize + 1) & 1]
@@ -27,9 +27,9 @@ impl Epoch {
 
     /// Makes the programs fill the other map of each pair. A program that still runs may add to the old map for some
     /// microseconds, so empty that a while later.
-    pub(crate) fn turn(&mut self, programs: &Programs) -> Result<(), ProbeError> {
+    pub(crate) fn turn(&mut self, programs: &RecorderPrograms) -> Result<(), ProbeError> {
         self.0 ^= 1;
-        let _unpreempted = Unpreempted::begin();
+        let _unpreempted = PreemptionGuard::begin();
         programs
             .map(".data.epoch")?
             .update(&0u32.to_ne_bytes(), &self.0.to_ne_bytes(), MapFlags::ANY)
@@ -46,7 +46,7 @@ pub(crate) fn drain<K: Plain, V: Plain>(
     map: &impl MapCore,
     mut take: impl FnMut(K, V) -> Result<(), ProbeError>,
 ) -> Result<(), ProbeError> {
-    let unpreempted = Unpreempted::begin();
+    let unpreempted = PreemptionGuard::begin();
     let entries: Vec<_> = map
         .lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY)
         .map_err(ProbeError::refused("reading its maps"))?
@@ -60,8 +60,8 @@ pub(crate) fn drain<K: Plain, V: Plain>(
     Ok(())
 }
 
-pub(crate) fn handle(key: &HandleKey, sum: &HandleSum) -> Handle {
-    Handle {
+pub(crate) fn handle(key: &HandleKey, sum: &HandleSum) -> JournalHandle {
+    JournalHandle {
         at_ns: sum.at_ns,
         dev: Dev(key.dev),
         transaction: Transaction(key.transaction),
@@ -77,8 +77,8 @@ pub(crate) fn handle(key: &HandleKey, sum: &HandleSum) -> Handle {
     }
 }
 
-pub(crate) fn data(key: &DataKey, sum: &DataSum, slot_ns: u64) -> Data {
-    Data {
+pub(crate) fn data(key: &DataKey, sum: &DataSum, slot_ns: u64) -> FileData {
+    FileData {
         at_ns: (key.slot + 1) * slot_ns,
         dev: Dev(key.dev),
         inode: Inode(key.inode),
@@ -86,28 +86,35 @@ pub(crate) fn data(key: &DataKey, sum: &DataSum, slot_ns: u64) -> Data {
         process: Tgid(sum.process),
         cgroup: Cgroup(sum.cgroup),
         bytes: sum.bytes,
-        direction: Direction::from_code(key.direction as u8).unwrap_or_default(),
+        direction: DataDirection::from_code(key.direction as u8).unwrap_or_default(),
     }
 }
 
 /// Orders rows by time. At equal times, what made data dirty comes before what wrote it: who
 /// reads them in turn knows then whose the written data is.
-pub(crate) fn dirtied_first(rows: &mut [Data]) {
-    rows.sort_by_key(|row| (row.at_ns, row.direction != Direction::Dirtied));
+pub(crate) fn dirtied_first(rows: &mut [FileData]) {
+    rows.sort_by_key(|row| (row.at_ns, row.direction != DataDirection::Dirtied));
 }
 
 /// Rows of one interval of the summary mode, by what they are counted by.
 #[derive(Debug, Default)]
-pub(crate) struct Summaries(HashMap<(Dev, Tgid, Summarized, Cause, u32), Summary>);
+pub(crate) struct SummaryRows(HashMap<(Dev, Tgid, SummarizedKind, WaitCause, u32), SummaryCount>);
 
-impl Summaries {
+impl SummaryRows {
     /// Adds a sum of the kernel's. Several stacks may have the same cause.
-    pub(crate) fn add(&mut self, key: &SummaryKey, sum: &SummarySum, cause: Cause) {
-        let what = Summarized::from_code(key.what as u8).unwrap_or_default();
-        let cause = if what == Summarized::Wait { cause } else { Cause::Other };
+    pub(crate) fn add(&mut self, key: &SummaryKey, sum: &SummarySum, cause: WaitCause) {
+        let what = SummarizedKind::from_code(key.what as u8).unwrap_or_default();
+        let cause = if what == SummarizedKind::Wait { cause } else { WaitCause::Other };
         let (dev, process) = (Dev(key.dev), Tgid(key.process));
         let row = self.0.entry((dev, process, what, cause, key.log2_ns)).or_insert_with(|| {
-            Summary { dev, process, what, cause, log2_ns: key.log2_ns, ..Summary::default() }
+            SummaryCount {
+                dev,
+                process,
+                what,
+                cause,
+                log2_ns: key.log2_ns,
+                ..SummaryCount::default()
+            }
         });
         row.cgroup = Cgroup(sum.cgroup);
         row.count += sum.count;
@@ -115,8 +122,8 @@ impl Summaries {
     }
 
     /// Returns the rows for the interval that ends at `at_ns`.
-    pub(crate) fn rows(self, at_ns: u64, interval_ns: u64) -> impl Iterator<Item = Summary> {
-        self.0.into_values().map(move |row| Summary { at_ns, interval_ns, ..row })
+    pub(crate) fn rows(self, at_ns: u64, interval_ns: u64) -> impl Iterator<Item = SummaryCount> {
+        self.0.into_values().map(move |row| SummaryCount { at_ns, interval_ns, ..row })
     }
 }
 
@@ -126,42 +133,42 @@ mod tests {
 
     #[test]
     fn what_made_data_dirty_comes_before_what_wrote_it() {
-        let row = |at_ns, direction| Data { at_ns, direction, ..Data::default() };
+        let row = |at_ns, direction| FileData { at_ns, direction, ..FileData::default() };
         let mut rows = [
-            row(20, Direction::WrittenBySync),
-            row(10, Direction::WrittenByFlusher),
-            row(20, Direction::Dirtied),
-            row(10, Direction::Dirtied),
+            row(20, DataDirection::WrittenBySync),
+            row(10, DataDirection::WrittenByFlusher),
+            row(20, DataDirection::Dirtied),
+            row(10, DataDirection::Dirtied),
         ];
         dirtied_first(&mut rows);
         let order: Vec<_> = rows.iter().map(|row| (row.at_ns, row.direction)).collect();
         assert_eq!(
             order,
             [
-                (10, Direction::Dirtied),
-                (10, Direction::WrittenByFlusher),
-                (20, Direction::Dirtied),
-                (20, Direction::WrittenBySync),
+                (10, DataDirection::Dirtied),
+                (10, DataDirection::WrittenByFlusher),
+                (20, DataDirection::Dirtied),
+                (20, DataDirection::WrittenBySync),
             ]
         );
     }
 
     #[test]
     fn stacks_of_one_cause_make_one_row() {
-        let mut all = Summaries::default();
+        let mut all = SummaryRows::default();
         let sum = SummarySum { count: 2, total_ns: 10, cgroup: 5 };
         for stack in [1, 2] {
             let key = SummaryKey {
                 dev: 1,
                 process: 2,
-                what: Summarized::Wait.code().into(),
+                what: SummarizedKind::Wait.code().into(),
                 stack,
                 brief: 0,
                 log2_ns: 3,
             };
-            all.add(&key, &sum, Cause::CommitWait);
+            all.add(&key, &sum, WaitCause::CommitWait);
         }
-        let rows: Vec<Summary> = all.rows(9, 4).collect();
+        let rows: Vec<SummaryCount> = all.rows(9, 4).collect();
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].count, rows[0].total_ns), (4, 20));
         assert_eq!((rows[0].at_ns, rows[0].interval_ns), (9, 4));

@@ -5,16 +5,16 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use luc_events::Dev;
-use luc_events::tables::FileSystem;
-use luc_host::block;
-use luc_host::mountinfo::{Mount, mounts};
+use luc_events::tables::MountedFileSystem;
+use luc_host::block_device;
+use luc_host::mountinfo::{MountEntry, mounts};
 
 /// Kinds whose waits are about a disk of ours.
 const KINDS: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "f2fs", "jfs", "ocfs2"];
 
 /// Every mounted file system on a disk, once, but for those in `known`.
-pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<FileSystem> {
-    let mut found: Vec<FileSystem> = Vec::new();
+pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<MountedFileSystem> {
+    let mut found: Vec<MountedFileSystem> = Vec::new();
     for mount in mounts().unwrap_or_default() {
         let mut row = row(&mount);
         if !KINDS.contains(&row.kind.as_str())
@@ -34,13 +34,13 @@ pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<FileSystem> {
 }
 
 /// A mount as a row of the trace.
-fn row(mount: &Mount) -> FileSystem {
-    FileSystem {
+fn row(mount: &MountEntry) -> MountedFileSystem {
+    MountedFileSystem {
         dev: Dev::new(mount.device.0, mount.device.1),
         kind: mount.kind.clone(),
         mount_point: mount.mount_point.to_string_lossy().into_owned(),
         options: join_options(&mount.options, &mount.super_options),
-        ..FileSystem::default()
+        ..MountedFileSystem::default()
     }
 }
 
@@ -59,8 +59,8 @@ fn join_options(mount: &str, super_block: &str) -> String {
 
 /// Returns the whole disk that holds a device; `None` for file systems on no or many disks.
 pub(crate) fn disk_of(dev: Dev) -> Option<Dev> {
-    let folder = block::folder(dev.major(), dev.minor()).ok()?;
-    let (major, minor) = block::number(block::whole_disk(&folder))?;
+    let folder = block_device::folder(dev.major(), dev.minor()).ok()?;
+    let (major, minor) = block_device::number(block_device::whole_disk(&folder))?;
     Some(Dev::new(major, minor))
 }
 
@@ -69,7 +69,7 @@ const SUPER_OFFSET: u64 = 1024;
 const SUPER_BYTES: usize = 1024;
 
 /// Fills in block size, journal and fast_commit from the device (`struct ext4_super_block`).
-fn read_super_block(row: &mut FileSystem, source: &Path) {
+fn read_super_block(row: &mut MountedFileSystem, source: &Path) {
     let mut bytes = [0; SUPER_BYTES];
     let read = fs::File::open(source).and_then(|mut device| {
         device.seek(SeekFrom::Start(SUPER_OFFSET))?;
@@ -80,7 +80,7 @@ fn read_super_block(row: &mut FileSystem, source: &Path) {
     }
 }
 
-fn fill_from_super_block(row: &mut FileSystem, bytes: &[u8; SUPER_BYTES]) {
+fn fill_from_super_block(row: &mut MountedFileSystem, bytes: &[u8; SUPER_BYTES]) {
     const MAGIC: usize = 0x38;
     const LOG_BLOCK_SIZE: usize = 0x18;
     const FEATURE_COMPAT: usize = 0x5c;
@@ -148,7 +148,7 @@ mod tests {
         bytes[0x5c..0x60].copy_from_slice(&0x404u32.to_le_bytes());
         bytes[0xe0] = 8;
         bytes[0x10c + 64..0x10c + 68].copy_from_slice(&(4096u32 * 8192).to_le_bytes());
-        let mut row = FileSystem { dev: Dev::new(7, 0), ..FileSystem::default() };
+        let mut row = MountedFileSystem { dev: Dev::new(7, 0), ..MountedFileSystem::default() };
         fill_from_super_block(&mut row, &bytes);
         assert_eq!((row.block_bytes, row.journal_blocks), (4096, 8192));
         assert_eq!(row.journal_dev, Dev::new(7, 0));
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn what_is_no_ext4_changes_nothing() {
-        let mut row = FileSystem::default();
+        let mut row = MountedFileSystem::default();
         fill_from_super_block(&mut row, &[0; SUPER_BYTES]);
-        assert_eq!(row, FileSystem::default());
+        assert_eq!(row, MountedFileSystem::default());
     }
 
     #[test]

@@ -1,22 +1,22 @@
 //! The counters of the processors: their events, and the opening of these on each processor.
 //!
 //! The kernel counts for the running thread. If there are more events than counters, it gives the counters to one group
-//! of events after the other. `bpf/counter.h` reads them.
+//! of events after the other. `bpf/hardware_counts.h` reads them.
 
-mod list;
-mod named;
+mod counter_list;
+mod kernel_events;
 
 use std::io;
 use std::os::fd::AsRawFd as _;
 
 use libbpf_rs::{Map, MapCore as _, MapFlags};
-use luc_counters::Event;
+use luc_counters::HardwareEvent;
 use luc_units::OnPath as _;
 use perf_event::Counter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-pub use list::CounterList;
-use named::Named;
+pub use counter_list::CounterList;
+use kernel_events::KernelEvent;
 
 use crate::ProbeError;
 
@@ -25,16 +25,16 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Events that count, on each processor.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct OpenCounters {
     /// Counted events, in the order of the programs.
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<HardwareEvent>,
     /// Processors and counters by event.
     opened: Vec<Vec<(usize, Counter)>>,
     /// Events that cannot be counted, one line each.
     pub(crate) missing: Vec<String>,
 }
 
-impl Counters {
+impl OpenCounters {
     /// Opens the events. They count from now on.
     ///
     /// # Errors
@@ -52,12 +52,12 @@ impl Counters {
 
     fn open_on(list: &CounterList, processors: &[usize]) -> Result<Self, ProbeError> {
         let mut counters = Self::default();
-        let mut refused: Vec<(&Event, bool, io::Error)> = Vec::new();
+        let mut refused: Vec<(&HardwareEvent, bool, io::Error)> = Vec::new();
         for group in list.groups() {
             // The places of the group's first event, by processor.
             let mut leader = None;
             for event in group {
-                let named = Named::of(event).map_err(ProbeError::Counters)?;
+                let named = KernelEvent::of(event).map_err(ProbeError::Counters)?;
                 match counters.open_event(event, &named, leader, processors)? {
                     Ok(place) => leader = leader.or(Some(place)),
                     Err(error) => refused.push((event, named.is_hardware(), error)),
@@ -72,8 +72,8 @@ impl Counters {
     /// group.
     fn open_event(
         &mut self,
-        event: &Event,
-        named: &Named,
+        event: &HardwareEvent,
+        named: &KernelEvent,
         leader: Option<usize>,
         processors: &[usize],
     ) -> Result<Result<usize, io::Error>, ProbeError> {
@@ -123,7 +123,7 @@ impl Counters {
 }
 
 /// Makes one line for all hardware events, if none can be counted, and one for each other event.
-fn missing(refused: &[(&Event, bool, io::Error)]) -> Vec<String> {
+fn missing(refused: &[(&HardwareEvent, bool, io::Error)]) -> Vec<String> {
     let of_hardware = refused.iter().filter(|(_, hardware, _)| *hardware);
     let absent = |error: &io::Error| {
         error.kind() == io::ErrorKind::NotFound
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_no_processor_counts_is_said_once() {
-        let events = ["cycles:u", "instructions:u", "msr/tsc/"].map(Event::of_perf);
+        let events = ["cycles:u", "instructions:u", "msr/tsc/"].map(HardwareEvent::of_perf);
         let refused = [
             (&events[0], true, io::Error::from_raw_os_error(libc::ENOENT)),
             (&events[1], true, io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
@@ -198,7 +198,7 @@ mod tests {
     fn the_limit_of_open_files_is_what_it_was() {
         let list: CounterList = "page-faults,task-clock".parse().expect("two events");
         let before = getrlimit(Resource::Nofile);
-        match Counters::open(&list) {
+        match OpenCounters::open(&list) {
             Ok(counters) => assert_eq!(counters.events.len(), 2, "{:?}", counters.missing),
             Err(error) => luc_testkit::skipped!("{error}"),
         }

@@ -11,9 +11,9 @@ use crate::tracepoints::calls_are_perf_events;
 
 /// The calling thread's scheduling, which is restored on drop.
 #[derive(Debug)]
-pub(crate) struct Unpreempted(Option<(i32, libc::sched_param)>);
+pub(crate) struct PreemptionGuard(Option<(i32, libc::sched_param)>);
 
-impl Unpreempted {
+impl PreemptionGuard {
     /// Gives the calling thread the lowest real-time priority, where programs are perf events and it may.
     pub(crate) fn begin() -> Self {
         static NEEDED: OnceLock<bool> = OnceLock::new();
@@ -36,7 +36,7 @@ impl Unpreempted {
     }
 }
 
-impl Drop for Unpreempted {
+impl Drop for PreemptionGuard {
     fn drop(&mut self) {
         if let Some((policy, parameters)) = &self.0 {
             // SAFETY: as above. Back to less than it has, everybody may go.
@@ -54,7 +54,7 @@ mod tests {
         // SAFETY: no arguments but the calling thread.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
-        drop(Unpreempted::begin());
+        drop(PreemptionGuard::begin());
         assert_eq!(policy(), before);
     }
 }

@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use libbpf_rs::num_possible_cpus;
-use luc_events::tables::Trace;
+use luc_events::tables::TraceDescription;
 use luc_units::OnPath as _;
 
-use crate::counters::Counters;
-use crate::load::Programs;
-use crate::record::{COMM, Config, DEVICES, SYSCALLS};
-use crate::signals::spawn_without_signals;
-use crate::stacks::Stacks;
-use crate::symbols::Symbols;
+use crate::block_signals::spawn_without_signals;
+use crate::kernel_stacks::Stacks;
+use crate::kernel_symbols::KernelSymbols;
+use crate::load_programs::RecorderPrograms;
+use crate::open_counters::OpenCounters;
+use crate::ring_records::{COMM, Config, DEVICES, SYSCALLS};
 use crate::{
-    Capability, CounterList, Filter, Network, Outcome, ProbeError, Sink, clock, drain, messages,
-    starts, syscalls,
+    CounterList, NetworkRecording, ProbeError, RecordingCapability, RecordingFilter,
+    RecordingOutcome, RowSink, describe_trace, libbpf_messages, recorder_thread, syscall_classes,
+    thread_starts,
 };
 
 /// Minimum length of a wait with a row. Shorter waits are summed, unless they matter.
@@ -28,7 +29,7 @@ const RING_BYTES: u32 = 32 << 20;
 
 /// Granularity of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum RecordingDetail {
     /// A row per sync, commit, wait, call and request.
     #[default]
     Events,
@@ -36,7 +37,7 @@ pub enum Mode {
     Summary,
 }
 
-impl Mode {
+impl RecordingDetail {
     fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -45,10 +46,11 @@ impl Mode {
     }
 }
 
+/// Settings of a recording.
 #[derive(Clone, Debug)]
-pub struct Options {
-    pub mode: Mode,
-    pub filter: Filter,
+pub struct RecorderOptions {
+    pub mode: RecordingDetail,
+    pub filter: RecordingFilter,
     /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`. A
     /// sync on ext4 then begins and ends with the file system's own part. But every system call of the machine is
     /// some 0.1 us faster. With `network` in the summary mode they are never traced.
@@ -69,11 +71,11 @@ pub struct Options {
     pub command: String,
 }
 
-impl Default for Options {
+impl Default for RecorderOptions {
     fn default() -> Self {
         Self {
-            mode: Mode::default(),
-            filter: Filter::default(),
+            mode: RecordingDetail::default(),
+            filter: RecordingFilter::default(),
             calls: true,
             network: false,
             tokens: false,
@@ -85,12 +87,12 @@ impl Default for Options {
     }
 }
 
-impl Options {
-    fn of_network(&self) -> Network {
+impl RecorderOptions {
+    fn of_network(&self) -> NetworkRecording {
         match (self.network, self.mode) {
-            (false, _) => Network::Nothing,
-            (true, Mode::Events) => Network::Messages,
-            (true, Mode::Summary) => Network::Exchanges,
+            (false, _) => NetworkRecording::Nothing,
+            (true, RecordingDetail::Events) => NetworkRecording::Messages,
+            (true, RecordingDetail::Summary) => NetworkRecording::Exchanges,
         }
     }
 }
@@ -101,25 +103,25 @@ pub struct Recorder {
     /// Events that this kernel cannot give, one line each.
     pub missing: Vec<String>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Outcome, ProbeError>>>,
+    thread: Option<JoinHandle<Result<RecordingOutcome, ProbeError>>>,
 }
 
 impl Recorder {
     /// Begins to record; `open` makes the sink, once it is known that recording is possible. When this
     /// returns, everything is attached: children of this process that are started from now on are in
-    /// [`Filter::children`].
+    /// [`RecordingFilter::children`].
     ///
     /// # Errors
     /// When nothing can be recorded here, a filter cannot be applied or the sink cannot be made.
-    pub fn start<S: Sink + 'static>(
-        options: Options,
-        open: impl FnOnce(Trace) -> Result<S, ProbeError>,
+    pub fn start<S: RowSink + 'static>(
+        options: RecorderOptions,
+        open: impl FnOnce(TraceDescription) -> Result<S, ProbeError>,
     ) -> Result<Self, ProbeError> {
-        let mut capability = Capability::detect(options.of_network())?;
-        let symbols = Symbols::read()?;
+        let mut capability = RecordingCapability::detect(options.of_network())?;
+        let symbols = KernelSymbols::read()?;
         let counters = match &options.counters {
-            Some(list) => Counters::open(list)?,
-            None => Counters::default(),
+            Some(list) => OpenCounters::open(list)?,
+            None => OpenCounters::default(),
         };
         // A process that is not there is refused before anything is loaded.
         options.filter.tree_now()?;
@@ -128,44 +130,48 @@ impl Recorder {
                 counters: counters.events.len() as u32,
                 ..config(&options, &capability, &symbols)?
             };
-            let loaded = Programs::load(
+            let loaded = RecorderPrograms::load(
                 &capability,
                 &config,
                 options.ring_bytes,
-                options.calls && capability.network != Network::Exchanges,
+                options.calls && capability.network != NetworkRecording::Exchanges,
             );
             // One that the kernel refuses is left out alone.
             let error = match loaded {
                 Ok(programs) => break programs,
                 Err(error) => error,
             };
-            let refused = messages::refused_program();
+            let refused = libbpf_messages::refused_program();
             capability = refused.and_then(|name| capability.without(&name)).ok_or(error)?;
         };
         capability.missing.extend(counters.missing.iter().cloned());
         let stacks = Stacks::new(symbols);
         programs.count(&counters)?;
-        let trace =
-            clock::describe(options.command, options.filter.to_string(), options.mode.name());
+        let trace = describe_trace::describe(
+            options.command,
+            options.filter.to_string(),
+            options.mode.name(),
+        );
         // What goes through all rows is compiled once, here, and not in the crate that chooses the sink.
-        let sink: Box<dyn Sink> = Box::new(open(trace.clone())?);
+        let sink: Box<dyn RowSink> = Box::new(open(trace.clone())?);
         let filter = &options.filter;
         let links = programs.attach(&|| filter.tree_now().unwrap_or_default())?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let session = drain::Session {
+        let session = recorder_thread::RecorderThread {
             programs,
             links,
             stacks,
             trace,
-            summary: options.mode == Mode::Summary,
+            summary: options.mode == RecordingDetail::Summary,
             network: capability.network,
             counters,
         };
         // None ends the recorder in the middle of a row.
-        let thread =
-            spawn_without_signals("luc-record", move || drain::run(session, sink, &stopped))
-                .map_err(ProbeError::io("start", "the recorder's thread"))?;
+        let thread = spawn_without_signals("luc-record", move || {
+            recorder_thread::run(session, sink, &stopped)
+        })
+        .map_err(ProbeError::io("start", "the recorder's thread"))?;
         Ok(Self { missing: capability.missing, stop, thread: Some(thread) })
     }
 
@@ -178,11 +184,11 @@ impl Recorder {
     ///
     /// # Errors
     /// Whatever went wrong since the start.
-    pub fn stop(mut self) -> Result<Outcome, ProbeError> {
+    pub fn stop(mut self) -> Result<RecordingOutcome, ProbeError> {
         self.end().unwrap_or(Err(ProbeError::Ended))
     }
 
-    fn end(&mut self) -> Option<Result<Outcome, ProbeError>> {
+    fn end(&mut self) -> Option<Result<RecordingOutcome, ProbeError>> {
         let thread = self.thread.take()?;
         self.stop.store(true, Ordering::Release);
         thread.thread().unpark();
@@ -197,9 +203,9 @@ impl Drop for Recorder {
 }
 
 fn config(
-    options: &Options,
-    capability: &Capability,
-    symbols: &Symbols,
+    options: &RecorderOptions,
+    capability: &RecordingCapability,
+    symbols: &KernelSymbols,
 ) -> Result<Config, ProbeError> {
     // Other processors than x86-64's have no function of this name.
     let system_call = symbols.range("do_syscall_64").unwrap_or_default();
@@ -207,8 +213,8 @@ fn config(
         cgroup: 0,
         brief_ns: BRIEF_NS,
         brief_flush_ns: BRIEF_FLUSH_NS,
-        slot_ns: drain::SLOT_NS,
-        routine_offset: routine_offset(capability.network == Network::Messages),
+        slot_ns: recorder_thread::SLOT_NS,
+        routine_offset: routine_offset(capability.network == NetworkRecording::Messages),
         system_call: system_call.start,
         system_call_bytes: system_call.end - system_call.start,
         own_process: 0,
@@ -217,12 +223,12 @@ fn config(
         devices: [0; DEVICES],
         comm_length: 0,
         comm: [0; COMM],
-        summary: u32::from(options.mode == Mode::Summary),
+        summary: u32::from(options.mode == RecordingDetail::Summary),
         hot_mask: hot_places() - 1,
         run_delays: u32::from(counts_run_delays()),
         send_begins: u32::from(capability.has("tcp_sendmsg_locked")),
         send_ends: u32::from(capability.has("sock_send_length")),
-        wake_ups: u32::from(capability.network == Network::Messages),
+        wake_ups: u32::from(capability.network == NetworkRecording::Messages),
         tokens: u32::from(options.tokens),
         pipes: u32::from(
             options.pipes && capability.has("pipe_enter") && capability.has("pipe_exit"),
@@ -237,14 +243,14 @@ fn config(
         receive_class: [0; SYSCALLS],
         pipe_class: [0; SYSCALLS],
     };
-    syscalls::fill(&mut config);
+    syscall_classes::fill(&mut config);
     options.filter.fill(&mut config)?;
     Ok(config)
 }
 
 /// Returns the offset of a thread's function in this machine's C library; 0 if unknown or not wanted.
 fn routine_offset(wanted: bool) -> u64 {
-    wanted.then(starts::own_routine_offset).flatten().unwrap_or_default()
+    wanted.then(thread_starts::own_routine_offset).flatten().unwrap_or_default()
 }
 
 /// Returns whether the scheduler counts waits for a processor (`sched_info_on`). Some kernels do so only while
@@ -267,45 +273,54 @@ fn hot_places() -> u32 {
 mod tests {
     use super::*;
 
-    fn detected(network: Network) -> Result<(Capability, Symbols), ProbeError> {
-        Ok((Capability::detect(network)?, Symbols::read()?))
+    fn detected(
+        network: NetworkRecording,
+    ) -> Result<(RecordingCapability, KernelSymbols), ProbeError> {
+        Ok((RecordingCapability::detect(network)?, KernelSymbols::read()?))
     }
 
     #[test]
     fn the_programs_that_sum_exchanges_load() {
-        let (all, symbols) = match detected(Network::Exchanges) {
+        let (all, symbols) = match detected(NetworkRecording::Exchanges) {
             Ok(found) => found,
             Err(error) => {
                 luc_testkit::skipped!("{error}");
                 return;
             }
         };
-        let options = Options { mode: Mode::Summary, network: true, ..Options::default() };
-        let without = Capability::detect_without(Network::Exchanges, &["tcp_sendmsg_locked"]);
+        let options = RecorderOptions {
+            mode: RecordingDetail::Summary,
+            network: true,
+            ..RecorderOptions::default()
+        };
+        let without = RecordingCapability::detect_without(
+            NetworkRecording::Exchanges,
+            &["tcp_sendmsg_locked"],
+        );
         for capability in [all, without.expect("enough is left")] {
             let config = config(&options, &capability, &symbols).expect("no filter");
-            let loaded = Programs::load(&capability, &config, 1 << 20, true);
+            let loaded = RecorderPrograms::load(&capability, &config, 1 << 20, true);
             assert!(loaded.is_ok(), "{loaded:?}");
         }
     }
 
     #[test]
     fn the_programs_load_with_the_scheduler_s_counts_and_without() {
-        let (capability, symbols) = match detected(Network::Messages) {
+        let (capability, symbols) = match detected(NetworkRecording::Messages) {
             Ok(found) => found,
             Err(error) => {
                 luc_testkit::skipped!("{error}");
                 return;
             }
         };
-        for mode in [Mode::Events, Mode::Summary] {
+        for mode in [RecordingDetail::Events, RecordingDetail::Summary] {
             for run_delays in [0, 1] {
-                let options = Options { mode, ..Options::default() };
+                let options = RecorderOptions { mode, ..RecorderOptions::default() };
                 let config = Config {
                     run_delays,
                     ..config(&options, &capability, &symbols).expect("no filter")
                 };
-                let loaded = Programs::load(&capability, &config, 1 << 20, true);
+                let loaded = RecorderPrograms::load(&capability, &config, 1 << 20, true);
                 assert!(loaded.is_ok(), "{mode:?} {run_delays}: {loaded:?}");
             }
         }
@@ -313,7 +328,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_for_tracepoints_loads_as_well() {
-        let symbols = match detected(Network::Messages) {
+        let symbols = match detected(NetworkRecording::Messages) {
             Ok((_, symbols)) => symbols,
             Err(error) => {
                 luc_testkit::skipped!("{error}");
@@ -322,10 +337,11 @@ mod tests {
         };
         for missing in [&["tcp_sendmsg_locked"][..], &["tcp_sendmsg_locked", "sock_send_length"]] {
             let capability =
-                Capability::detect_without(Network::Messages, missing).expect("enough is left");
-            let options = Options::default();
+                RecordingCapability::detect_without(NetworkRecording::Messages, missing)
+                    .expect("enough is left");
+            let options = RecorderOptions::default();
             let config = config(&options, &capability, &symbols).expect("no filter");
-            let loaded = Programs::load(&capability, &config, 1 << 20, true);
+            let loaded = RecorderPrograms::load(&capability, &config, 1 << 20, true);
             assert!(loaded.is_ok(), "{missing:?}: {loaded:?}");
         }
     }

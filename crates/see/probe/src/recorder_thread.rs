@@ -1,6 +1,6 @@
 //! The recorder's thread: it takes records out of the kernel, makes rows of them, and passes them to the sink.
 
-mod output;
+mod row_output;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,20 +9,25 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
-use luc_events::tables::{Lost, Trace};
-use luc_host::clock::now_ns;
+use luc_events::tables::{LostEvents, TraceDescription};
+use luc_host::kernel_clocks::now_ns;
 
-use crate::capability::Network;
-use crate::clock_sample::{self, Sampler};
-use crate::counters::Counters;
-use crate::exchanges::Exchanges;
-use crate::load::{Links, Programs};
-use crate::record::{DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, SummaryKey, SummarySum};
-use crate::stacks::Stacks;
-use crate::starts::Starts;
-use crate::sums::{self, Epoch, Summaries};
-use crate::{Outcome, ProbeError, Sink, asleep, clock, decode, mounts};
-use output::Output;
+use crate::clock_sample::{self, ClockSampler};
+use crate::exchange_sums::ExchangeSums;
+use crate::kernel_stacks::Stacks;
+use crate::load_programs::{RecorderPrograms, TracepointLinks};
+use crate::map_pairs::{self, FilledMap, SummaryRows};
+use crate::open_counters::OpenCounters;
+use crate::recording_capability::NetworkRecording;
+use crate::ring_records::{
+    DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, SummaryKey, SummarySum,
+};
+use crate::thread_starts::ThreadStarts;
+use crate::{
+    ProbeError, RecordingOutcome, RowSink, decode, describe_trace, mounted_file_systems,
+    sleeping_threads,
+};
+use row_output::RowOutput;
 
 /// Time that records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of the cost.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -47,35 +52,35 @@ enum Look {
 }
 
 /// State of the recorder's thread.
-pub(crate) struct Session {
-    pub(crate) programs: Programs,
-    pub(crate) links: Links,
+pub(crate) struct RecorderThread {
+    pub(crate) programs: RecorderPrograms,
+    pub(crate) links: TracepointLinks,
     pub(crate) stacks: Stacks,
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceDescription,
     pub(crate) summary: bool,
-    pub(crate) network: Network,
-    pub(crate) counters: Counters,
+    pub(crate) network: NetworkRecording,
+    pub(crate) counters: OpenCounters,
 }
 
 /// Records until `stop` is set, then ends the trace.
 pub(crate) fn run(
-    session: Session,
-    sink: Box<dyn Sink>,
+    session: RecorderThread,
+    sink: Box<dyn RowSink>,
     stop: &AtomicBool,
-) -> Result<Outcome, ProbeError> {
-    let Session { programs, mut links, stacks, trace, summary, network, counters } = session;
+) -> Result<RecordingOutcome, ProbeError> {
+    let RecorderThread { programs, mut links, stacks, trace, summary, network, counters } = session;
     // Only traces with messages are joined with those of other hosts.
-    let messages = network == Network::Messages;
+    let messages = network == NetworkRecording::Messages;
     // 1. The way out, and the state at the beginning.
-    let output = RefCell::new(Output {
+    let output = RefCell::new(RowOutput {
         sink,
         stacks,
-        starts: messages.then(Starts::default),
+        starts: messages.then(ThreadStarts::default),
         new_tasks: Vec::new(),
-        numbers: asleep::Numbers::default(),
-        outcome: Outcome::default(),
+        numbers: sleeping_threads::ThreadNumbers::default(),
+        outcome: RecordingOutcome::default(),
         alike: ("", 0),
-        counted: counters.events.iter().map(decode::Counted::of).collect(),
+        counted: counters.events.iter().map(decode::CountedEvent::of).collect(),
         failed: None,
     });
     let records = programs.map("records")?;
@@ -85,7 +90,7 @@ pub(crate) fn run(
         .map_err(ProbeError::refused("its ring buffer"))?;
     let ring = ring.build().map_err(ProbeError::refused("its ring buffer"))?;
     let mut state = State {
-        epoch: Epoch::default(),
+        epoch: FilledMap::default(),
         turned: false,
         inserted: 0,
         last_turn: Instant::now(),
@@ -94,14 +99,15 @@ pub(crate) fn run(
         missed: BTreeMap::new(),
         file_systems: Vec::new(),
         summary,
-        exchanges: (network == Network::Exchanges).then(|| Exchanges::since(trace.start_ns)),
+        exchanges: (network == NetworkRecording::Exchanges)
+            .then(|| ExchangeSums::since(trace.start_ns)),
     };
     // At once: the causes of sleeps from before are read from the threads' memory.
     consume(&ring, &output)?;
     state.look_at_mounts(&output)?;
     let mut calls = Calls { attached: true, activity: 0, last_active: Instant::now() };
-    let mut sampler = messages.then(Sampler::default);
-    if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
+    let mut sampler = messages.then(ClockSampler::default);
+    if let Some(row) = sampler.as_mut().and_then(ClockSampler::sample_if_due) {
         output.borrow_mut().send(row)?;
     }
     // 2. Records and sums, until the end.
@@ -110,7 +116,7 @@ pub(crate) fn run(
         std::thread::park_timeout(POLL_INTERVAL);
         programs.count_running();
         consume(&ring, &output)?;
-        if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
+        if let Some(row) = sampler.as_mut().and_then(ClockSampler::sample_if_due) {
             output.borrow_mut().send(row)?;
         }
         calls.look(&programs, &mut links)?;
@@ -148,16 +154,16 @@ pub(crate) fn run(
     let mut output = output.into_inner();
     output.count_alike();
     let end_ns = now_ns();
-    output.sink.finish(Trace { at_ns: end_ns, end_ns, ..trace })?;
+    output.sink.finish(TraceDescription { at_ns: end_ns, end_ns, ..trace })?;
     Ok(output.outcome)
 }
 
 /// Begins a new trace: the present state is visited as at the end.
 fn cut(
-    programs: &Programs,
+    programs: &RecorderPrograms,
     ring: &RingBuffer<'_>,
-    output: &RefCell<Output>,
-    trace: &Trace,
+    output: &RefCell<RowOutput>,
+    trace: &TraceDescription,
 ) -> Result<(), ProbeError> {
     programs.hand_over();
     programs.count_running();
@@ -166,11 +172,11 @@ fn cut(
     programs.visit_all(|| consume(ring, output))?;
     let mut output = output.borrow_mut();
     output.send(clock_sample::read())?;
-    output.sink.cut(clock::anew(trace))
+    output.sink.cut(describe_trace::anew(trace))
 }
 
 /// Takes all records out of the ring buffer.
-fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeError> {
+fn consume(ring: &RingBuffer<'_>, output: &RefCell<RowOutput>) -> Result<(), ProbeError> {
     let result = ring.consume();
     if let Some(error) = output.borrow_mut().failed.take() {
         return Err(error);
@@ -190,7 +196,11 @@ struct Calls {
 }
 
 impl Calls {
-    fn look(&mut self, programs: &Programs, links: &mut Links) -> Result<(), ProbeError> {
+    fn look(
+        &mut self,
+        programs: &RecorderPrograms,
+        links: &mut TracepointLinks,
+    ) -> Result<(), ProbeError> {
         let activity = programs.file_activity()?;
         let active = activity != self.activity;
         self.activity = activity;
@@ -210,7 +220,7 @@ impl Calls {
 
 /// Data that is taken out of the kernel from time to time.
 struct State {
-    epoch: Epoch,
+    epoch: FilledMap,
     /// Whether the programs have filled the other maps since the last look, so that the former ones must be emptied.
     turned: bool,
     inserted: u32,
@@ -221,15 +231,15 @@ struct State {
     file_systems: Vec<Dev>,
     summary: bool,
     /// Set if exchanges are summed.
-    exchanges: Option<Exchanges>,
+    exchanges: Option<ExchangeSums>,
 }
 
 impl State {
     /// Makes the programs fill the other maps when it is time, and empties the former ones at the next look.
     fn look_at_sums(
         &mut self,
-        programs: &Programs,
-        output: &RefCell<Output>,
+        programs: &RecorderPrograms,
+        output: &RefCell<RowOutput>,
     ) -> Result<(), ProbeError> {
         if self.turned {
             self.turned = false;
@@ -247,7 +257,11 @@ impl State {
     }
 
     /// Empties the maps that are not being filled.
-    fn take(&mut self, programs: &Programs, output: &RefCell<Output>) -> Result<(), ProbeError> {
+    fn take(
+        &mut self,
+        programs: &RecorderPrograms,
+        output: &RefCell<RowOutput>,
+    ) -> Result<(), ProbeError> {
         if self.summary {
             self.take_summary(programs, output)
         } else {
@@ -255,31 +269,37 @@ impl State {
         }
     }
 
-    fn take_sums(&self, programs: &Programs, output: &RefCell<Output>) -> Result<(), ProbeError> {
+    fn take_sums(
+        &self,
+        programs: &RecorderPrograms,
+        output: &RefCell<RowOutput>,
+    ) -> Result<(), ProbeError> {
         let mut output = output.borrow_mut();
-        let map = programs.map(self.epoch.idle(sums::HANDLES))?;
-        sums::drain(&map, |key: HandleKey, sum: HandleSum| output.send(sums::handle(&key, &sum)))?;
-        let map = programs.map(self.epoch.idle(sums::DATA))?;
+        let map = programs.map(self.epoch.idle(map_pairs::HANDLES))?;
+        map_pairs::drain(&map, |key: HandleKey, sum: HandleSum| {
+            output.send(map_pairs::handle(&key, &sum))
+        })?;
+        let map = programs.map(self.epoch.idle(map_pairs::DATA))?;
         let mut rows = Vec::new();
-        sums::drain(&map, |key: DataKey, sum: DataSum| {
-            rows.push(sums::data(&key, &sum, SLOT_NS));
+        map_pairs::drain(&map, |key: DataKey, sum: DataSum| {
+            rows.push(map_pairs::data(&key, &sum, SLOT_NS));
             Ok(())
         })?;
-        sums::dirtied_first(&mut rows);
+        map_pairs::dirtied_first(&mut rows);
         rows.into_iter().try_for_each(|row| output.send(row))
     }
 
     fn take_summary(
         &mut self,
-        programs: &Programs,
-        output: &RefCell<Output>,
+        programs: &RecorderPrograms,
+        output: &RefCell<RowOutput>,
     ) -> Result<(), ProbeError> {
         let now = now_ns();
         let mut output = output.borrow_mut();
         let stacks = programs.map("stacks")?;
-        let map = programs.map(self.epoch.idle(sums::SUMMARY))?;
-        let mut all = Summaries::default();
-        sums::drain(&map, |key: SummaryKey, sum: SummarySum| {
+        let map = programs.map(self.epoch.idle(map_pairs::SUMMARY))?;
+        let mut all = SummaryRows::default();
+        map_pairs::drain(&map, |key: SummaryKey, sum: SummarySum| {
             let (_, cause) = output.resolve(&stacks, key.stack, key.brief, now)?;
             all.add(&key, &sum, cause);
             Ok(())
@@ -294,8 +314,8 @@ impl State {
     /// Sends the sums of exchanges since the last time.
     fn look_at_exchanges(
         &mut self,
-        programs: &Programs,
-        output: &RefCell<Output>,
+        programs: &RecorderPrograms,
+        output: &RefCell<RowOutput>,
         look: Look,
     ) -> Result<(), ProbeError> {
         let Some(exchanges) = &mut self.exchanges else {
@@ -314,12 +334,12 @@ impl State {
 
     fn look_at_losses(
         &mut self,
-        programs: &Programs,
-        output: &RefCell<Output>,
+        programs: &RecorderPrograms,
+        output: &RefCell<RowOutput>,
     ) -> Result<(), ProbeError> {
         let at_ns = now_ns();
         let mut output = output.borrow_mut();
-        let row = |place: &str, count| Lost { at_ns, count, place: place.to_owned() };
+        let row = |place: &str, count| LostEvents { at_ns, count, place: place.to_owned() };
         let counts = programs.lost()?;
         for ((place, now), before) in LOST_PLACES.iter().zip(counts).zip(&mut self.lost) {
             let count = now - *before;
@@ -340,8 +360,8 @@ impl State {
         Ok(())
     }
 
-    fn look_at_mounts(&mut self, output: &RefCell<Output>) -> Result<(), ProbeError> {
-        for row in mounts::new_file_systems(now_ns(), &self.file_systems) {
+    fn look_at_mounts(&mut self, output: &RefCell<RowOutput>) -> Result<(), ProbeError> {
+        for row in mounted_file_systems::new_file_systems(now_ns(), &self.file_systems) {
             self.file_systems.push(row.dev);
             output.borrow_mut().send(row)?;
         }

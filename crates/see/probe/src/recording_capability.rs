@@ -9,7 +9,9 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use crate::ProbeError;
-use crate::tracepoints::{EXCHANGE_HOOKS, HOOKS, Hook, NETWORK_HOOKS, Need, PERF_SUFFIX};
+use crate::tracepoints::{
+    EXCHANGE_HOOKS, HOOKS, NETWORK_HOOKS, PERF_SUFFIX, ProgramNeed, TracepointProgram,
+};
 
 /// Modules that may hold the journal's tracepoints.
 const MODULES: &[&CStr] = &[c"jbd2", c"ext4"];
@@ -19,7 +21,7 @@ const CAP_BPF: u32 = 39;
 
 /// Recorded part of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Network {
+pub enum NetworkRecording {
     #[default]
     Nothing,
     /// Connections, messages, packets, and the work of the threads at their ends.
@@ -30,30 +32,33 @@ pub enum Network {
 
 /// Events that can be recorded here.
 #[derive(Clone, Debug, Default)]
-pub struct Capability {
+pub struct RecordingCapability {
     /// Programs that can be loaded.
-    pub(crate) hooks: Vec<Hook>,
+    pub(crate) hooks: Vec<TracepointProgram>,
     /// Part of the network that they see.
-    pub(crate) network: Network,
+    pub(crate) network: NetworkRecording,
     /// Programs that the kernel has refused.
     refused: Vec<String>,
     /// Events that cannot be recorded, with the reason, one line each.
     pub missing: Vec<String>,
 }
 
-impl Capability {
+impl RecordingCapability {
     /// Detects what the kernel and this process can record, including a part of the network.
     ///
     /// # Errors
     /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. Also when messages are
     /// wanted, and cannot be recorded.
-    pub fn detect(network: Network) -> Result<Self, ProbeError> {
+    pub fn detect(network: NetworkRecording) -> Result<Self, ProbeError> {
         Self::detect_refusing(network, Vec::new())
     }
 
     /// Detects as [`detect`](Self::detect), without the programs that the kernel has refused.
-    fn detect_refusing(network: Network, refused: Vec<String>) -> Result<Self, ProbeError> {
-        let types = Types::if_allowed()?;
+    fn detect_refusing(
+        network: NetworkRecording,
+        refused: Vec<String>,
+    ) -> Result<Self, ProbeError> {
+        let types = KernelTypes::if_allowed()?;
         let mut found = Self::of(network, refused, |name| types.arguments_of(name))?;
         if !has_visible_addresses() {
             found.missing.push(
@@ -90,8 +95,11 @@ impl Capability {
 
     /// Detects as [`detect`](Self::detect) on a kernel without these tracepoints.
     #[cfg(test)]
-    pub(crate) fn detect_without(network: Network, names: &[&str]) -> Result<Self, ProbeError> {
-        let types = Types::if_allowed()?;
+    pub(crate) fn detect_without(
+        network: NetworkRecording,
+        names: &[&str],
+    ) -> Result<Self, ProbeError> {
+        let types = KernelTypes::if_allowed()?;
         let there = |name: &str| !names.contains(&name);
         Self::of(network, Vec::new(), |name| {
             there(name).then(|| types.arguments_of(name)).flatten()
@@ -100,16 +108,16 @@ impl Capability {
 
     /// Returns the capability with the tracepoints for which `arguments_of` returns a number.
     fn of(
-        network: Network,
+        network: NetworkRecording,
         refused: Vec<String>,
         arguments_of: impl Fn(&str) -> Option<u32>,
     ) -> Result<Self, ProbeError> {
         let mut found = Self { network, refused, ..Self::default() };
         found.add(HOOKS, &arguments_of, ProbeError::NoTracepoint)?;
         let of_network = match network {
-            Network::Nothing => &[],
-            Network::Messages => NETWORK_HOOKS,
-            Network::Exchanges => EXCHANGE_HOOKS,
+            NetworkRecording::Nothing => &[],
+            NetworkRecording::Messages => NETWORK_HOOKS,
+            NetworkRecording::Exchanges => EXCHANGE_HOOKS,
         };
         found.add(of_network, &arguments_of, ProbeError::NoNetwork)?;
         Ok(found)
@@ -118,7 +126,7 @@ impl Capability {
     /// Adds the possible `hooks`, and a line on what is lost without the others.
     fn add(
         &mut self,
-        hooks: &[Hook],
+        hooks: &[TracepointProgram],
         arguments_of: &impl Fn(&str) -> Option<u32>,
         refusal: impl Fn(&'static str) -> ProbeError,
     ) -> Result<(), ProbeError> {
@@ -134,8 +142,8 @@ impl Capability {
                 Some(arguments) if arguments >= hook.arguments && !is_refused(hook.name) => {
                     self.hooks.push(*hook);
                 }
-                Some(_) if is_refused(hook.name) && hook.need != Need::Always => {
-                    if let Need::For(what) = hook.need {
+                Some(_) if is_refused(hook.name) && hook.need != ProgramNeed::Always => {
+                    if let ProgramNeed::For(what) = hook.need {
                         self.missing.push(format!(
                             "{what} cannot be recorded: the kernel refuses the program {}",
                             hook.name
@@ -143,12 +151,14 @@ impl Capability {
                     }
                 }
                 _ => match hook.need {
-                    Need::Always => return Err(refusal(hook.tracepoint)),
-                    Need::Extra => {}
-                    Need::For(what) => match lost.iter_mut().find(|(known, _)| *known == what) {
-                        Some((_, names)) => names.push(hook.tracepoint),
-                        None => lost.push((what, vec![hook.tracepoint])),
-                    },
+                    ProgramNeed::Always => return Err(refusal(hook.tracepoint)),
+                    ProgramNeed::Extra => {}
+                    ProgramNeed::For(what) => {
+                        match lost.iter_mut().find(|(known, _)| *known == what) {
+                            Some((_, names)) => names.push(hook.tracepoint),
+                            None => lost.push((what, vec![hook.tracepoint])),
+                        }
+                    }
                 },
             }
         }
@@ -207,9 +217,9 @@ fn has_journal() -> bool {
 }
 
 /// Type information of the kernel and of the modules of interest.
-pub(crate) struct Types(Vec<NonNull<libbpf_sys::btf>>);
+pub(crate) struct KernelTypes(Vec<NonNull<libbpf_sys::btf>>);
 
-impl Types {
+impl KernelTypes {
     /// Loads the kernel's types, if there are any and this process may load programs.
     ///
     /// # Errors
@@ -265,7 +275,7 @@ impl Types {
     }
 }
 
-impl Drop for Types {
+impl Drop for KernelTypes {
     fn drop(&mut self) {
         for types in self.0.iter().rev() {
             // SAFETY: ours, and each freed once; modules before the kernel that they refer to.
@@ -295,7 +305,7 @@ mod tests {
     #[test]
     fn what_stands_in_for_tracepoints_is_used_where_they_are_missing() {
         let without = |names: &'static [&'static str]| {
-            Capability::of(Network::Messages, Vec::new(), move |name| {
+            RecordingCapability::of(NetworkRecording::Messages, Vec::new(), move |name| {
                 (!names.contains(&name)).then_some(9)
             })
         };
@@ -322,7 +332,7 @@ mod tests {
     #[test]
     fn sums_of_exchanges_need_one_end_of_sends_only() {
         let without = |names: &'static [&'static str]| {
-            Capability::of(Network::Exchanges, Vec::new(), move |name| {
+            RecordingCapability::of(NetworkRecording::Exchanges, Vec::new(), move |name| {
                 (!names.contains(&name)).then_some(9)
             })
             .unwrap()
@@ -343,9 +353,11 @@ mod tests {
 
     #[test]
     fn a_refused_program_is_left_out_alone() {
-        let without =
-            |name: &str| Capability::of(Network::Messages, vec![name.to_owned()], |_| Some(9));
-        let all = Capability::of(Network::Messages, Vec::new(), |_| Some(9)).unwrap();
+        let without = |name: &str| {
+            RecordingCapability::of(NetworkRecording::Messages, vec![name.to_owned()], |_| Some(9))
+        };
+        let all =
+            RecordingCapability::of(NetworkRecording::Messages, Vec::new(), |_| Some(9)).unwrap();
         let one = without("jbd2_run_stats").unwrap();
         assert_eq!(one.hooks.len(), all.hooks.len() - 1);
         assert_eq!(
@@ -364,7 +376,7 @@ mod tests {
 
     #[test]
     fn tracepoints_are_found_with_their_arguments() {
-        let Some(types) = Types::load() else {
+        let Some(types) = KernelTypes::load() else {
             luc_testkit::skipped!("no BTF here");
             return;
         };

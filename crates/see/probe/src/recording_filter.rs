@@ -9,12 +9,12 @@ use luc_events::{Cgroup, Dev};
 use luc_units::OnPath as _;
 
 use crate::ProbeError;
-use crate::record::{COMM, Config, DEVICES};
+use crate::ring_records::{COMM, Config, DEVICES};
 
 /// Threads that pass all of these are recorded. Commits, handles, data and requests are recorded for all
 /// threads, since those who are recorded may wait for them; only `devices` limits these.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct RecordingFilter {
     /// Record only these processes and their descendants.
     pub processes: Vec<u32>,
     /// Record only the children of this process that start during the recording, and `processes`.
@@ -27,7 +27,7 @@ pub struct Filter {
     pub devices: Vec<Dev>,
 }
 
-impl Filter {
+impl RecordingFilter {
     /// Returns whether only a tree of processes is recorded.
     pub(crate) fn is_tree(&self) -> bool {
         self.children || !self.processes.is_empty()
@@ -51,7 +51,9 @@ impl Filter {
             config.cgroup = cgroup_id(path)?.0;
         }
         let mut devices = self.devices.clone();
-        devices.extend(self.devices.iter().filter_map(|dev| crate::mounts::disk_of(*dev)));
+        devices.extend(
+            self.devices.iter().filter_map(|dev| crate::mounted_file_systems::disk_of(*dev)),
+        );
         devices.sort_unstable();
         devices.dedup();
         if devices.len() > DEVICES {
@@ -81,7 +83,7 @@ impl Filter {
     }
 }
 
-impl fmt::Display for Filter {
+impl fmt::Display for RecordingFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words: Vec<String> = Vec::new();
         if self.children {
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn words_name_every_part() {
-        let filter = Filter {
+        let filter = RecordingFilter {
             processes: vec![7],
             children: true,
             comm: Some("db".to_owned()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The result of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RecordingOutcome {
     pub rows: BTreeMap<&'static str, u64>,
     /// Events that could not be kept, by place.
     pub lost: BTreeMap<&'static str, u64>,
@@ -12,7 +12,7 @@ pub struct Outcome {
     pub missed: BTreeMap<&'static str, u64>,
 }
 
-impl Outcome {
+impl RecordingOutcome {
     pub(crate) fn count(&mut self, table: &'static str, rows: u64) {
         *self.rows.entry(table).or_default() += rows;
     }

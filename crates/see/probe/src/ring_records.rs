@@ -1,4 +1,4 @@
-//! Layouts shared with the BPF programs: the mirror of `bpf/events.h` and `bpf/events_net.h`.
+//! Layouts shared with the BPF programs: the mirror of `bpf/event_layouts.h` and `bpf/network_layouts.h`.
 //!
 //! The test `layouts_agree` compares both with a C compiler.
 
@@ -156,8 +156,8 @@ macro_rules! plain {
         )+
 
         #[cfg(test)]
-        pub(super) fn layouts() -> Vec<crate::layout::Layout> {
-            crate::layout::layouts! {
+        pub(super) fn layouts() -> Vec<crate::layout_check::StructLayout> {
+            crate::layout_check::layouts! {
                 $($name = $c_name { $($field: $type,)+ })+
             }
         }
@@ -415,7 +415,7 @@ plain! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout;
+    use crate::layout_check;
 
     #[test]
     fn layouts_agree() {
@@ -464,7 +464,7 @@ mod tests {
         let mut all = layouts();
         all.extend(counter::layouts());
         all.extend(net::layouts());
-        layout::agree("events.h", &all, &numbers);
+        layout_check::agree("event_layouts.h", &all, &numbers);
     }
 
     #[test]

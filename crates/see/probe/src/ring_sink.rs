@@ -4,18 +4,18 @@
 //! sums are taken out once a second. So a segment is closed a little later than it ends. Every segment repeats the
 //! rows that define threads, connections, stacks and the like, so that it can be read alone.
 
-mod standing;
+mod standing_rows;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use luc_events::Event;
-use luc_events::ring::{Keeper, Limits, Name, Open};
-use luc_events::store::Writer;
-use luc_events::tables::{Message, Stack, Trace, Wait};
+use luc_events::TraceEvent;
+use luc_events::ring::{OpenSegment, RingKeeper, RingLimits, SegmentName};
+use luc_events::store::TraceWriter;
+use luc_events::tables::{ConnectionMessage, KernelStack, OffCpuWait, TraceDescription};
 
-use crate::{ProbeError, Sink};
-use standing::Standing;
+use crate::{ProbeError, RowSink};
+use standing_rows::StandingRows;
 
 /// Time after the end of a segment in which its rows still arrive. Sums are turned once a second and taken out at the
 /// look after that. Processors hand over rows once a second.
@@ -31,7 +31,7 @@ const SEGMENT_SIZE_DIVISOR: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct RingOptions {
     /// Maximum age and size.
-    pub limits: Limits,
+    pub limits: RingLimits,
     /// Length of a segment.
     pub segment: Duration,
 }
@@ -39,21 +39,21 @@ pub struct RingOptions {
 /// Writes rows into a ring.
 #[derive(Debug)]
 pub struct RingSink {
-    keeper: Keeper,
+    keeper: RingKeeper,
     options: RingOptions,
     current: Segment,
     /// The segment before, while its last rows arrive.
     previous: Option<Ended>,
-    standing: Standing,
+    standing: StandingRows,
     looked: Instant,
 }
 
 /// A segment that is being written.
 #[derive(Debug)]
 struct Segment {
-    open: Open,
-    writer: Writer,
-    trace: Trace,
+    open: OpenSegment,
+    writer: TraceWriter,
+    trace: TraceDescription,
     begun: Instant,
     bytes: u64,
 }
@@ -75,13 +75,13 @@ impl Ended {
 }
 
 impl Segment {
-    fn begin(keeper: &mut Keeper, trace: Trace) -> Result<Self, ProbeError> {
+    fn begin(keeper: &mut RingKeeper, trace: TraceDescription) -> Result<Self, ProbeError> {
         let open = keeper.begin();
-        let writer = Writer::create(&open.path, trace.clone())?;
+        let writer = TraceWriter::create(&open.path, trace.clone())?;
         Ok(Self { open, writer, trace, begun: Instant::now(), bytes: 0 })
     }
 
-    fn close(self, keeper: &mut Keeper) -> Result<(), ProbeError> {
+    fn close(self, keeper: &mut RingKeeper) -> Result<(), ProbeError> {
         let end_ns = self.trace.end_ns;
         self.writer.finish(self.trace)?;
         keeper.close(&self.open, end_ns)?;
@@ -90,29 +90,30 @@ impl Segment {
 }
 
 impl RingSink {
-    /// Continues the ring in `directory`, or makes one. Also returns the segments that a killed recorder left incomplete.
+    /// Continues the ring in `directory`, or makes one. Also returns the segments that a killed recorder left
+    /// incomplete.
     ///
     /// # Errors
-    /// As [`Keeper::open`].
+    /// As [`RingKeeper::open`].
     pub fn create(
         directory: &Path,
         options: RingOptions,
-        trace: Trace,
-    ) -> Result<(Self, Vec<Name>), ProbeError> {
-        let (mut keeper, torn) = Keeper::open(directory, options.limits, trace.start_ns)?;
+        trace: TraceDescription,
+    ) -> Result<(Self, Vec<SegmentName>), ProbeError> {
+        let (mut keeper, torn) = RingKeeper::open(directory, options.limits, trace.start_ns)?;
         let sink = Self {
             current: Segment::begin(&mut keeper, trace)?,
             keeper,
             options,
             previous: None,
-            standing: Standing::default(),
+            standing: StandingRows::default(),
             looked: Instant::now(),
         };
         Ok((sink, torn))
     }
 
     /// Returns the segment of a row's time.
-    fn of(&mut self, at_ns: u64) -> &mut Writer {
+    fn of(&mut self, at_ns: u64) -> &mut TraceWriter {
         match &mut self.previous {
             Some(previous) if at_ns < self.current.trace.start_ns => &mut previous.segment.writer,
             _ => &mut self.current.writer,
@@ -131,28 +132,29 @@ impl RingSink {
     }
 }
 
-impl Sink for RingSink {
-    fn take(&mut self, event: Event) -> Result<(), ProbeError> {
+impl RowSink for RingSink {
+    fn take(&mut self, event: TraceEvent) -> Result<(), ProbeError> {
         let at_ns = event.time_ns();
         let is_late = self.previous.is_some() && at_ns < self.current.trace.start_ns;
         let stands = self.standing.see(&event);
         // The row defines something that exists when the segment begins.
         if stands && is_late {
             self.current.writer.add(event.clone())?;
-        } else if let (Event::Stack(row), Some(previous)) = (&event, &mut self.previous) {
+        } else if let (TraceEvent::KernelStack(row), Some(previous)) = (&event, &mut self.previous)
+        {
             // A late row of the segment before may refer to it, too.
             let at_ns = previous.segment.trace.end_ns;
             let row = row.clone();
-            previous.segment.writer.add(Stack { at_ns, ..row })?;
+            previous.segment.writer.add(KernelStack { at_ns, ..row })?;
         }
         Ok(self.of(at_ns).add(event)?)
     }
 
-    fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
+    fn take_message(&mut self, row: ConnectionMessage) -> Result<(), ProbeError> {
         Ok(self.of(row.at_ns).add_message(row)?)
     }
 
-    fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
+    fn take_wait(&mut self, row: OffCpuWait) -> Result<(), ProbeError> {
         Ok(self.of(row.on_ns).add_wait(row)?)
     }
 
@@ -163,7 +165,7 @@ impl Sink for RingSink {
         }
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.looked = Instant::now();
-            self.look(luc_host::clock::now_ns())?;
+            self.look(luc_host::kernel_clocks::now_ns())?;
         }
         Ok(())
     }
@@ -178,7 +180,7 @@ impl Sink for RingSink {
         self.standing.visit_begins(at_ns);
     }
 
-    fn cut(&mut self, trace: Trace) -> Result<(), ProbeError> {
+    fn cut(&mut self, trace: TraceDescription) -> Result<(), ProbeError> {
         let start_ns = trace.start_ns;
         let mut next = Segment::begin(&mut self.keeper, trace)?;
         for row in self.standing.rows(start_ns) {
@@ -191,7 +193,7 @@ impl Sink for RingSink {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, trace: Trace) -> Result<(), ProbeError> {
+    fn finish(mut self: Box<Self>, trace: TraceDescription) -> Result<(), ProbeError> {
         if let Some(previous) = self.previous.take() {
             previous.segment.close(&mut self.keeper)?;
         }
@@ -208,38 +210,39 @@ impl Sink for RingSink {
 mod tests {
     use luc_events::StackId;
     use luc_events::ring::segments;
-    use luc_events::store::Reader;
-    use luc_events::tables::Row;
+    use luc_events::store::TraceReader;
+    use luc_events::tables::TableRow;
 
     use super::*;
 
     /// Returns the times of a table's rows in each segment.
-    fn times<T: Row>(directory: &Path) -> Vec<Vec<u64>> {
+    fn times<T: TableRow>(directory: &Path) -> Vec<Vec<u64>> {
         let segments = segments(directory).expect("listed");
         let of_one = |path: &Path| {
-            let rows = Reader::open(path).and_then(|reader| reader.rows::<T>()).expect("opened");
+            let rows =
+                TraceReader::open(path).and_then(|reader| reader.rows::<T>()).expect("opened");
             rows.map(|row| row.expect("read").time_ns()).collect()
         };
         segments.iter().map(|one| of_one(&one.path)).collect()
     }
 
-    fn stack(number: u32, at_ns: u64) -> Event {
-        let row = Stack { at_ns, id: StackId(number), ..Stack::default() };
+    fn stack(number: u32, at_ns: u64) -> TraceEvent {
+        let row = KernelStack { at_ns, id: StackId(number), ..KernelStack::default() };
         row.into()
     }
 
-    fn wait(on_ns: u64) -> Wait {
-        Wait { on_ns, ..Wait::default() }
+    fn wait(on_ns: u64) -> OffCpuWait {
+        OffCpuWait { on_ns, ..OffCpuWait::default() }
     }
 
     #[test]
     fn rows_stand_in_the_segment_of_their_time_and_stacks_wherever_rows_may_refer_to_them() {
         let folder = tempfile::tempdir().expect("made");
         let options = RingOptions {
-            limits: Limits { keep_ns: u64::MAX, keep_bytes: u64::MAX },
+            limits: RingLimits { keep_ns: u64::MAX, keep_bytes: u64::MAX },
             segment: Duration::MAX,
         };
-        let begin = |start_ns| Trace { start_ns, ..Trace::default() };
+        let begin = |start_ns| TraceDescription { start_ns, ..TraceDescription::default() };
         let (sink, _) = RingSink::create(folder.path(), options, begin(100)).expect("begun");
         let mut sink = Box::new(sink);
         sink.take(stack(1, 110)).expect("taken");
@@ -251,9 +254,9 @@ mod tests {
         for on_ns in [199, 200] {
             sink.take_wait(wait(on_ns)).expect("taken");
         }
-        let end = Trace { end_ns: 300, ..begin(100) };
+        let end = TraceDescription { end_ns: 300, ..begin(100) };
         sink.finish(end).expect("written");
-        assert_eq!(times::<Wait>(folder.path()), [vec![120, 199], vec![200]]);
-        assert_eq!(times::<Stack>(folder.path()), [vec![110, 150, 200], vec![150, 200, 210]]);
+        assert_eq!(times::<OffCpuWait>(folder.path()), [vec![120, 199], vec![200]]);
+        assert_eq!(times::<KernelStack>(folder.path()), [vec![110, 150, 200], vec![150, 200, 210]]);
     }
 }

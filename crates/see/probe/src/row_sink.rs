@@ -2,25 +2,25 @@
 
 use std::path::Path;
 
-use luc_events::Event;
-use luc_events::store::Writer;
-use luc_events::tables::{Message, Trace, Wait};
+use luc_events::TraceEvent;
+use luc_events::store::TraceWriter;
+use luc_events::tables::{ConnectionMessage, OffCpuWait, TraceDescription};
 
 use crate::ProbeError;
 
 /// Receiver of rows, on the recorder's thread. It must be fast: meanwhile the ring buffer fills.
-pub trait Sink: Send {
+pub trait RowSink: Send {
     /// Takes a row.
     ///
     /// # Errors
     /// Whatever ends the recording.
-    fn take(&mut self, event: Event) -> Result<(), ProbeError>;
+    fn take(&mut self, event: TraceEvent) -> Result<(), ProbeError>;
 
     /// Takes a message: the most frequent row.
     ///
     /// # Errors
     /// Whatever ends the recording.
-    fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
+    fn take_message(&mut self, row: ConnectionMessage) -> Result<(), ProbeError> {
         self.take(row.into())
     }
 
@@ -28,7 +28,7 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// Whatever ends the recording.
-    fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
+    fn take_wait(&mut self, row: OffCpuWait) -> Result<(), ProbeError> {
         self.take(row.into())
     }
 
@@ -50,7 +50,7 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// Whatever ends the recording.
-    fn cut(&mut self, _trace: Trace) -> Result<(), ProbeError> {
+    fn cut(&mut self, _trace: TraceDescription) -> Result<(), ProbeError> {
         Ok(())
     }
 
@@ -58,33 +58,33 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// Whatever makes the recording incomplete.
-    fn finish(self: Box<Self>, trace: Trace) -> Result<(), ProbeError>;
+    fn finish(self: Box<Self>, trace: TraceDescription) -> Result<(), ProbeError>;
 }
 
 /// Writes rows into a trace on disk.
 #[derive(Debug)]
-pub struct StoreSink(Writer);
+pub struct StoreSink(TraceWriter);
 
 impl StoreSink {
     /// Creates the trace in `directory`.
     ///
     /// # Errors
-    /// As [`Writer::create`].
-    pub fn create(directory: &Path, trace: Trace) -> Result<Self, ProbeError> {
-        Ok(Self(Writer::create(directory, trace)?))
+    /// As [`TraceWriter::create`].
+    pub fn create(directory: &Path, trace: TraceDescription) -> Result<Self, ProbeError> {
+        Ok(Self(TraceWriter::create(directory, trace)?))
     }
 }
 
-impl Sink for StoreSink {
-    fn take(&mut self, event: Event) -> Result<(), ProbeError> {
+impl RowSink for StoreSink {
+    fn take(&mut self, event: TraceEvent) -> Result<(), ProbeError> {
         Ok(self.0.add(event)?)
     }
 
-    fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
+    fn take_message(&mut self, row: ConnectionMessage) -> Result<(), ProbeError> {
         Ok(self.0.add_message(row)?)
     }
 
-    fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
+    fn take_wait(&mut self, row: OffCpuWait) -> Result<(), ProbeError> {
         Ok(self.0.add_wait(row)?)
     }
 
@@ -92,7 +92,7 @@ impl Sink for StoreSink {
         Ok(self.0.tick()?)
     }
 
-    fn finish(self: Box<Self>, trace: Trace) -> Result<(), ProbeError> {
+    fn finish(self: Box<Self>, trace: TraceDescription) -> Result<(), ProbeError> {
         let Self(writer) = *self;
         Ok(writer.finish(trace)?)
     }

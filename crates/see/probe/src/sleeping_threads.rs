@@ -6,12 +6,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use luc_events::codes::WaitState;
-use luc_events::tables::Asleep;
-use luc_events::{Cause, Cgroup, ConnectionId, Pid, StackId, Tgid};
+use luc_events::event_kinds::WaitState;
+use luc_events::tables::AsleepThread;
+use luc_events::{Cgroup, ConnectionId, Pid, StackId, Tgid, WaitCause};
 
 use crate::decode;
-use crate::record;
+use crate::ring_records;
 
 /// File of this process' namespace of process ids, and its link in the initial namespace (`PROC_PID_INIT_INO`).
 const PID_NAMESPACE: (&str, &str) = ("/proc/self/ns/pid", "pid:[4026531836]");
@@ -26,24 +26,24 @@ const CONTENDED: u32 = 2;
 
 /// Numbers of threads by process, and by the number that the thread has for itself: it differs in containers. Valid
 /// for one visit of all threads. Each process is read once in it, although many of its threads may wait for one lock.
-pub(crate) type Numbers = HashMap<u32, HashMap<u32, u32>>;
+pub(crate) type ThreadNumbers = HashMap<u32, HashMap<u32, u32>>;
 
 /// Makes the row of a sleeping thread.
 pub(crate) fn row(
-    raw: &record::Asleep,
+    raw: &ring_records::Asleep,
     stack: StackId,
-    by_stack: Cause,
-    numbers: &mut Numbers,
-) -> Asleep {
+    by_stack: WaitCause,
+    numbers: &mut ThreadNumbers,
+) -> AsleepThread {
     let by_call = decode::cause(raw.brief, None);
-    Asleep {
+    AsleepThread {
         at_ns: raw.at_ns,
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
         cgroup: Cgroup(raw.cgroup),
         since_ns: raw.since_ns,
         state: WaitState::from_code(raw.state as u8).unwrap_or(WaitState::Other),
-        cause: if by_call == Cause::Other { by_stack } else { by_call },
+        cause: if by_call == WaitCause::Other { by_stack } else { by_call },
         stack,
         call: raw.call,
         argument: raw.argument,
@@ -53,7 +53,7 @@ pub(crate) fn row(
 }
 
 /// Returns the owner of the lock that a thread waits for; `None` for no lock, or a lock that does not store its owner.
-fn holder(raw: &record::Asleep, numbers: &mut Numbers) -> Option<u32> {
+fn holder(raw: &ring_records::Asleep, numbers: &mut ThreadNumbers) -> Option<u32> {
     if i64::from(raw.call) != libc::SYS_futex || !is_initial_namespace() {
         return None;
     }
@@ -112,7 +112,7 @@ fn own_numbers(threads: &Path) -> HashMap<u32, u32> {
 }
 
 /// Returns whether a thread is still in the same system call with the same argument.
-fn still_waits(raw: &record::Asleep) -> bool {
+fn still_waits(raw: &ring_records::Asleep) -> bool {
     let path = format!("/proc/{}/task/{}/syscall", raw.process, raw.thread);
     let now = fs::read_to_string(path).unwrap_or_default();
     now.starts_with(&format!("{} {:#x} ", raw.call, raw.argument))

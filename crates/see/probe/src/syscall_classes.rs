@@ -1,24 +1,24 @@
 //! Classes of system calls, by their numbers on this architecture.
 
 use libc::c_long;
-use luc_events::Cause;
-use luc_events::codes::{CallKind, SyncKind};
+use luc_events::WaitCause;
+use luc_events::event_kinds::{FileCallKind, SyncKind};
 
-use crate::record::{
+use crate::ring_records::{
     Config, SYSCALLS, buffer_class, call_class, call_test, pipe_class, receive_class, send_class,
 };
 
 /// Kinds of brief waits, in the order of their numbers, as causes.
-pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
-    Cause::Preempted,
-    Cause::Futex,
-    Cause::Sleep,
-    Cause::Poll,
-    Cause::PipeSocket,
-    Cause::Other,
-    Cause::Frozen,
-    Cause::Stopped,
-    Cause::Throttled,
+pub(crate) const BRIEF_CAUSES: [WaitCause; crate::ring_records::BRIEF] = [
+    WaitCause::Preempted,
+    WaitCause::Futex,
+    WaitCause::Sleep,
+    WaitCause::Poll,
+    WaitCause::PipeSocket,
+    WaitCause::Other,
+    WaitCause::Frozen,
+    WaitCause::Stopped,
+    WaitCause::Throttled,
 ];
 
 /// Calls that make data durable.
@@ -31,75 +31,75 @@ const SYNCS: &[(c_long, SyncKind)] = &[
 ];
 
 /// Calls that change a file system.
-const CALLS: &[(c_long, CallKind)] = &[
-    (libc::SYS_write, CallKind::Write),
-    (libc::SYS_pwrite64, CallKind::Write),
-    (libc::SYS_writev, CallKind::Write),
-    (libc::SYS_pwritev, CallKind::Write),
-    (libc::SYS_pwritev2, CallKind::Write),
-    (libc::SYS_openat, CallKind::Create),
-    (libc::SYS_unlinkat, CallKind::Unlink),
-    (libc::SYS_renameat2, CallKind::Rename),
-    (libc::SYS_mkdirat, CallKind::Mkdir),
-    (libc::SYS_truncate, CallKind::Truncate),
-    (libc::SYS_ftruncate, CallKind::Truncate),
-    (libc::SYS_fallocate, CallKind::Fallocate),
+const CALLS: &[(c_long, FileCallKind)] = &[
+    (libc::SYS_write, FileCallKind::Write),
+    (libc::SYS_pwrite64, FileCallKind::Write),
+    (libc::SYS_writev, FileCallKind::Write),
+    (libc::SYS_pwritev, FileCallKind::Write),
+    (libc::SYS_pwritev2, FileCallKind::Write),
+    (libc::SYS_openat, FileCallKind::Create),
+    (libc::SYS_unlinkat, FileCallKind::Unlink),
+    (libc::SYS_renameat2, FileCallKind::Rename),
+    (libc::SYS_mkdirat, FileCallKind::Mkdir),
+    (libc::SYS_truncate, FileCallKind::Truncate),
+    (libc::SYS_ftruncate, FileCallKind::Truncate),
+    (libc::SYS_fallocate, FileCallKind::Fallocate),
     // The C library's rename() calls this on 64-bit Arm.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    (libc::SYS_renameat, CallKind::Rename),
+    (libc::SYS_renameat, FileCallKind::Rename),
 ];
 
 /// Calls that only older architectures have.
 #[cfg(target_arch = "x86_64")]
-const OLD_CALLS: &[(c_long, CallKind)] = &[
-    (libc::SYS_open, CallKind::Create),
-    (libc::SYS_creat, CallKind::Create),
-    (libc::SYS_unlink, CallKind::Unlink),
-    (libc::SYS_rmdir, CallKind::Unlink),
-    (libc::SYS_rename, CallKind::Rename),
-    (libc::SYS_mkdir, CallKind::Mkdir),
+const OLD_CALLS: &[(c_long, FileCallKind)] = &[
+    (libc::SYS_open, FileCallKind::Create),
+    (libc::SYS_creat, FileCallKind::Create),
+    (libc::SYS_unlink, FileCallKind::Unlink),
+    (libc::SYS_rmdir, FileCallKind::Unlink),
+    (libc::SYS_rename, FileCallKind::Rename),
+    (libc::SYS_mkdir, FileCallKind::Mkdir),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_CALLS: &[(c_long, CallKind)] = &[];
+const OLD_CALLS: &[(c_long, FileCallKind)] = &[];
 
 /// Causes of interruptible sleeps in these calls, for any stack.
-const SLEEPS: &[(c_long, Cause)] = &[
-    (libc::SYS_futex, Cause::Futex),
-    (libc::SYS_nanosleep, Cause::Sleep),
-    (libc::SYS_clock_nanosleep, Cause::Sleep),
-    (libc::SYS_ppoll, Cause::Poll),
-    (libc::SYS_pselect6, Cause::Poll),
-    (libc::SYS_epoll_pwait, Cause::Poll),
-    (libc::SYS_epoll_pwait2, Cause::Poll),
-    (libc::SYS_wait4, Cause::Poll),
-    (libc::SYS_waitid, Cause::Poll),
-    (libc::SYS_rt_sigtimedwait, Cause::Poll),
-    (libc::SYS_rt_sigsuspend, Cause::Poll),
-    (libc::SYS_io_getevents, Cause::Poll),
-    (libc::SYS_io_uring_enter, Cause::Poll),
-    (libc::SYS_read, Cause::PipeSocket),
-    (libc::SYS_readv, Cause::PipeSocket),
-    (libc::SYS_write, Cause::PipeSocket),
-    (libc::SYS_writev, Cause::PipeSocket),
-    (libc::SYS_recvfrom, Cause::PipeSocket),
-    (libc::SYS_recvmsg, Cause::PipeSocket),
-    (libc::SYS_sendto, Cause::PipeSocket),
-    (libc::SYS_sendmsg, Cause::PipeSocket),
-    (libc::SYS_accept4, Cause::PipeSocket),
-    (libc::SYS_connect, Cause::PipeSocket),
+const SLEEPS: &[(c_long, WaitCause)] = &[
+    (libc::SYS_futex, WaitCause::Futex),
+    (libc::SYS_nanosleep, WaitCause::Sleep),
+    (libc::SYS_clock_nanosleep, WaitCause::Sleep),
+    (libc::SYS_ppoll, WaitCause::Poll),
+    (libc::SYS_pselect6, WaitCause::Poll),
+    (libc::SYS_epoll_pwait, WaitCause::Poll),
+    (libc::SYS_epoll_pwait2, WaitCause::Poll),
+    (libc::SYS_wait4, WaitCause::Poll),
+    (libc::SYS_waitid, WaitCause::Poll),
+    (libc::SYS_rt_sigtimedwait, WaitCause::Poll),
+    (libc::SYS_rt_sigsuspend, WaitCause::Poll),
+    (libc::SYS_io_getevents, WaitCause::Poll),
+    (libc::SYS_io_uring_enter, WaitCause::Poll),
+    (libc::SYS_read, WaitCause::PipeSocket),
+    (libc::SYS_readv, WaitCause::PipeSocket),
+    (libc::SYS_write, WaitCause::PipeSocket),
+    (libc::SYS_writev, WaitCause::PipeSocket),
+    (libc::SYS_recvfrom, WaitCause::PipeSocket),
+    (libc::SYS_recvmsg, WaitCause::PipeSocket),
+    (libc::SYS_sendto, WaitCause::PipeSocket),
+    (libc::SYS_sendmsg, WaitCause::PipeSocket),
+    (libc::SYS_accept4, WaitCause::PipeSocket),
+    (libc::SYS_connect, WaitCause::PipeSocket),
 ];
 
 /// Calls that only older architectures have.
 #[cfg(target_arch = "x86_64")]
-const OLD_SLEEPS: &[(c_long, Cause)] = &[
-    (libc::SYS_poll, Cause::Poll),
-    (libc::SYS_select, Cause::Poll),
-    (libc::SYS_epoll_wait, Cause::Poll),
-    (libc::SYS_pause, Cause::Poll),
-    (libc::SYS_accept, Cause::PipeSocket),
+const OLD_SLEEPS: &[(c_long, WaitCause)] = &[
+    (libc::SYS_poll, WaitCause::Poll),
+    (libc::SYS_select, WaitCause::Poll),
+    (libc::SYS_epoll_wait, WaitCause::Poll),
+    (libc::SYS_pause, WaitCause::Poll),
+    (libc::SYS_accept, WaitCause::PipeSocket),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_SLEEPS: &[(c_long, Cause)] = &[(libc::SYS_accept, Cause::PipeSocket)];
+const OLD_SLEEPS: &[(c_long, WaitCause)] = &[(libc::SYS_accept, WaitCause::PipeSocket)];
 
 /// Calls that send on the socket of their first argument, and the meaning of their results.
 const SENDS: &[(c_long, u8)] = &[

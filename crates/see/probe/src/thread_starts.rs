@@ -10,12 +10,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use luc_events::tables::{Program, ThreadStart};
-use luc_events::{Event, Pid, Tgid};
+use luc_events::tables::{ProcessProgram, ThreadStart};
+use luc_events::{Pid, Tgid, TraceEvent};
 
-use crate::elf;
-use crate::program;
-use crate::record::{self, task_event};
+use crate::elf_symbols;
+use crate::process_program;
+use crate::ring_records::{self, task_event};
 
 /// glibc's constant with the offset of a thread's function.
 const ROUTINE_CONSTANT: &str = "_thread_db_pthread_start_routine";
@@ -25,7 +25,7 @@ const SIZE_CONSTANT: &str = "_thread_db_sizeof_pthread";
 
 /// Known processes and libraries.
 #[derive(Debug, Default)]
-pub(crate) struct Starts {
+pub(crate) struct ThreadStarts {
     processes: HashMap<u32, Process>,
     libraries: Libraries,
 }
@@ -52,9 +52,9 @@ struct Function {
     module: String,
 }
 
-impl Starts {
+impl ThreadStarts {
     /// Returns the rows of a thread's new record.
-    pub(crate) fn rows(&mut self, raw: &record::Task) -> Vec<Event> {
+    pub(crate) fn rows(&mut self, raw: &ring_records::Task) -> Vec<TraceEvent> {
         let mut rows = Vec::new();
         let is_first = raw.thread == raw.process;
         let has_exited = raw.event == task_event::EXIT;
@@ -68,8 +68,13 @@ impl Starts {
             return rows;
         }
         let process = self.processes.entry(raw.process).or_insert_with(|| {
-            rows.extend(program::of(raw.process).map(|(path, script)| {
-                Event::from(Program { at_ns: raw.at_ns, process: Tgid(raw.process), path, script })
+            rows.extend(process_program::of(raw.process).map(|(path, script)| {
+                TraceEvent::from(ProcessProgram {
+                    at_ns: raw.at_ns,
+                    process: Tgid(raw.process),
+                    path,
+                    script,
+                })
             }));
             Process::default()
         });
@@ -82,7 +87,7 @@ impl Starts {
 }
 
 impl Process {
-    fn start(&mut self, raw: &record::Task, libraries: &mut Libraries) -> ThreadStart {
+    fn start(&mut self, raw: &ring_records::Task, libraries: &mut Libraries) -> ThreadStart {
         let Function { name, module } = self.function(raw, libraries).unwrap_or_default();
         ThreadStart {
             at_ns: raw.at_ns,
@@ -111,7 +116,11 @@ impl Process {
     }
 
     /// Returns the function of a thread.
-    fn function(&mut self, raw: &record::Task, libraries: &mut Libraries) -> Option<Function> {
+    fn function(
+        &mut self,
+        raw: &ring_records::Task,
+        libraries: &mut Libraries,
+    ) -> Option<Function> {
         let offset = self.routine_offset(raw.process, libraries)?;
         let address = match raw.routine {
             // The programs read it where this machine's own C library has it.
@@ -134,7 +143,7 @@ impl Process {
 }
 
 /// Reads the function of a thread from the memory of its process.
-fn read_routine(raw: &record::Task, offset: u64) -> Option<u64> {
+fn read_routine(raw: &ring_records::Task, offset: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     let place = raw.thread_pointer.wrapping_add(offset);
     let memory = File::open(format!("/proc/{}/mem", raw.process)).ok()?;
@@ -159,11 +168,11 @@ pub(crate) fn own_routine_offset() -> Option<u64> {
 
 /// Reads the offset from a library.
 fn routine_offset(library: &File) -> Option<u64> {
-    let words: [u8; 12] = elf::constant(library, ROUTINE_CONSTANT)?;
+    let words: [u8; 12] = elf_symbols::constant(library, ROUTINE_CONSTANT)?;
     let offset = u32::from_ne_bytes(*words.last_chunk()?);
     #[cfg(target_arch = "aarch64")]
     {
-        let length = u32::from_ne_bytes(elf::constant(library, SIZE_CONSTANT)?);
+        let length = u32::from_ne_bytes(elf_symbols::constant(library, SIZE_CONSTANT)?);
         Some(u64::from(offset).wrapping_sub(u64::from(length)))
     }
     #[cfg(not(target_arch = "aarch64"))]
@@ -222,7 +231,7 @@ impl Mapping {
 
     fn function(&self, process: u32, address: u64) -> Option<Function> {
         let offset = (address - self.begin).checked_add(self.offset)?;
-        let named = self.open(process).and_then(|file| elf::function_at(&file, offset));
+        let named = self.open(process).and_then(|file| elf_symbols::function_at(&file, offset));
         Some(Function {
             name: named.unwrap_or_else(|| format!("+{offset:#x}")),
             module: self.path.display().to_string(),
@@ -248,7 +257,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::record::Plain as _;
+    use crate::ring_records::Plain as _;
 
     #[test]
     fn what_can_be_executed_of_files() {
@@ -297,18 +306,19 @@ mod tests {
         let made = unsafe { libc::pthread_create(&raw mut thread, ptr::null(), waits, argument) };
         assert_eq!(made, 0);
         shared.barrier.wait();
-        let bytes = [0; size_of::<record::Task>()];
-        let mut raw = record::Task::read(&bytes).expect("all of it");
+        let bytes = [0; size_of::<ring_records::Task>()];
+        let mut raw = ring_records::Task::read(&bytes).expect("all of it");
         raw.thread = shared.thread.load(Ordering::Relaxed);
         raw.process = std::process::id();
         raw.start_ns = 5;
         raw.thread_pointer = thread;
-        let mut starts = Starts::default();
+        let mut starts = ThreadStarts::default();
         let rows = [starts.rows(&raw), starts.rows(&raw)];
         shared.barrier.wait();
         // SAFETY: it was made above, and nobody else joins it.
         unsafe { libc::pthread_join(thread, ptr::null_mut()) };
-        let [Event::Program(program), Event::ThreadStart(start)] = &rows[0][..] else {
+        let [TraceEvent::ProcessProgram(program), TraceEvent::ThreadStart(start)] = &rows[0][..]
+        else {
             panic!("{rows:?}");
         };
         assert!(program.path.contains("luc_probe"), "{program:?}");

@@ -4,7 +4,7 @@ use std::fs;
 
 /// Importance of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum ProgramNeed {
     /// Nothing works without it.
     Always,
     /// Part of the trace that is missing without it, in words.
@@ -15,7 +15,7 @@ pub(crate) enum Need {
 
 /// A program on a tracepoint.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hook {
+pub(crate) struct TracepointProgram {
     pub(crate) name: &'static str,
     /// Name of the tracepoint; most programs have the same name.
     pub(crate) tracepoint: &'static str,
@@ -24,11 +24,11 @@ pub(crate) struct Hook {
     /// Number of arguments that it reads; some have fewer on older kernels.
     pub(crate) arguments: u32,
     /// Importance of the program.
-    pub(crate) need: Need,
+    pub(crate) need: ProgramNeed,
 }
 
-const fn hook(name: &'static str, arguments: u32, need: Need) -> Hook {
-    Hook { name, tracepoint: name, instead_of: None, arguments, need }
+const fn hook(name: &'static str, arguments: u32, need: ProgramNeed) -> TracepointProgram {
+    TracepointProgram { name, tracepoint: name, instead_of: None, arguments, need }
 }
 
 const fn stand_in(
@@ -36,25 +36,35 @@ const fn stand_in(
     tracepoint: &'static str,
     arguments: u32,
     instead_of: &'static str,
-) -> Hook {
-    Hook { name, tracepoint, instead_of: Some(instead_of), arguments, need: Need::Always }
+) -> TracepointProgram {
+    TracepointProgram {
+        name,
+        tracepoint,
+        instead_of: Some(instead_of),
+        arguments,
+        need: ProgramNeed::Always,
+    }
 }
 
 /// Makes an optional hook, for architectures without another tracepoint.
-const fn elsewhere(name: &'static str, arguments: u32, instead_of: &'static str) -> Hook {
-    Hook { instead_of: Some(instead_of), ..hook(name, arguments, Need::Extra) }
+const fn elsewhere(
+    name: &'static str,
+    arguments: u32,
+    instead_of: &'static str,
+) -> TracepointProgram {
+    TracepointProgram { instead_of: Some(instead_of), ..hook(name, arguments, ProgramNeed::Extra) }
 }
 
-const CALLS: Need = Need::For("the begin and end of system calls");
+const CALLS: ProgramNeed = ProgramNeed::For("the begin and end of system calls");
 
-const COMMITS: Need = Need::For("journal commits");
-const FSYNCS: Need = Need::For("what an fsync waits for");
-const HANDLES: Need = Need::For("who made transactions large");
-const REQUESTS: Need = Need::For("block requests");
-const FAST: Need = Need::For("ext4 fast commits");
-const PIPES: Need = Need::For("what goes through pipes");
-const PACKETS: Need = Need::For("packets");
-const EXCHANGES: Need = Need::For("how long requests take");
+const COMMITS: ProgramNeed = ProgramNeed::For("journal commits");
+const FSYNCS: ProgramNeed = ProgramNeed::For("what an fsync waits for");
+const HANDLES: ProgramNeed = ProgramNeed::For("who made transactions large");
+const REQUESTS: ProgramNeed = ProgramNeed::For("block requests");
+const FAST: ProgramNeed = ProgramNeed::For("ext4 fast commits");
+const PIPES: ProgramNeed = ProgramNeed::For("what goes through pipes");
+const PACKETS: ProgramNeed = ProgramNeed::For("packets");
+const EXCHANGES: ProgramNeed = ProgramNeed::For("how long requests take");
 
 /// Returns the table whose rows are incomplete if program `name` has missed an event.
 pub(crate) fn table_of(name: &str) -> &'static str {
@@ -106,17 +116,17 @@ pub(crate) fn program_of(name: &str, calls_are_perf_events: bool) -> String {
 }
 
 /// Programs on files, disks and threads.
-pub(crate) const HOOKS: &[Hook] = &[
-    hook("sched_switch", 3, Need::Always),
-    hook("sched_waking", 1, Need::Always),
-    hook("local_timer_entry", 1, Need::Extra),
-    hook("local_timer_exit", 1, Need::Extra),
+pub(crate) const HOOKS: &[TracepointProgram] = &[
+    hook("sched_switch", 3, ProgramNeed::Always),
+    hook("sched_waking", 1, ProgramNeed::Always),
+    hook("local_timer_entry", 1, ProgramNeed::Extra),
+    hook("local_timer_exit", 1, ProgramNeed::Extra),
     elsewhere("irq_handler_entry", 1, "local_timer_entry"),
     elsewhere("irq_handler_exit", 1, "local_timer_exit"),
-    hook("sched_process_fork", 2, Need::Always),
-    hook("sched_process_exec", 2, Need::Always),
-    hook("sched_process_exit", 1, Need::Always),
-    hook("cgroup_attach_task", 3, Need::Extra),
+    hook("sched_process_fork", 2, ProgramNeed::Always),
+    hook("sched_process_exec", 2, ProgramNeed::Always),
+    hook("sched_process_exit", 1, ProgramNeed::Always),
+    hook("cgroup_attach_task", 3, ProgramNeed::Extra),
     hook("sys_enter", 2, CALLS),
     hook("sys_exit", 2, CALLS),
     hook("jbd2_start_commit", 2, COMMITS),
@@ -124,7 +134,7 @@ pub(crate) const HOOKS: &[Hook] = &[
     hook("jbd2_commit_flushing", 1, COMMITS),
     hook("jbd2_commit_logging", 1, COMMITS),
     hook("jbd2_run_stats", 3, COMMITS),
-    hook("jbd2_checkpoint_stats", 3, Need::Extra),
+    hook("jbd2_checkpoint_stats", 3, ProgramNeed::Extra),
     hook("jbd2_end_commit", 2, COMMITS),
     hook("jbd2_handle_start", 5, HANDLES),
     hook("jbd2_handle_stats", 8, HANDLES),
@@ -132,51 +142,57 @@ pub(crate) const HOOKS: &[Hook] = &[
     hook("ext4_sync_file_exit", 2, FSYNCS),
     hook("ext4_fc_commit_start", 1, FAST),
     hook("ext4_fc_commit_stop", 4, FAST),
-    hook("ext4_allocate_inode", 1, Need::Extra),
-    hook("ext4_unlink_enter", 2, Need::Extra),
-    hook("ext4_writepages_result", 4, Need::For("who wrote data")),
-    hook("writeback_single_inode", 3, Need::Extra),
-    hook("writeback_dirty_folio", 2, Need::Extra),
-    hook("writeback_dirty_page", 2, Need::Extra),
-    hook("iomap_dio_complete", 3, Need::Extra),
-    hook("block_io_start", 1, Need::Extra),
+    hook("ext4_allocate_inode", 1, ProgramNeed::Extra),
+    hook("ext4_unlink_enter", 2, ProgramNeed::Extra),
+    hook("ext4_writepages_result", 4, ProgramNeed::For("who wrote data")),
+    hook("writeback_single_inode", 3, ProgramNeed::Extra),
+    hook("writeback_dirty_folio", 2, ProgramNeed::Extra),
+    hook("writeback_dirty_page", 2, ProgramNeed::Extra),
+    hook("iomap_dio_complete", 3, ProgramNeed::Extra),
+    hook("block_io_start", 1, ProgramNeed::Extra),
     hook("block_rq_insert", 1, REQUESTS),
     hook("block_rq_issue", 1, REQUESTS),
     hook("block_rq_complete", 3, REQUESTS),
 ];
 
 /// Programs on the network.
-pub(crate) const NETWORK_HOOKS: &[Hook] = &[
-    hook("inet_sock_set_state", 3, Need::Always),
-    hook("tcp_destroy_sock", 1, Need::Always),
-    hook("tcp_sendmsg_locked", 4, Need::Extra),
+pub(crate) const NETWORK_HOOKS: &[TracepointProgram] = &[
+    hook("inet_sock_set_state", 3, ProgramNeed::Always),
+    hook("tcp_destroy_sock", 1, ProgramNeed::Always),
+    hook("tcp_sendmsg_locked", 4, ProgramNeed::Extra),
     stand_in("send_enter", "sys_enter", 2, "tcp_sendmsg_locked"),
-    hook("sock_send_length", 3, Need::For("sends by io_uring and splice")),
+    hook("sock_send_length", 3, ProgramNeed::For("sends by io_uring and splice")),
     stand_in("send_exit", "sys_exit", 2, "sock_send_length"),
-    hook("tcp_rcv_space_adjust", 1, Need::Always),
-    hook("sk_data_ready", 1, Need::Extra),
-    hook("sock_recv_length", 3, Need::Extra),
-    Hook { tracepoint: "sys_enter", ..hook("pipe_enter", 2, Need::Extra) },
-    Hook { tracepoint: "sys_exit", ..hook("pipe_exit", 2, PIPES) },
+    hook("tcp_rcv_space_adjust", 1, ProgramNeed::Always),
+    hook("sk_data_ready", 1, ProgramNeed::Extra),
+    hook("sock_recv_length", 3, ProgramNeed::Extra),
+    TracepointProgram { tracepoint: "sys_enter", ..hook("pipe_enter", 2, ProgramNeed::Extra) },
+    TracepointProgram { tracepoint: "sys_exit", ..hook("pipe_exit", 2, PIPES) },
     hook("net_dev_start_xmit", 2, PACKETS),
     hook("netif_receive_skb", 1, PACKETS),
 ];
 
 /// Programs that sum the times of requests on connections.
-pub(crate) const EXCHANGE_HOOKS: &[Hook] = &[
-    Hook { tracepoint: "tcp_sendmsg_locked", ..hook("exchange_send", 1, Need::Extra) },
-    Hook {
+pub(crate) const EXCHANGE_HOOKS: &[TracepointProgram] = &[
+    TracepointProgram {
+        tracepoint: "tcp_sendmsg_locked",
+        ..hook("exchange_send", 1, ProgramNeed::Extra)
+    },
+    TracepointProgram {
         tracepoint: "sock_send_length",
         instead_of: Some("tcp_sendmsg_locked"),
         ..hook("exchange_sent", 2, EXCHANGES)
     },
-    Hook { tracepoint: "tcp_rcv_space_adjust", ..hook("exchange_receive", 1, EXCHANGES) },
+    TracepointProgram {
+        tracepoint: "tcp_rcv_space_adjust",
+        ..hook("exchange_receive", 1, EXCHANGES)
+    },
 ];
 
 #[cfg(test)]
 mod tests {
-    use luc_events::tables::Row;
-    use luc_events::{Event, TableVisitor, visit_tables};
+    use luc_events::tables::TableRow;
+    use luc_events::{TableVisitor, TraceEvent, visit_tables};
 
     use super::*;
 
@@ -184,7 +200,7 @@ mod tests {
     struct Names(Vec<&'static str>);
 
     impl TableVisitor for Names {
-        fn visit<T: Row + Into<Event>>(&mut self) {
+        fn visit<T: TableRow + Into<TraceEvent>>(&mut self) {
             self.0.push(T::TABLE);
         }
     }

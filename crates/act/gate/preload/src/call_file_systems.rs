@@ -4,49 +4,49 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use luc_rounds::call::{OwnCalls, Place, Request};
+use luc_rounds::device_slots::{self, FILE_SYSTEMS};
 use luc_rounds::figures::FileSystemFigures;
-use luc_rounds::journal::{JournalKind, journal_of_device_raw, journal_of_file_raw};
-use luc_rounds::overwrites::{Candidate, Extent};
-use luc_rounds::rounds::{FileSystemRounds, Needs};
-use luc_rounds::slots::{self, FILE_SYSTEMS};
-use luc_rounds::syscall::Errno;
-use luc_rounds::{CallKind, Policy, mappings, maps, sys};
+use luc_rounds::gated_call::{CallFileSystem, OwnCallTime, SyncRequest};
+use luc_rounds::journal_lookup::{JournalKind, journal_of_device_raw, journal_of_file_raw};
+use luc_rounds::overwrite_detection::{FileExtent, OverwriteCandidate};
+use luc_rounds::raw_syscall::Errno;
+use luc_rounds::rounds::{DurabilityNeed, FileSystemRounds};
+use luc_rounds::{GatePolicy, GatedCallKind, call_path_syscalls, mapping_cache, proc_self_maps};
 
-use crate::process::{self, Process};
-use crate::{notified, real, thread};
+use crate::process_state::{self, GatedProcess};
+use crate::{real_functions, retry_notified_call, thread_state};
 
 /// A file system, found out on first use and then only read.
-struct Slot {
+struct SyncedSlot {
     /// `st_dev` plus one; 0 while free.
     device: AtomicU64,
     /// Whether the pointers are final.
     known: AtomicU32,
     rounds: AtomicPtr<FileSystemRounds>,
     figures: AtomicPtr<FileSystemFigures>,
-    own: OwnCalls,
+    own: OwnCallTime,
 }
 
-static SLOTS: [Slot; FILE_SYSTEMS] = [const {
-    Slot {
+static SLOTS: [SyncedSlot; FILE_SYSTEMS] = [const {
+    SyncedSlot {
         device: AtomicU64::new(0),
         known: AtomicU32::new(0),
         rounds: AtomicPtr::new(core::ptr::null_mut()),
         figures: AtomicPtr::new(core::ptr::null_mut()),
-        own: OwnCalls::new(),
+        own: OwnCallTime::new(),
     }
 }; FILE_SYSTEMS];
 
 /// `fsync` or `fdatasync` of `fd`.
 pub(crate) fn synchronize_file(
-    kind: CallKind,
+    kind: GatedCallKind,
     fd: c_int,
     real: impl Fn() -> c_int + Copy,
 ) -> c_int {
-    let Some(process) = process::get() else {
-        return notified::repeat(fd, real);
+    let Some(process) = process_state::get() else {
+        return retry_notified_call::repeat(fd, real);
     };
-    let Ok(stat) = sys::status(fd) else {
+    let Ok(stat) = call_path_syscalls::status(fd) else {
         return real();
     };
     process.count();
@@ -67,17 +67,21 @@ pub(crate) fn synchronize_file(
 /// `msync` of a mapping at `address`. Its data cannot be written early: that would take a descriptor,
 /// and closing one of our own would drop the program's record locks.
 pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int + Copy) -> c_int {
-    let Some(process) = process::get() else {
+    let Some(process) = process_state::get() else {
         return real();
     };
     process.count();
     let address = address as usize;
     // Looking the mapping up takes more room than a handler's stack may have.
-    let device = if sys::is_on_signal_stack() { None } else { mappings::device_at(address) };
+    let device = if call_path_syscalls::is_on_signal_stack() {
+        None
+    } else {
+        mapping_cache::device_at(address)
+    };
     match device {
         Some(device) => {
             let target =
-                Target { kind: CallKind::Msync, device, object: Object::Mapping { address } };
+                Target { kind: GatedCallKind::Msync, device, object: Object::Mapping { address } };
             synchronize(process, target, real)
         }
         None => real(),
@@ -87,7 +91,7 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
 /// Target of a synchronization.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    kind: CallKind,
+    kind: GatedCallKind,
     /// `st_dev` of its file system.
     device: u64,
     object: Object,
@@ -126,24 +130,24 @@ impl Target {
     }
 
     /// The mapped file, if it is a mapping.
-    fn mapped(&self) -> Option<maps::MappedFile> {
+    fn mapped(&self) -> Option<proc_self_maps::MappedFile> {
         match self.object {
             Object::File { .. } => None,
-            Object::Mapping { address } => maps::file_at(address).ok().flatten(),
+            Object::Mapping { address } => proc_self_maps::file_at(address).ok().flatten(),
         }
     }
 
     /// Whether the descriptor still means the same file, or the `mapped` file is still there. If that is not known, the
     /// kernel's own call tells.
-    fn is_same(&self, mapped: Option<maps::MappedFile>) -> bool {
+    fn is_same(&self, mapped: Option<proc_self_maps::MappedFile>) -> bool {
         match self.object {
-            Object::File { fd, inode, .. } => match sys::status(fd) {
+            Object::File { fd, inode, .. } => match call_path_syscalls::status(fd) {
                 Ok(stat) => stat.st_dev == self.device && stat.st_ino == inode,
                 Err(Errno(errno)) => errno != libc::EBADF,
             },
-            Object::Mapping { address } => match maps::file_at(address) {
+            Object::Mapping { address } => match proc_self_maps::file_at(address) {
                 Ok(now) => mapped.is_none() || now == mapped,
-                Err(maps::Unreadable) => true,
+                Err(proc_self_maps::MapsUnreadable) => true,
             },
         }
     }
@@ -158,16 +162,16 @@ impl Target {
 }
 
 #[inline(never)]
-fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Copy) -> c_int {
+fn synchronize(process: &GatedProcess, target: Target, real: impl Fn() -> c_int + Copy) -> c_int {
     let Target { device, .. } = target;
-    let Some((index, slot)) = slots::claim(&SLOTS, device) else {
+    let Some((index, slot)) = device_slots::claim(&SLOTS, device) else {
         return real();
     };
     let gated = |seen: &_| {
         let mut place = slot.place();
         let known = slot.is_known();
         // A handler's stack may be too small for what follows.
-        if (!known || place.rounds.is_some()) && sys::is_on_signal_stack() {
+        if (!known || place.rounds.is_some()) && call_path_syscalls::is_on_signal_stack() {
             return Ok(real());
         }
         if !known {
@@ -177,11 +181,11 @@ fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Cop
         }
         let extent = target
             .data()
-            .filter(|_| target.kind == CallKind::Fdatasync && place.rounds.is_some())
-            .and_then(|fd| Some((fd, Extent::of(fd)?)));
+            .filter(|_| target.kind == GatedCallKind::Fdatasync && place.rounds.is_some())
+            .and_then(|fd| Some((fd, FileExtent::of(fd)?)));
         let candidate = extent.and_then(|(fd, extent)| extent.candidate(fd));
         let mapped = Cell::new(None);
-        let request = Request {
+        let request = SyncRequest {
             kind: target.kind,
             may_need_flush_only: candidate.is_some(),
             fd: target.data(),
@@ -189,41 +193,42 @@ fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Cop
             is_same: || target.is_same(mapped.get()),
             gone: target.gone(),
         };
-        let needs = || candidate.map_or(Needs::Commit, Candidate::needs);
+        let needs = || candidate.map_or(DurabilityNeed::Commit, OverwriteCandidate::needs);
         let result =
             luc_rounds::synchronize(&process.settings, &place, &request, needs, seen, real);
         if let (Ok(0), Some((_, extent))) = (result, extent) {
             extent.remember();
         }
-        if !known {
+        // The program may have given the number to another file meanwhile.
+        if !known && target.is_same(mapped.get()) {
             // After the call, not before: only a file system that has been synchronized once tells
             // everybody whether fast commit is on.
             slot.find_out(process, device, target.fd());
         }
         result
     };
-    match thread::enter(index, gated, || Ok(real())) {
+    match thread_state::enter(index, gated, || Ok(real())) {
         Ok(result) => result,
-        Err(errno) => real::as_c(Err(errno)) as c_int,
+        Err(errno) => real_functions::as_c(Err(errno)) as c_int,
     }
 }
 
-impl slots::Slot for Slot {
+impl device_slots::DeviceSlot for SyncedSlot {
     fn device(&self) -> &AtomicU64 {
         &self.device
     }
 }
 
-impl Slot {
-    fn place(&'static self) -> Place {
+impl SyncedSlot {
+    fn place(&'static self) -> CallFileSystem {
         // SAFETY: null or a part of the user's rounds, which are never unmapped.
         let rounds = unsafe { self.rounds.load(Ordering::Acquire).as_ref() };
         // SAFETY: null or a part of the run's figures, which are never unmapped.
         let figures = unsafe { self.figures.load(Ordering::Acquire).as_ref() };
-        Place { rounds, figures, own: &self.own }
+        CallFileSystem { rounds, figures, own: &self.own }
     }
 
-    fn find_figures(&self, process: &Process, device: u64) {
+    fn find_figures(&self, process: &GatedProcess, device: u64) {
         if let Some(figures) = process.figures.and_then(|run| run.file_system(device)) {
             self.figures.store(core::ptr::from_ref(figures).cast_mut(), Ordering::Release);
         }
@@ -234,7 +239,7 @@ impl Slot {
     }
 
     /// Takes part from the first call on where others already do: many programs synchronize once in their life.
-    fn adopt(&self, process: &Process, device: u64, fd: Option<c_int>) {
+    fn adopt(&self, process: &GatedProcess, device: u64, fd: Option<c_int>) {
         if let Some(rounds) = process.rounds.find(device)
             && can_gain(process, device, fd)
         {
@@ -243,9 +248,9 @@ impl Slot {
         }
     }
 
-    /// Finds the journal behind the device. Several threads may do so at once, and a fork in between does no harm: all find
-    /// the same.
-    fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
+    /// Finds the journal behind the device. Several threads may do so at once, and a fork in between does no harm: all
+    /// find the same.
+    fn find_out(&self, process: &GatedProcess, device: u64, fd: Option<c_int>) {
         if can_gain(process, device, fd)
             && let Some(rounds) = process.rounds.claim(device)
         {
@@ -254,7 +259,7 @@ impl Slot {
         self.known.store(1, Ordering::Release);
     }
 
-    fn publish(&self, process: &Process, rounds: &'static FileSystemRounds) {
+    fn publish(&self, process: &GatedProcess, rounds: &'static FileSystemRounds) {
         rounds.commits.start(&process.settings.policy);
         self.rounds.store(core::ptr::from_ref(rounds).cast_mut(), Ordering::Release);
     }
@@ -262,8 +267,8 @@ impl Slot {
 
 /// Whether calls on the device may gain by sharing commits: on a journal without fast commits, under a policy that does
 /// more than count.
-fn can_gain(process: &Process, device: u64, fd: Option<c_int>) -> bool {
-    if process.settings.policy == Policy::Off || !process.takes_part(device) {
+fn can_gain(process: &GatedProcess, device: u64, fd: Option<c_int>) -> bool {
+    if process.settings.policy == GatePolicy::Off || !process.takes_part(device) {
         return false;
     }
     let kind = match fd {

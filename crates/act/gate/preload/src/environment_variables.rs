@@ -2,16 +2,16 @@
 
 use core::ffi::{CStr, c_char};
 
-use luc_rounds::environment::{
+use luc_rounds::call_path_syscalls;
+use luc_rounds::environment_names::{
     COUNT_ONLY, FIGURES, FILTERS, GUESTS, LONGEST_WAIT_NS, NOTIFIED, POLICY, ROUNDS, STARTED, UNIT,
 };
-use luc_rounds::sys;
 
-use crate::weak;
+use crate::weak_symbols;
 
 /// Variables of the environment for the library.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Variables {
+pub(crate) struct EnvironmentVariables {
     pub(crate) rounds: Option<&'static CStr>,
     pub(crate) policy: Option<&'static CStr>,
     pub(crate) figures: Option<&'static CStr>,
@@ -24,7 +24,7 @@ pub(crate) struct Variables {
     pub(crate) started: Option<&'static CStr>,
 }
 
-impl Variables {
+impl EnvironmentVariables {
     /// # Safety
     /// `environment` is null or a list of C strings that ends in null, and nobody changes it meanwhile.
     pub(crate) unsafe fn read(environment: *const *const c_char) -> Self {
@@ -39,7 +39,7 @@ impl Variables {
             if text.is_null() {
                 return variables;
             }
-            // SAFETY: a C string, of which the first two letters tell most variables apart.
+            // SAFETY: a C string. Its first two letters tell most variables apart.
             let head = unsafe { [*text as u8, if *text == 0 { 0 } else { *text.add(1) as u8 }] };
             if matches!(&head, b"LU" | b"SY") {
                 // SAFETY: as above.
@@ -83,5 +83,5 @@ pub(crate) fn number<N: core::str::FromStr>(text: &CStr) -> Option<N> {
 
 /// The effective user that this process was started as.
 pub(crate) fn user() -> u32 {
-    weak::user_at_start().unwrap_or_else(sys::user)
+    weak_symbols::user_at_start().unwrap_or_else(call_path_syscalls::user)
 }

@@ -1,7 +1,7 @@
 //! The process' part in the gate: prepared when the library is loaded, checked when the process first synchronizes.
 //!
-//! Most programs never synchronize. So the shared memory is mapped at the first synchronization. Only then does the
-//! library look for filters of system calls and compare the clock. Until then it makes no call at all.
+//! Most programs never synchronize, and in these the library makes no system call at all. At a process' first
+//! synchronization it looks for filters of system calls, maps the shared memory and compares the clock.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -9,51 +9,52 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use luc_rounds::device_slots::FILE_SYSTEMS;
 use luc_rounds::figures::RunFigures;
-use luc_rounds::figures::participants::{Participant, ParticipantId, State};
-use luc_rounds::memory::{self, Guests, MapError, SharedPath};
-use luc_rounds::rounds::Arena;
-use luc_rounds::slots::FILE_SYSTEMS;
-use luc_rounds::{Settings, clock, seccomp, sys, syscall};
+use luc_rounds::figures::participants::{Participant, ParticipantId, Participation};
+use luc_rounds::rounds::UserRounds;
+use luc_rounds::shared_file::{self, MapError, OtherUsersMemory, SharedPath};
+use luc_rounds::{CallSettings, call_path_syscalls, raw_syscall, seccomp_filter, time_namespace};
 
-use crate::weak;
+use crate::weak_symbols;
 
 /// State that was prepared at the process' start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Prepared {
-    pub(crate) settings: Settings,
-    pub(crate) memory: Memory,
-    pub(crate) count_only: CountOnly,
-    /// Number of filters of system calls that let the gate's calls pass: the maker of the environment is under them as well,
-    /// or has looked at them.
+pub(crate) struct PreparedProcess {
+    pub(crate) settings: CallSettings,
+    pub(crate) memory: GateMemory,
+    pub(crate) count_only: CountOnlyDevices,
+    /// Number of filters of system calls that let the gate's calls pass: the maker of the environment is under them as
+    /// well, or has looked at them.
     pub(crate) known_filters: u32,
 }
 
 /// Place of the shared memory.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nothing here allocates")]
-pub(crate) enum Memory {
+pub(crate) enum GateMemory {
     /// Mapped at the start: a service may change its user and its root before it synchronizes.
-    Mapped(Mapped),
+    Mapped(MappedGate),
     /// Named by these files. Descendants of root's `luc run` with another user or another root inherit a descriptor
     /// instead. Mapped when the process first synchronizes.
     Named { rounds: SharedPath, figures: Option<SharedPath>, guests: Option<c_int>, owner: u32 },
 }
 
+/// Shared rounds and figures that this process has mapped.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mapped {
-    pub(crate) rounds: &'static Arena,
+pub(crate) struct MappedGate {
+    pub(crate) rounds: &'static UserRounds,
     pub(crate) figures: Option<&'static RunFigures>,
 }
 
-impl Memory {
-    fn map(&self) -> Result<Mapped, MapError> {
+impl GateMemory {
+    fn map(&self) -> Result<MappedGate, MapError> {
         match self {
             Self::Mapped(mapped) => Ok(*mapped),
             Self::Named { rounds, figures, guests, owner } => {
                 map_named(rounds, figures.as_ref(), *owner).or_else(|error| {
-                    let guests: &Guests = memory::map_sealed(guests.ok_or(error)?)?;
-                    Ok(Mapped { rounds: &guests.rounds, figures: Some(&guests.figures) })
+                    let guests: &OtherUsersMemory = shared_file::map_sealed(guests.ok_or(error)?)?;
+                    Ok(MappedGate { rounds: &guests.rounds, figures: Some(&guests.figures) })
                 })
             }
         }
@@ -64,27 +65,28 @@ fn map_named(
     rounds: &SharedPath,
     figures: Option<&SharedPath>,
     owner: u32,
-) -> Result<Mapped, MapError> {
+) -> Result<MappedGate, MapError> {
     let path = rounds.as_c_str().ok_or(MapError::OtherLayout)?;
-    Ok(Mapped {
-        rounds: memory::map(path, owner)?,
-        figures: figures.and_then(|path| memory::map(path.as_c_str()?, owner).ok()),
+    Ok(MappedGate {
+        rounds: shared_file::map(path, owner)?,
+        figures: figures.and_then(|path| shared_file::map(path.as_c_str()?, owner).ok()),
     })
 }
 
+/// A process that takes part in the gate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Process {
-    pub(crate) settings: Settings,
-    pub(crate) rounds: &'static Arena,
+pub(crate) struct GatedProcess {
+    pub(crate) settings: CallSettings,
+    pub(crate) rounds: &'static UserRounds,
     pub(crate) figures: Option<&'static RunFigures>,
-    count_only: CountOnly,
+    count_only: CountOnlyDevices,
 }
 
 /// Devices whose calls are only counted: the kernel module batches there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CountOnly([Option<(u32, u32)>; FILE_SYSTEMS]);
+pub(crate) struct CountOnlyDevices([Option<(u32, u32)>; FILE_SYSTEMS]);
 
-impl CountOnly {
+impl CountOnlyDevices {
     /// Adds a device, if there is room.
     pub(crate) fn add(&mut self, device: (u32, u32)) {
         if let Some(place) = self.0.iter_mut().find(|place| place.is_none()) {
@@ -93,7 +95,7 @@ impl CountOnly {
     }
 }
 
-impl Process {
+impl GatedProcess {
     /// Whether calls on a device take part in rounds.
     pub(crate) fn takes_part(&self, device: u64) -> bool {
         let numbers = (libc::major(device), libc::minor(device));
@@ -105,12 +107,12 @@ impl Process {
         let Some(figures) = self.figures else {
             return;
         };
-        let process = sys::process_id();
+        let process = call_path_syscalls::process_id();
         let known = ENTRY.load(Relaxed);
         let id = if (known >> 32) as u32 == process {
             ParticipantId::from_number(known as u32)
         } else {
-            enter(figures, process, State::TakesPart)
+            enter(figures, process, Participation::TakesPart)
         };
         let early = match EARLY.load(Relaxed) {
             0 => 0,
@@ -124,11 +126,11 @@ impl Process {
 static ENTRY: AtomicU64 = AtomicU64::new(0);
 
 #[cold]
-fn enter(figures: &RunFigures, process: u32, state: State) -> ParticipantId {
+fn enter(figures: &RunFigures, process: u32, state: Participation) -> ParticipantId {
     let id = figures.participants.enter(&Participant {
         process,
-        namespace: clock::process_namespace(),
-        name: sys::thread_name(),
+        namespace: time_namespace::process_namespace(),
+        name: call_path_syscalls::thread_name(),
         calls: 0,
         state,
     });
@@ -162,8 +164,8 @@ impl<T: Copy> Once<T> {
     }
 }
 
-static PREPARED: Once<Prepared> = Once::new();
-static PROCESS: Once<Process> = Once::new();
+static PREPARED: Once<PreparedProcess> = Once::new();
+static PROCESS: Once<GatedProcess> = Once::new();
 
 static STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 
@@ -179,7 +181,7 @@ const INSIDE: u32 = 3;
 const NOTIFIED: u32 = 4;
 
 /// Takes the state that was prepared at the start.
-pub(crate) fn prepare(prepared: Prepared) {
+pub(crate) fn prepare(prepared: PreparedProcess) {
     // SAFETY: the loader's only thread; nobody reads before the state is changed.
     unsafe { PREPARED.write(prepared) };
     STATE.store(PREPARED_ONLY, Release);
@@ -196,7 +198,7 @@ pub(crate) fn is_notified() -> bool {
 }
 
 /// The process' part; `None` when it has none, and every call goes straight through.
-pub(crate) fn get() -> Option<&'static Process> {
+pub(crate) fn get() -> Option<&'static GatedProcess> {
     match STATE.load(Acquire) {
         // SAFETY: written before the state was changed, and never after.
         INSIDE => Some(unsafe { PROCESS.read() }),
@@ -217,15 +219,15 @@ static EARLY: AtomicU32 = AtomicU32::new(0);
 /// child that is forked meanwhile stays outside.
 #[cold]
 #[inline(never)]
-fn join() -> Option<&'static Process> {
+fn join() -> Option<&'static GatedProcess> {
     STATE.compare_exchange(PREPARED_ONLY, JOINING, Acquire, Relaxed).ok()?;
     // SAFETY: written before the state was changed, and never after.
     let prepared = unsafe { PREPARED.read() };
-    let next = match seccomp::filters() {
+    let next = match seccomp_filter::filters() {
         None => PREPARED_ONLY,
         // One more may kill for any of the gate's calls.
         Some(filters) if filters > prepared.known_filters => OUTSIDE,
-        Some(_) if sys::is_on_signal_stack() => PREPARED_ONLY,
+        Some(_) if call_path_syscalls::is_on_signal_stack() => PREPARED_ONLY,
         Some(_) => look(prepared),
     };
     // Another thread may have left meanwhile.
@@ -234,24 +236,24 @@ fn join() -> Option<&'static Process> {
     (next == INSIDE).then(|| unsafe { PROCESS.read() })
 }
 
-/// The next state of a process that may make calls: inside, if it finds the shared memory and has the clock of the times
-/// there.
+/// The next state of a process that may make calls: inside, if it finds the shared memory and has the clock of the
+/// times there.
 #[inline(never)]
-fn look(prepared: &Prepared) -> u32 {
-    let image = weak::auxiliary(libc::AT_SYSINFO_EHDR).unwrap_or(0);
+fn look(prepared: &PreparedProcess) -> u32 {
+    let image = weak_symbols::auxiliary(libc::AT_SYSINFO_EHDR).unwrap_or(0);
     // SAFETY: what the kernel has put there.
-    unsafe { sys::use_clock(image as usize) };
-    let Mapped { rounds, figures } = match prepared.memory.map() {
+    unsafe { call_path_syscalls::use_clock(image as usize) };
+    let MappedGate { rounds, figures } = match prepared.memory.map() {
         Ok(mapped) => mapped,
         Err(MapError::System(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => {
             return PREPARED_ONLY;
         }
         Err(_) => return OUTSIDE,
     };
-    let has_clock = clock::namespace().is_some_and(|clock| rounds.has_clock(clock));
+    let has_clock = time_namespace::namespace().is_some_and(|clock| rounds.has_clock(clock));
     // A filter may answer for the clock's call.
-    if has_clock && sys::now_ns() > 0 {
-        let process = Process {
+    if has_clock && call_path_syscalls::now_ns() > 0 {
+        let process = GatedProcess {
             settings: prepared.settings,
             rounds,
             figures,
@@ -262,20 +264,20 @@ fn look(prepared: &Prepared) -> u32 {
         return INSIDE;
     }
     if let Some(figures) = figures {
-        enter(figures, sys::process_id(), State::OtherClock);
+        enter(figures, call_path_syscalls::process_id(), Participation::OtherClock);
     }
     OUTSIDE
 }
 
-/// Leaves for good: the process gets a filter of system calls, which may deny all of the gate's. Threads in a call make only
-/// the program's own system calls from now on.
+/// Leaves for good: the process gets a filter of system calls, which may deny all of the gate's. Threads in a call make
+/// only the program's own system calls from now on.
 pub(crate) fn leave() {
     let before = STATE.swap(OUTSIDE, AcqRel);
     if before == INSIDE {
         say_that_it_leaves();
     }
     if before != OUTSIDE {
-        syscall::end();
+        raw_syscall::end();
     }
 }
 
@@ -285,12 +287,12 @@ fn say_that_it_leaves() {
     let Some(figures) = process.figures else {
         return;
     };
-    let number = sys::process_id();
+    let number = call_path_syscalls::process_id();
     let known = ENTRY.load(Relaxed);
     if (known >> 32) as u32 == number {
         let id = ParticipantId::from_number(known as u32);
-        figures.participants.leave(id, State::Filtered);
+        figures.participants.leave(id, Participation::Filtered);
     } else {
-        enter(figures, number, State::Filtered);
+        enter(figures, number, Participation::Filtered);
     }
 }

@@ -1,15 +1,15 @@
 //! The C library's own functions behind the interposed ones, or those of other libraries that interpose them, too.
 //!
-//! They are cancellation points: a cancelled thread unwinds through the frames here. None of these holds anything to drop.
-//! The calls are made by assembly, about whose unwinding the compiler assumes nothing.
+//! They are cancellation points: a cancelled thread unwinds through the frames here. None of these holds anything to
+//! drop. The calls are made by assembly, about whose unwinding the compiler assumes nothing.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use luc_rounds::syscall::{Errno, call_always};
+use luc_rounds::raw_syscall::{Errno, call_always};
 
-use crate::weak;
+use crate::weak_symbols;
 
 /// A function that is looked up once.
 struct Function {
@@ -23,7 +23,7 @@ impl Function {
     }
 
     fn resolve(&self) {
-        self.found.store(weak::next(self.name), Relaxed);
+        self.found.store(weak_symbols::next(self.name), Relaxed);
     }
 
     /// Calls the function. Makes the system call itself if no library has the function, or another library's
@@ -49,7 +49,7 @@ pub(crate) fn as_c(result: Result<usize, Errno>) -> isize {
     match result {
         Ok(value) => value as isize,
         Err(Errno(errno)) => {
-            weak::set_errno(errno);
+            weak_symbols::set_errno(errno);
             -1
         }
     }
@@ -61,8 +61,8 @@ static MSYNC: Function = Function::new(c"msync");
 static PRCTL: Function = Function::new(c"prctl");
 static SYSCALL: Function = Function::new(c"syscall");
 
-/// Looks the functions up, while the process has one thread. Later this would wait for a thread that loads a library, and
-/// take the program's `dlerror` away.
+/// Looks the functions up, while the process has one thread. Later this would wait for a thread that loads a library,
+/// and take the program's `dlerror` away.
 pub(crate) fn resolve() {
     for function in [&FSYNC, &FDATASYNC, &MSYNC, &PRCTL, &SYSCALL] {
         function.resolve();

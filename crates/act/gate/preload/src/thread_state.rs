@@ -3,17 +3,17 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
-use luc_rounds::call::SeenWindows;
-use luc_rounds::slots::FILE_SYSTEMS;
+use luc_rounds::device_slots::FILE_SYSTEMS;
+use luc_rounds::gated_call::CountedWindows;
 
 /// A thread's memory. All zeros is its initial state.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Local {
+pub(crate) struct PreloadThread {
     /// Set while a call is inside the gate: a signal handler that synchronizes must not join a round on top of it.
     inside: Cell<bool>,
     /// Last windows in which the thread was counted as a participant, by place.
-    windows: [SeenWindows; FILE_SYSTEMS],
+    windows: [CountedWindows; FILE_SYSTEMS],
 }
 
 // Thread-local storage of the initial executable, for which the loader makes room before any thread starts: no
@@ -28,11 +28,11 @@ global_asm!(
     ".zero {size}",
     ".size luc_gate_local, {size}",
     ".popsection",
-    size = const size_of::<Local>(),
+    size = const size_of::<PreloadThread>(),
 );
 
 #[cfg(target_arch = "x86_64")]
-fn local() -> *const Local {
+fn local() -> *const PreloadThread {
     let place;
     // SAFETY: adds the storage's offset to the thread's pointer, which its first word holds.
     unsafe {
@@ -47,7 +47,7 @@ fn local() -> *const Local {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn local() -> *const Local {
+fn local() -> *const PreloadThread {
     let place;
     // SAFETY: adds the storage's offset to the thread's pointer.
     unsafe {
@@ -66,11 +66,11 @@ fn local() -> *const Local {
 
 /// Runs `gated` with the thread's memory for `place`, or `direct` if the thread is inside the gate.
 ///
-/// `gated` may never return: the thread is cancelled in it, or a handler jumps out of it. The thread then stays marked, and
-/// makes direct calls from then on.
+/// `gated` may never return: the thread is cancelled in it, or a handler jumps out of it. The thread then stays marked,
+/// and makes direct calls from then on.
 pub(crate) fn enter<T>(
     place: usize,
-    gated: impl FnOnce(&SeenWindows) -> T,
+    gated: impl FnOnce(&CountedWindows) -> T,
     direct: impl FnOnce() -> T,
 ) -> T {
     // SAFETY: the thread's own storage, which nobody else has and which lives as long as the thread.

@@ -89,8 +89,8 @@ pub(crate) fn environment() -> *const *const c_char {
     unsafe { *place }
 }
 
-/// The effective user that this process was started as; `None` if it is not known. Without a system call: a filter may kill
-/// for `geteuid`, which the dynamic loader does not make.
+/// The effective user that this process was started as; `None` if it is not known. Without a system call: a filter may
+/// kill for `geteuid`, which the dynamic loader does not make.
 pub(crate) fn user_at_start() -> Option<u32> {
     auxiliary(libc::AT_EUID).map(|user| user as u32)
 }

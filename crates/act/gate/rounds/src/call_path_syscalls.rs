@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
-use crate::syscall::{Errno, call, counted};
-use crate::vdso::{self, ClockFunction};
+use crate::raw_syscall::{Errno, call, counted};
+use crate::vdso_clock::{self, ClockFunction};
 
 /// A path that is resolved from the process' folder.
 const FROM_FOLDER: usize = libc::AT_FDCWD as usize;
@@ -42,10 +42,10 @@ static CLOCK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 ///
 /// # Safety
 ///
-/// As [`vdso::clock`].
+/// As [`vdso_clock::clock`].
 pub unsafe fn use_clock(image: usize) {
     // SAFETY: as the caller promises.
-    if let Some(clock) = unsafe { vdso::clock(image) } {
+    if let Some(clock) = unsafe { vdso_clock::clock(image) } {
         CLOCK.store(clock as *mut (), Release);
     }
 }
@@ -273,7 +273,7 @@ pub fn write_early(fd: c_int) -> EarlyWrite {
 
 /// A part of a file that is contiguous on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExtentAt {
+pub struct DeviceExtent {
     /// Where it ends in the file, in bytes; `None` if there is none, or it cannot be asked.
     pub end_bytes: Option<u64>,
     /// Whether its blocks were allocated ahead (`fallocate`) and not yet written to.
@@ -281,11 +281,11 @@ pub struct ExtentAt {
 }
 
 /// The first extent of the file at or after the byte `start_bytes`. Causes no I/O.
-pub fn extent_at(fd: c_int, start_bytes: u64) -> ExtentAt {
+pub fn extent_at(fd: c_int, start_bytes: u64) -> DeviceExtent {
     let mut map = ExtentMap::new(start_bytes, 0);
     let is_there = map.ask(fd) == 0 && map.mapped_extents > 0;
     let Extent { logical, length, flags, .. } = map.extent;
-    ExtentAt {
+    DeviceExtent {
         end_bytes: is_there.then(|| logical.saturating_add(length)),
         unwritten: is_there && flags & FIEMAP_EXTENT_UNWRITTEN != 0,
     }

@@ -8,14 +8,14 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire};
 pub const FILE_SYSTEMS: usize = 16;
 
 /// A place of such a table.
-pub trait Slot {
+pub trait DeviceSlot {
     /// `st_dev` of its file system plus one; 0 while free.
     fn device(&self) -> &AtomicU64;
 }
 
 /// The place of the file system `device` (as `st_dev`), claimed on first use, with its index; `None` when
 /// all are taken.
-pub fn claim<S: Slot>(slots: &[S], device: u64) -> Option<(usize, &S)> {
+pub fn claim<S: DeviceSlot>(slots: &[S], device: u64) -> Option<(usize, &S)> {
     let key = device.wrapping_add(1);
     slots.iter().enumerate().find(|(_, slot)| {
         let taken = slot.device().load(Acquire);
@@ -29,13 +29,13 @@ pub fn claim<S: Slot>(slots: &[S], device: u64) -> Option<(usize, &S)> {
 }
 
 /// The place of the file system `device`, if it was claimed before.
-pub fn find<S: Slot>(slots: &[S], device: u64) -> Option<&S> {
+pub fn find<S: DeviceSlot>(slots: &[S], device: u64) -> Option<&S> {
     let key = device.wrapping_add(1);
     slots.iter().find(|slot| slot.device().load(Acquire) == key)
 }
 
 /// All claimed places, with `st_dev` of their file systems.
-pub fn claimed<S: Slot>(slots: &[S]) -> impl Iterator<Item = (u64, &S)> {
+pub fn claimed<S: DeviceSlot>(slots: &[S]) -> impl Iterator<Item = (u64, &S)> {
     slots.iter().filter_map(|slot| {
         let key = slot.device().load(Acquire);
         Some((key.checked_sub(1)?, slot))
@@ -49,7 +49,7 @@ mod tests {
     #[derive(Default)]
     struct Place(AtomicU64);
 
-    impl Slot for Place {
+    impl DeviceSlot for Place {
         fn device(&self) -> &AtomicU64 {
             &self.0
         }

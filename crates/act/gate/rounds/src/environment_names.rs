@@ -19,8 +19,8 @@ pub const COUNT_ONLY: &str = "LUC_GATE_COUNT_ONLY";
 /// Descriptor of memory for descendants of other users and roots.
 pub const GUESTS: &str = "LUC_GATE_GUESTS";
 
-/// Name of the systemd unit that a program belongs to, where no `luc run` is above it: by it the library finds the shared
-/// files of that unit.
+/// Name of the systemd unit that a program belongs to, where no `luc run` is above it: by it the library finds the
+/// shared files of that unit.
 pub const UNIT: &str = "LUC_GATE_UNIT";
 
 /// The number of the process that systemd started, as systemd 248 and later tell it.

@@ -1,7 +1,7 @@
 //! Figures of one `luc run`: counted by the preload library, read for the report.
 
-pub mod histogram;
 pub mod participants;
-pub mod segment;
+pub mod run_figures;
+pub mod shared_histogram;
 
-pub use segment::{CallKind, FileSystemFigures, RunFigures};
+pub use run_figures::{FileSystemFigures, GatedCallKind, RunFigures};

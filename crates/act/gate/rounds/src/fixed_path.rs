@@ -18,9 +18,9 @@ pub fn decimal(mut number: u32, buffer: &mut [u8; 10]) -> &[u8] {
 
 /// A path that always ends in NUL.
 #[derive(Clone, Copy, Debug)]
-pub struct Path<const BYTES: usize>([u8; BYTES]);
+pub struct FixedPath<const BYTES: usize>([u8; BYTES]);
 
-impl<const BYTES: usize> Path<BYTES> {
+impl<const BYTES: usize> FixedPath<BYTES> {
     /// The parts one after the other; nothing if they do not fit.
     pub fn new(parts: &[&[u8]]) -> Option<Self> {
         let mut path = Self([0; BYTES]);
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn a_path_that_does_not_fit_is_refused() {
-        assert!(Path::<16>::new(&[b"/", &[b'x'; 14]]).is_some());
-        assert!(Path::<16>::new(&[b"/", &[b'x'; 15]]).is_none());
-        assert!(Path::<16>::new(&[&[b'x'; 64]]).is_none());
+        assert!(FixedPath::<16>::new(&[b"/", &[b'x'; 14]]).is_some());
+        assert!(FixedPath::<16>::new(&[b"/", &[b'x'; 15]]).is_none());
+        assert!(FixedPath::<16>::new(&[&[b'x'; 64]]).is_none());
     }
 }

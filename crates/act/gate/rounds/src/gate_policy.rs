@@ -4,13 +4,13 @@ use core::fmt;
 #[cfg(feature = "text")]
 use core::str::FromStr;
 
-use luc_control::delay::DelayJc;
+use luc_control::delay_jc::DelayJc;
 #[cfg(feature = "text")]
 use luc_units::parse_duration_ns;
 
 /// A policy, as given on the command line and handed to the preload library in its environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum GatePolicy {
     /// Count and time the calls, nothing else.
     Off,
     /// delayJC: a restarting timer with bounded restarts (thesis section 4.6).
@@ -37,7 +37,7 @@ pub struct PolicyError {
 }
 
 #[cfg(feature = "text")]
-impl FromStr for Policy {
+impl FromStr for GatePolicy {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
@@ -79,7 +79,7 @@ impl FromStr for Policy {
     }
 }
 
-impl Policy {
+impl GatePolicy {
     /// Reads what [`Display`](fmt::Display) writes; `None` of anything else.
     pub fn from_environment(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
@@ -102,7 +102,7 @@ impl Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for GatePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
@@ -128,9 +128,9 @@ mod tests {
     #[test]
     fn every_policy_survives_the_environment() {
         for text in ["off", "auto", "delay", "delay:16ms", "delay:250us:3", "pid", "pid:32"] {
-            let policy: Policy = text.parse().unwrap();
+            let policy: GatePolicy = text.parse().unwrap();
             assert_eq!(policy.to_string().parse(), Ok(policy), "{text}");
-            assert_eq!(Policy::from_environment(&policy.to_string()), Some(policy));
+            assert_eq!(GatePolicy::from_environment(&policy.to_string()), Some(policy));
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
             ("pid:0", "above 0"),
             ("auto:1", "too many"),
         ] {
-            let error = text.parse::<Policy>().unwrap_err().to_string();
+            let error = text.parse::<GatePolicy>().unwrap_err().to_string();
             assert!(error.contains(text) && error.contains(reason), "{error}");
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in ".*") {
-            let _ = text.parse::<Policy>();
+            let _ = text.parse::<GatePolicy>();
         }
     }
 }

@@ -6,36 +6,36 @@
 //! allocates, locks or changes `errno`; whatever is unexpected leads to the real call at once.
 //!
 //! The early write uses up no error of the open file, so the real call reports what it would have
-//! reported without the gate, whatever happens between the two ([`sys::write_early`]).
+//! reported without the gate, whatever happens between the two ([`call_path_syscalls::write_early`]).
 
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::figures::CallKind;
-use crate::figures::segment::{Call, FileSystemFigures, RoundPart};
-use crate::policy::Policy;
-use crate::rounds::{FileSystemRounds, Limits, Needs, Role};
-use crate::sys::{self, EarlyWrite};
-use crate::syscall::Errno;
+use crate::call_path_syscalls::{self, EarlyWrite};
+use crate::figures::GatedCallKind;
+use crate::figures::run_figures::{FileSystemFigures, MeasuredCall, RoundTimes};
+use crate::gate_policy::GatePolicy;
+use crate::raw_syscall::Errno;
+use crate::rounds::{DurabilityNeed, FileSystemRounds, HoldLimits, RoundRole};
 
 /// The rounds and figures of a call's file system.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct CallFileSystem {
     /// The rounds of the file system; `None` where nothing can be gained (no journal, fast commit).
     pub rounds: Option<&'static FileSystemRounds>,
     /// The counters of the file system.
     pub figures: Option<&'static FileSystemFigures>,
     /// How long this process' own real calls take here; not shared with other processes.
-    pub own: &'static OwnCalls,
+    pub own: &'static OwnCallTime,
 }
 
 /// How long this process' own real calls on a file system take, in nanoseconds; 0 before the first one.
 #[derive(Debug, Default)]
-pub struct OwnCalls(AtomicU64);
+pub struct OwnCallTime(AtomicU64);
 
-impl OwnCalls {
+impl OwnCallTime {
     /// Starts without a known latency.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
@@ -55,39 +55,39 @@ impl OwnCalls {
 
 /// A thread's memory of a place: the last windows in which it was counted, one for each set of rounds.
 #[derive(Debug, Default)]
-pub struct SeenWindows {
+pub struct CountedWindows {
     commits: Cell<u32>,
     flushes: Cell<u32>,
 }
 
-impl SeenWindows {
+impl CountedWindows {
     /// Starts as counted in no window.
     pub const fn new() -> Self {
         Self { commits: Cell::new(0), flushes: Cell::new(0) }
     }
 
     /// The last window of the rounds of callers with these needs.
-    pub fn of(&self, needs: Needs) -> &Cell<u32> {
+    pub fn of(&self, needs: DurabilityNeed) -> &Cell<u32> {
         match needs {
-            Needs::Commit => &self.commits,
-            Needs::Flush => &self.flushes,
+            DurabilityNeed::Commit => &self.commits,
+            DurabilityNeed::Flush => &self.flushes,
         }
     }
 }
 
 /// Settings for all calls of the process.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct CallSettings {
     /// How callers are brought together.
-    pub policy: Policy,
+    pub policy: GatePolicy,
     /// The longest that a caller is held beyond the commit in flight, in nanoseconds.
     pub longest_wait_ns: u64,
 }
 
 /// The object to synchronize.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<H, S> {
-    pub kind: CallKind,
+pub struct SyncRequest<H, S> {
+    pub kind: GatedCallKind,
     /// Whether it may need no commit; what it needs is known once its data is written.
     pub may_need_flush_only: bool,
     /// A regular file, whose data is written before joining a round.
@@ -108,58 +108,60 @@ pub struct Request<H, S> {
 /// An error that `real` cannot know of: the early data write failed, or the object was exchanged for another one
 /// while the call was held. The program is told it as `real` would have told it.
 pub fn synchronize(
-    settings: &Settings,
-    place: &Place,
-    request: &Request<impl Fn(), impl Fn() -> bool>,
-    needs: impl Fn() -> Needs,
-    seen: &SeenWindows,
+    settings: &CallSettings,
+    place: &CallFileSystem,
+    request: &SyncRequest<impl Fn(), impl Fn() -> bool>,
+    needs: impl Fn() -> DurabilityNeed,
+    seen: &CountedWindows,
     real: impl FnOnce() -> c_int,
 ) -> Result<c_int, Errno> {
-    let called_ns = sys::now_ns();
-    if called_ns == sys::NO_TIME_NS {
+    let called_ns = call_path_syscalls::now_ns();
+    if called_ns == call_path_syscalls::NO_TIME_NS {
         return Ok(real());
     }
     let real = || {
-        let before_ns = sys::now_ns();
+        let before_ns = call_path_syscalls::now_ns();
         let result = real();
-        place.own.observe(sys::now_ns().saturating_sub(before_ns));
+        place.own.observe(call_path_syscalls::now_ns().saturating_sub(before_ns));
         result
     };
     let call = OneCall {
         settings,
-        limits: Limits { longest_ns: settings.longest_wait_ns, own_call_ns: place.own.ns() },
+        limits: HoldLimits { longest_ns: settings.longest_wait_ns, own_call_ns: place.own.ns() },
         called_ns,
     };
-    let rounds = place.rounds.filter(|_| settings.policy != Policy::Off);
+    let rounds = place.rounds.filter(|_| settings.policy != GatePolicy::Off);
     let under_way = rounds.map(|rounds| (rounds, rounds.under_way.begin(called_ns)));
     let (result, round) = match rounds {
         None => (Ok(real()), None),
         Some(rounds) if !call.is_gated(rounds, request.may_need_flush_only) => {
             (Ok(call.straight(rounds, seen, needs, real)), None)
         }
-        Some(rounds) => match request.fd.map_or(EarlyWrite::Done, sys::write_early) {
-            // Held without its data written, a caller comes late to the commit and delays everybody.
-            EarlyWrite::Refused => (Ok(call.straight(rounds, seen, needs, real)), None),
-            EarlyWrite::Done => call.gated(rounds, seen, needs(), request, real),
-            EarlyWrite::Failed(error) => {
-                let (result, round) = call.gated(rounds, seen, needs(), request, real);
-                // The data is gone, and nobody but the early write was told: no block could be allocated.
-                let told = |result| {
-                    if result == 0 { Err(Errno(error)) } else { Ok(result) }
-                };
-                (result.and_then(told), round)
+        Some(rounds) => {
+            match request.fd.map_or(EarlyWrite::Done, call_path_syscalls::write_early) {
+                // Held without its data written, a caller comes late to the commit and delays everybody.
+                EarlyWrite::Refused => (Ok(call.straight(rounds, seen, needs, real)), None),
+                EarlyWrite::Done => call.gated(rounds, seen, needs(), request, real),
+                EarlyWrite::Failed(error) => {
+                    let (result, round) = call.gated(rounds, seen, needs(), request, real);
+                    // The data is gone, and nobody but the early write was told: no block could be allocated.
+                    let told = |result| {
+                        if result == 0 { Err(Errno(error)) } else { Ok(result) }
+                    };
+                    (result.and_then(told), round)
+                }
             }
-        },
+        }
     };
-    let returned_ns = sys::now_ns();
+    let returned_ns = call_path_syscalls::now_ns();
     if let Some((rounds, call)) = under_way {
         rounds.under_way.end(call, returned_ns.max(called_ns));
     }
-    if returned_ns == sys::NO_TIME_NS {
+    if returned_ns == call_path_syscalls::NO_TIME_NS {
         return result;
     }
     if let Some(figures) = place.figures {
-        figures.record(&Call {
+        figures.record(&MeasuredCall {
             kind: request.kind,
             latency_ns: returned_ns.saturating_sub(called_ns),
             failed: result != Ok(0),
@@ -171,8 +173,8 @@ pub fn synchronize(
 
 /// A call on a file system with rounds.
 struct OneCall<'a> {
-    settings: &'a Settings,
-    limits: Limits,
+    settings: &'a CallSettings,
+    limits: HoldLimits,
     called_ns: u64,
 }
 
@@ -188,13 +190,13 @@ impl OneCall<'_> {
     fn straight(
         &self,
         rounds: &FileSystemRounds,
-        seen: &SeenWindows,
-        needs: impl Fn() -> Needs,
+        seen: &CountedWindows,
+        needs: impl Fn() -> DurabilityNeed,
         real: impl FnOnce() -> c_int,
     ) -> c_int {
         let result = real();
-        let returned_ns = sys::now_ns();
-        if returned_ns == sys::NO_TIME_NS {
+        let returned_ns = call_path_syscalls::now_ns();
+        if returned_ns == call_path_syscalls::NO_TIME_NS {
             return result;
         }
         let latency_ns = returned_ns.saturating_sub(self.called_ns);
@@ -211,18 +213,18 @@ impl OneCall<'_> {
     fn gated(
         &self,
         rounds: &FileSystemRounds,
-        seen: &SeenWindows,
-        needs: Needs,
-        request: &Request<impl Fn(), impl Fn() -> bool>,
+        seen: &CountedWindows,
+        needs: DurabilityNeed,
+        request: &SyncRequest<impl Fn(), impl Fn() -> bool>,
         real: impl FnOnce() -> c_int,
-    ) -> (Result<c_int, Errno>, Option<RoundPart>) {
+    ) -> (Result<c_int, Errno>, Option<RoundTimes>) {
         let policy = &self.settings.policy;
-        let written_back_ns = sys::now_ns().saturating_sub(self.called_ns);
+        let written_back_ns = call_path_syscalls::now_ns().saturating_sub(self.called_ns);
         let (of, role) = match needs {
-            Needs::Flush if !rounds.commits.takes_along(policy, self.called_ns) => {
-                (Needs::Flush, Role::Member)
+            DurabilityNeed::Flush if !rounds.commits.takes_along(policy, self.called_ns) => {
+                (DurabilityNeed::Flush, RoundRole::Member)
             }
-            needs => (Needs::Commit, Role::of(needs)),
+            needs => (DurabilityNeed::Commit, RoundRole::of(needs)),
         };
         let of_kind = rounds.of(of);
         of_kind.count_participant(seen.of(of));
@@ -242,8 +244,8 @@ impl OneCall<'_> {
             Err(request.gone)
         };
         of_kind.complete();
-        let returned_ns = sys::now_ns();
-        if returned_ns == sys::NO_TIME_NS {
+        let returned_ns = call_path_syscalls::now_ns();
+        if returned_ns == call_path_syscalls::NO_TIME_NS {
             return (result, None);
         }
         let beside = rounds.beside(of, policy, returned_ns);
@@ -252,7 +254,7 @@ impl OneCall<'_> {
             of_kind.returned_ungated(policy, returned_ns, latency_ns, beside);
             return (result, None);
         };
-        let part = RoundPart {
+        let part = RoundTimes {
             written_back_ns,
             waited_ns: joined.waited_ns,
             timed_out: joined.timed_out,

@@ -26,8 +26,8 @@
 
 use core::ffi::c_int;
 
-use crate::path::decimal;
-use crate::sys;
+use crate::call_path_syscalls;
+use crate::fixed_path::decimal;
 
 /// The journal behind a device, as a plain number that fits an atomic or shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum JournalKind {
 
 pub const FEATURE_COMPAT_FAST_COMMIT: u32 = 0x400;
 /// A fixed prefix, a device's name (at most 32), a file's name.
-type Path = crate::path::Path<128>;
+type FixedPath = crate::fixed_path::FixedPath<128>;
 /// Room for a file of /proc or /sys; ext4's options take about 500 bytes. Kept small, since a
 /// signal handler's stack may be.
 const FILE_BYTES: usize = 1024;
@@ -70,7 +70,7 @@ pub fn journal_of_device_raw(major: u32, minor: u32) -> JournalKind {
 /// descriptor.
 #[must_use]
 pub fn journal_of_file_raw(fd: c_int) -> JournalKind {
-    let Ok(stat) = sys::status(fd) else {
+    let Ok(stat) = call_path_syscalls::status(fd) else {
         return JournalKind::Unknown;
     };
     if !matches!(stat.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR) {
@@ -89,14 +89,14 @@ fn journal(major: u32, minor: u32, fd: Option<c_int>) -> JournalKind {
     };
     let mut buffer = [0; FILE_BYTES];
 
-    let task = Path::new(&[b"/sys/fs/ext4/", name, b"/journal_task"])
+    let task = FixedPath::new(&[b"/sys/fs/ext4/", name, b"/journal_task"])
         .and_then(|path| read_file(&path, &mut buffer));
     let has_journal = task.map(|text| !text.starts_with(b"<none>"));
     if has_journal == Some(false) {
         return JournalKind::None;
     }
 
-    let options = Path::new(&[b"/proc/fs/ext4/", name, b"/options"])
+    let options = FixedPath::new(&[b"/proc/fs/ext4/", name, b"/options"])
         .and_then(|path| read_file(&path, &mut buffer));
     match options {
         None if has_journal.is_none() => return JournalKind::NotExt4,
@@ -127,13 +127,13 @@ fn journal(major: u32, minor: u32, fd: Option<c_int>) -> JournalKind {
 /// `loop0` from the link `/sys/dev/block/7:0`, which ends in `/loop0`.
 fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; LINK_BYTES]) -> Option<&[u8]> {
     let (mut first, mut second) = ([0; 10], [0; 10]);
-    let path = Path::new(&[
+    let path = FixedPath::new(&[
         b"/sys/dev/block/",
         decimal(major, &mut first),
         b":",
         decimal(minor, &mut second),
     ])?;
-    let target = sys::read_link(path.as_c_str()?, buffer)?;
+    let target = call_path_syscalls::read_link(path.as_c_str()?, buffer)?;
     target.rsplit(|&byte| byte == b'/').next().filter(|name| !name.is_empty())
 }
 
@@ -151,7 +151,8 @@ pub fn features_by_ioctl(fd: c_int) -> Option<u32> {
     let mut parameters = [0_u8; 256];
     REQUESTS.iter().find_map(|&request| {
         // SAFETY: the kernel writes at most the 232 bytes that the request's number names.
-        let answer = unsafe { sys::ioctl(fd, request, parameters.as_mut_ptr() as usize) };
+        let answer =
+            unsafe { call_path_syscalls::ioctl(fd, request, parameters.as_mut_ptr() as usize) };
         let field = parameters.get(FEATURE_COMPAT_AT..)?.first_chunk()?;
         answer.ok().map(|_| u32::from_ne_bytes(*field))
     })
@@ -163,14 +164,14 @@ pub fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Option<u32
     /// The superblock begins at 1024; s_magic is at 0x38 and s_feature_compat at 0x5c in it.
     const SUPERBLOCK_AT: usize = 1024;
     const MAGIC: [u8; 2] = [0x53, 0xef];
-    let device = Fd::open(&Path::new(&[b"/dev/", name])?)?;
-    let stat = sys::status(device.0).ok()?;
+    let device = Fd::open(&FixedPath::new(&[b"/dev/", name])?)?;
+    let stat = call_path_syscalls::status(device.0).ok()?;
     if stat.st_mode & libc::S_IFMT != libc::S_IFBLK
         || (libc::major(stat.st_rdev), libc::minor(stat.st_rdev)) != (major, minor)
     {
         return None;
     }
-    let at = sys::seek(device.0, SUPERBLOCK_AT);
+    let at = call_path_syscalls::seek(device.0, SUPERBLOCK_AT);
     let mut block = [0; 0x60];
     if at != Some(SUPERBLOCK_AT) || device.read_up_to(&mut block).len() < 0x60 {
         return None;
@@ -184,7 +185,7 @@ pub fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Option<u32
 /// count from the mount on, and only with fast commit.
 pub fn has_seen_fast_commits(name: &[u8]) -> bool {
     let mut buffer = [0; 256];
-    let info = Path::new(&[b"/proc/fs/ext4/", name, b"/fc_info"])
+    let info = FixedPath::new(&[b"/proc/fs/ext4/", name, b"/fc_info"])
         .and_then(|path| read_file(&path, &mut buffer));
     let counts: [&[u8]; 3] = [b" commits", b" ineligible", b" numblks"];
     info.is_some_and(|text| {
@@ -199,7 +200,7 @@ fn has_line(text: &[u8], wanted: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n').any(|line| line == wanted)
 }
 
-fn read_file<'b>(path: &Path, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+fn read_file<'b>(path: &FixedPath, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     Some(Fd::open(path)?.read_up_to(buffer))
 }
 
@@ -207,15 +208,15 @@ fn read_file<'b>(path: &Path, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
 struct Fd(c_int);
 
 impl Fd {
-    fn open(path: &Path) -> Option<Self> {
-        sys::open_to_read(path.as_c_str()?).map(Self)
+    fn open(path: &FixedPath) -> Option<Self> {
+        call_path_syscalls::open_to_read(path.as_c_str()?).map(Self)
     }
 
     /// What is there to read, up to the buffer's length; an error ends it like the end of file.
     fn read_up_to<'b>(&self, buffer: &'b mut [u8]) -> &'b [u8] {
         let mut length = 0;
         while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
-            match sys::read(self.0, rest) {
+            match call_path_syscalls::read(self.0, rest) {
                 Some(count) if count > 0 => length += count,
                 _ => break,
             }
@@ -226,7 +227,7 @@ impl Fd {
 
 impl Drop for Fd {
     fn drop(&mut self) {
-        sys::close(self.0);
+        call_path_syscalls::close(self.0);
     }
 }
 

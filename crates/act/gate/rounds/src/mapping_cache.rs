@@ -1,13 +1,13 @@
 //! Which file system a mapped address is of.
 //!
-//! Asked of the kernel and remembered for a second by the mapping's addresses: an answer that has grown stale only means
-//! company on the wrong file system, never a call that is not made.
+//! Asked of the kernel and remembered for a second by the mapping's addresses: an answer that has grown stale only
+//! means company on the wrong file system, never a call that is not made.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::maps::{self, Mapping};
-use crate::sys;
+use crate::call_path_syscalls;
+use crate::proc_self_maps::{self, MemoryMapping};
 
 const REMEMBERED: usize = 16;
 const FRESH_NS: u64 = 1_000_000_000;
@@ -33,7 +33,7 @@ static FOUND: [Found; REMEMBERED] = [const {
 
 /// The device (as `st_dev`) of the file mapped at `address`; `None` if none is.
 pub fn device_at(address: usize) -> Option<u64> {
-    let now_ns = sys::now_ns();
+    let now_ns = call_path_syscalls::now_ns();
     let address = address as u64;
     let known = FOUND.iter().find(|found| found.is_of(address, now_ns));
     let device = match known {
@@ -47,10 +47,12 @@ pub fn device_at(address: usize) -> Option<u64> {
 /// addresses.
 #[cold]
 fn find(address: u64, now_ns: u64) -> u64 {
-    let mapping = match maps::mapping_at(address as usize) {
+    let mapping = match proc_self_maps::mapping_at(address as usize) {
         Ok(Some(mapping)) => mapping,
         Ok(None) => return 0,
-        Err(maps::Unreadable) => Mapping { start: 0, end: u64::MAX, file: None },
+        Err(proc_self_maps::MapsUnreadable) => {
+            MemoryMapping { start: 0, end: u64::MAX, file: None }
+        }
     };
     let device = mapping.file.map_or(0, |file| file.device);
     if let Some(oldest) = FOUND.iter().min_by_key(|found| found.found_ns.load(Relaxed)) {
@@ -80,11 +82,11 @@ mod tests {
         let code = a_mapping_is_asked_for_once as *const () as usize;
         let device = device_at(code);
         assert!(device.is_some());
-        let Ok(Some(mapping)) = maps::mapping_at(code) else {
+        let Ok(Some(mapping)) = proc_self_maps::mapping_at(code) else {
             panic!("code is mapped");
         };
         let known = |address| {
-            let now_ns = sys::now_ns();
+            let now_ns = call_path_syscalls::now_ns();
             FOUND.iter().any(|found| found.is_of(address, now_ns))
         };
         assert!(known(mapping.start) && known(mapping.end - 1));

@@ -8,15 +8,15 @@
 //! synchronization here. If its last block was written to before, it was. But in a file that was allocated
 //! ahead (`fallocate`: logs of key-value stores, journald) size and blocks stay while the kernel notes in the
 //! journal which blocks have been written to. Such a file fills from its beginning, so one question about
-//! the first block that was not yet written to tells what the last write did ([`Candidate::needs`]).
+//! the first block that was not yet written to tells what the last write did ([`OverwriteCandidate::needs`]).
 //!
 //! The memory is small and may be wrong: then a call is made at another moment, never left out.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::rounds::Needs;
-use crate::sys;
+use crate::call_path_syscalls;
+use crate::rounds::DurabilityNeed;
 
 /// Places, and of how many of them each file may take the least recently used one. Two files that drive each
 /// other out are never taken for overwritten, and one supervisor remembers those of all its programs.
@@ -50,16 +50,16 @@ static SEEN: [[Seen; WAYS]; REMEMBERED / WAYS] = [const {
 
 /// The identity of a file, and its extent, by which growth is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct FileExtent {
     file: u64,
     extent: u64,
     size_bytes: u64,
 }
 
-impl Extent {
+impl FileExtent {
     /// The file of `fd` now; `None` if the kernel does not tell.
     pub fn of(fd: c_int) -> Option<Self> {
-        sys::extended_status(fd).as_ref().map(Self::new)
+        call_path_syscalls::extended_status(fd).as_ref().map(Self::new)
     }
 
     fn new(stat: &libc::statx) -> Self {
@@ -74,17 +74,17 @@ impl Extent {
     }
 
     /// The file, open as `fd`, if it may have been only overwritten in place since its last synchronization.
-    pub fn candidate(self, fd: c_int) -> Option<Candidate> {
+    pub fn candidate(self, fd: c_int) -> Option<OverwriteCandidate> {
         let seen = self.find()?;
-        seen.used_ns.store(sys::now_ns(), Relaxed);
+        seen.used_ns.store(call_path_syscalls::now_ns(), Relaxed);
         let unchanged = seen.extent.load(Relaxed) == self.extent;
-        unchanged.then_some(Candidate { fd, seen, size_bytes: self.size_bytes })
+        unchanged.then_some(OverwriteCandidate { fd, seen, size_bytes: self.size_bytes })
     }
 
     /// Remembers that the file has been synchronized with this extent.
     pub fn remember(self) {
         let seen = self.find().unwrap_or_else(|| self.least_used());
-        seen.used_ns.store(sys::now_ns(), Relaxed);
+        seen.used_ns.store(call_path_syscalls::now_ns(), Relaxed);
         if seen.file.load(Relaxed) != self.file || seen.extent.load(Relaxed) != self.extent {
             seen.unwritten_bytes.store(0, Relaxed);
             // A reader between the two stores finds a file with another's extent: no match, most likely.
@@ -118,33 +118,34 @@ impl Extent {
 
 /// A file whose size and blocks are as they were at its last synchronization.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate {
+pub struct OverwriteCandidate {
     fd: c_int,
     seen: &'static Seen,
     size_bytes: u64,
 }
 
-impl Candidate {
+impl OverwriteCandidate {
     /// What it takes to make durable what was written to the file, whose pages have just been written to the
     /// device: a commit if blocks were written to for the first time.
-    pub fn needs(self) -> Needs {
+    pub fn needs(self) -> DurabilityNeed {
         let unwritten_bytes = &self.seen.unwritten_bytes;
         let known_bytes = unwritten_bytes.load(Relaxed);
         if known_bytes == FULL {
-            return Needs::Flush;
+            return DurabilityNeed::Flush;
         }
-        if known_bytes == 0 && !sys::extent_at(self.fd, self.size_bytes.saturating_sub(1)).unwritten
+        if known_bytes == 0
+            && !call_path_syscalls::extent_at(self.fd, self.size_bytes.saturating_sub(1)).unwritten
         {
             unwritten_bytes.store(FULL, Relaxed);
-            return Needs::Flush;
+            return DurabilityNeed::Flush;
         }
-        let extent = sys::extent_at(self.fd, known_bytes);
+        let extent = call_path_syscalls::extent_at(self.fd, known_bytes);
         if extent.unwritten {
-            return Needs::Flush;
+            return DurabilityNeed::Flush;
         }
         let end_bytes = extent.end_bytes.filter(|&end| end < self.size_bytes);
         unwritten_bytes.store(end_bytes.unwrap_or(FULL), Relaxed);
-        Needs::Commit
+        DurabilityNeed::Commit
     }
 }
 
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn no_file_of_many_drives_another_out() {
         let extent =
-            |inode| Extent { file: mix(mix(5, inode), inode), extent: 1, size_bytes: 4096 };
+            |inode| FileExtent { file: mix(mix(5, inode), inode), extent: 1, size_bytes: 4096 };
         for _ in 0..2 {
             (0..128).for_each(|inode| extent(inode).remember());
         }

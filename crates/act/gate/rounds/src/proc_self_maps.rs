@@ -5,8 +5,8 @@
 
 use core::ffi::c_int;
 
-use crate::sys;
-use crate::syscall::Errno;
+use crate::call_path_syscalls;
+use crate::raw_syscall::Errno;
 
 /// Bytes read at a time.
 const CHUNK: usize = 1024;
@@ -16,7 +16,7 @@ const MOST_READS: usize = 64;
 
 /// A mapping of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct MemoryMapping {
     /// The first address of the mapping.
     pub start: u64,
     /// The first address behind it.
@@ -35,22 +35,22 @@ pub struct MappedFile {
 
 /// The list of mappings cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unreadable;
+pub struct MapsUnreadable;
 
 /// The mapping at `address`; `None` if there is none. Async-signal-safe.
 ///
 /// # Errors
 ///
-/// [`Unreadable`], as where no descriptor is free, or too much is mapped.
-pub fn mapping_at(address: usize) -> Result<Option<Mapping>, Unreadable> {
-    let fd = sys::open_to_read(c"/proc/self/maps").ok_or(Unreadable)?;
+/// [`MapsUnreadable`], as where no descriptor is free, or too much is mapped.
+pub fn mapping_at(address: usize) -> Result<Option<MemoryMapping>, MapsUnreadable> {
+    let fd = call_path_syscalls::open_to_read(c"/proc/self/maps").ok_or(MapsUnreadable)?;
     let found = match Query::ask(fd, address as u64) {
         Err(Errno(libc::ENOTTY | libc::EINVAL)) => search(fd, address as u64),
         Err(Errno(libc::ENOENT)) => Ok(None),
-        Err(_) => Err(Unreadable),
+        Err(_) => Err(MapsUnreadable),
         Ok(mapping) => Ok(Some(mapping)),
     };
-    sys::close(fd);
+    call_path_syscalls::close(fd);
     found
 }
 
@@ -59,7 +59,7 @@ pub fn mapping_at(address: usize) -> Result<Option<Mapping>, Unreadable> {
 /// # Errors
 ///
 /// As [`mapping_at`].
-pub fn file_at(address: usize) -> Result<Option<MappedFile>, Unreadable> {
+pub fn file_at(address: usize) -> Result<Option<MappedFile>, MapsUnreadable> {
     Ok(mapping_at(address)?.and_then(|mapping| mapping.file))
 }
 
@@ -88,11 +88,11 @@ struct Query {
 const PROCMAP_QUERY: u32 = 0xc068_6611;
 
 impl Query {
-    fn ask(fd: c_int, address: u64) -> Result<Mapping, Errno> {
+    fn ask(fd: c_int, address: u64) -> Result<MemoryMapping, Errno> {
         let mut query = Self { size: size_of::<Self>() as u64, address, ..Self::default() };
         // SAFETY: the kernel reads and writes `query`, which says its size, and wants no name.
-        unsafe { sys::ioctl(fd, PROCMAP_QUERY, &raw mut query as usize) }?;
-        Ok(Mapping {
+        unsafe { call_path_syscalls::ioctl(fd, PROCMAP_QUERY, &raw mut query as usize) }?;
+        Ok(MemoryMapping {
             start: query.start,
             end: query.end,
             file: file_of(query.major, query.minor, query.inode),
@@ -106,12 +106,12 @@ fn file_of(major: u32, minor: u32, inode: u64) -> Option<MappedFile> {
 }
 
 /// Searches the list for the mapping of an address.
-fn search(fd: c_int, address: u64) -> Result<Option<Mapping>, Unreadable> {
+fn search(fd: c_int, address: u64) -> Result<Option<MemoryMapping>, MapsUnreadable> {
     let mut search = Search::new(address);
     let mut chunk = [0u8; CHUNK];
     for _ in 0..MOST_READS {
-        let read = match sys::read(fd, &mut chunk) {
-            None => return Err(Unreadable),
+        let read = match call_path_syscalls::read(fd, &mut chunk) {
+            None => return Err(MapsUnreadable),
             Some(0) => return Ok(None),
             Some(read) => read,
         };
@@ -119,7 +119,7 @@ fn search(fd: c_int, address: u64) -> Result<Option<Mapping>, Unreadable> {
             return Ok(Some(mapping));
         }
     }
-    Err(Unreadable)
+    Err(MapsUnreadable)
 }
 
 /// Reads lines `START-END PERMISSIONS OFFSET MAJOR:MINOR INODE PATH`, byte by byte and across chunks. All numbers
@@ -152,7 +152,7 @@ impl Search {
     }
 
     /// The mapping, as soon as the address' line has been seen.
-    fn feed(&mut self, bytes: &[u8]) -> Option<Mapping> {
+    fn feed(&mut self, bytes: &[u8]) -> Option<MemoryMapping> {
         for &byte in bytes {
             let next = match (self.field, byte) {
                 (Field::Inode, b' ' | b'\n') => Field::Rest,
@@ -183,7 +183,7 @@ impl Search {
                 Field::Major => self.major = self.number,
                 Field::Minor => self.minor = self.number,
                 Field::Inode if (self.start..self.end).contains(&self.address) => {
-                    return Some(Mapping {
+                    return Some(MemoryMapping {
                         start: self.start,
                         end: self.end,
                         file: file_of(self.major as u32, self.minor as u32, self.number),
@@ -227,9 +227,9 @@ mod tests {
         let place = 5_u64;
         let code = the_list_and_the_kernel_s_answer_agree as *const () as usize;
         for address in [code, &raw const place as usize, 0, usize::MAX] {
-            let fd = sys::open_to_read(c"/proc/self/maps").unwrap();
+            let fd = call_path_syscalls::open_to_read(c"/proc/self/maps").unwrap();
             let listed = search(fd, address as u64);
-            sys::close(fd);
+            call_path_syscalls::close(fd);
             let asked = mapping_at(address);
             if let (Ok(Some(listed)), Ok(Some(asked))) = (listed, asked) {
                 // A stack grows.
@@ -274,14 +274,14 @@ mod tests {
             unsafe { libc::mprotect(begin.byte_add(page * PAGE), PAGE, libc::PROT_NONE) };
         }
         let search_for = |address| {
-            let fd = sys::open_to_read(c"/proc/self/maps").unwrap();
+            let fd = call_path_syscalls::open_to_read(c"/proc/self/maps").unwrap();
             let found = search(fd, address);
-            sys::close(fd);
+            call_path_syscalls::close(fd);
             found
         };
         // The stack is among the last ones.
         let place = 5_u64;
-        assert_eq!(search_for(&raw const place as u64), Err(Unreadable));
+        assert_eq!(search_for(&raw const place as u64), Err(MapsUnreadable));
         // SAFETY: as mapped above.
         unsafe { libc::munmap(begin, PAGES * PAGE) };
     }

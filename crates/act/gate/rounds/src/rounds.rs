@@ -5,28 +5,28 @@
 //! the generation as a futex. So nobody owns a round and nobody can die holding one: a caller that is
 //! killed has at most been counted once too often, and everybody else leaves at their own deadline.
 //!
-//! - [`layout`]: the memory. All zeros is its valid initial state.
-//! - [`join`]: arriving, waiting, releasing; `hold`: for how long.
-//! - `held`: the same for an event loop that holds many callers at once.
+//! - [`shared_layout`]: the memory. All zeros is its valid initial state.
+//! - [`join`]: arriving, waiting, releasing; `hold_time`: for how long.
+//! - `held_callers`: the same for an event loop that holds many callers at once.
 //! - `flush_only`: callers that need no commit, in a round of others that do.
-//! - [`arena`]: the rounds of all file systems; each has two sets, for commits and for flushes.
-//! - [`under_way`]: how many calls there are at once.
+//! - [`user_rounds`]: the rounds of all file systems; each has two sets, for commits and for flushes.
+//! - [`calls_under_way`]: how many calls there are at once.
 //! - [`commit_end`]: what the first caller to come back from a commit does: note its end, ask the controller.
 
-pub mod arena;
+pub mod calls_under_way;
 pub mod commit_end;
 mod flush_only;
-mod held;
-mod hold;
+mod held_callers;
+mod hold_time;
 pub mod join;
-pub mod layout;
+pub mod shared_layout;
 #[cfg(test)]
 mod tests;
-pub mod under_way;
+pub mod user_rounds;
 
-pub use arena::{Arena, Beside, FileSystemRounds};
-pub use held::{Next, Waiting};
-pub use hold::Limits;
-pub use join::{Joined, Needs, Role};
-pub use layout::Rounds;
-pub use under_way::UnderWay;
+pub use calls_under_way::CallsUnderWay;
+pub use held_callers::{RoundWaiter, WaiterStep};
+pub use hold_time::HoldLimits;
+pub use join::{DurabilityNeed, JoinedRound, RoundRole};
+pub use shared_layout::Rounds;
+pub use user_rounds::{FileSystemActivity, FileSystemRounds, UserRounds};

@@ -1,6 +1,6 @@
 //! Is this process under a filter of system calls?
 
-use crate::sys;
+use crate::call_path_syscalls;
 
 /// What is read of `/proc/self/status` at a time: a signal handler's stack has little room.
 const PART_BYTES: usize = 256;
@@ -12,8 +12,8 @@ const LINE_BYTES: usize = 32;
 ///
 /// Before Linux 5.9 the kernel does not count them: then 1 stands for any number.
 ///
-/// By `openat` and `read` alone, which the dynamic loader has made before: the filter may kill for other calls. They are
-/// made raw, so no thread is cancelled in them. Async-signal-safe.
+/// By `openat` and `read` alone, which the dynamic loader has made before: the filter may kill for other calls. They
+/// are made raw, so no thread is cancelled in them. Async-signal-safe.
 #[must_use]
 pub fn filters() -> Option<u32> {
     let mut found = Found::default();
@@ -37,18 +37,18 @@ pub fn filters() -> Option<u32> {
 
 /// Hands `/proc/self/status` on in parts. Whether it could be read.
 fn read_status(mut take: impl FnMut(&[u8])) -> bool {
-    let Some(fd) = sys::open_to_read(c"/proc/self/status") else {
+    let Some(fd) = call_path_syscalls::open_to_read(c"/proc/self/status") else {
         return false;
     };
     let mut part = [0; PART_BYTES];
     let is_read = loop {
-        match sys::read(fd, &mut part).map(|length| part.get(..length)) {
+        match call_path_syscalls::read(fd, &mut part).map(|length| part.get(..length)) {
             Some(Some([])) => break true,
             Some(Some(read)) => take(read),
             _ => break false,
         }
     };
-    sys::close(fd);
+    call_path_syscalls::close(fd);
     is_read
 }
 

@@ -6,10 +6,10 @@
 use core::ffi::{CStr, c_int};
 use core::ptr::NonNull;
 
-use crate::path::{Path, decimal};
-use crate::rounds::arena::LAYOUT_VERSION;
-use crate::sys;
-use crate::syscall::{Errno, call};
+use crate::call_path_syscalls;
+use crate::fixed_path::{FixedPath, decimal};
+use crate::raw_syscall::{Errno, call};
+use crate::rounds::user_rounds::LAYOUT_VERSION;
 
 /// A type that may be mapped from a file of zeros.
 ///
@@ -20,20 +20,20 @@ use crate::syscall::{Errno, call};
 pub unsafe trait Shareable {}
 
 // SAFETY: atomics and numbers throughout; each `control` has its owner protocol.
-unsafe impl Shareable for crate::rounds::Arena {}
+unsafe impl Shareable for crate::rounds::UserRounds {}
 // SAFETY: atomics throughout.
 unsafe impl Shareable for crate::figures::RunFigures {}
 
 /// What processes of other users and roots share below a `luc run` of root: memory of that run alone.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Guests {
-    pub rounds: crate::rounds::Arena,
+pub struct OtherUsersMemory {
+    pub rounds: crate::rounds::UserRounds,
     pub figures: crate::figures::RunFigures,
 }
 
 // SAFETY: of two shareable parts.
-unsafe impl Shareable for Guests {}
+unsafe impl Shareable for OtherUsersMemory {}
 
 /// Why a shared file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum MapError {
 ///
 /// [`MapError`]; nothing stays open or mapped then. `ENOSPC` if the file system has no room.
 pub fn create<T: Shareable>(path: &CStr) -> Result<&'static T, MapError> {
-    open_and_map(path, libc::O_CREAT, sys::user())
+    open_and_map(path, libc::O_CREAT, call_path_syscalls::user())
 }
 
 /// As [`create`], but the file has to be there, and to belong to `owner`. Async-signal-safe.
@@ -88,7 +88,7 @@ pub fn create_sealed<T: Shareable>(
     // SAFETY: a C string.
     let first = unsafe { call(libc::SYS_memfd_create, [name.as_ptr() as usize, flags]) }? as c_int;
     let made = fill_sealed(first, fd);
-    sys::close(first);
+    call_path_syscalls::close(first);
     made
 }
 
@@ -110,9 +110,9 @@ fn fill_sealed<T: Shareable>(first: c_int, fd: c_int) -> Result<(&'static T, c_i
 ///
 /// [`MapError`]; the descriptor is something else.
 pub fn map_sealed<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
-    let stat = sys::status(fd)?;
+    let stat = call_path_syscalls::status(fd)?;
     let is_regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
-    if !is_regular || (stat.st_uid != 0 && stat.st_uid != sys::user()) {
+    if !is_regular || (stat.st_uid != 0 && stat.st_uid != call_path_syscalls::user()) {
         return Err(MapError::NotOurs);
     }
     if stat.st_size != size_of::<T>() as libc::off_t {
@@ -127,11 +127,11 @@ pub fn map_sealed<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
 }
 
 /// Room for a unit's files: systemd's names have 255 bytes at most.
-pub type SharedPath = Path<320>;
+pub type SharedPath = FixedPath<320>;
 
 /// Where a user's processes in systemd units find their rounds.
 pub fn rounds_of_unit(user: u32) -> Option<SharedPath> {
-    const SIZE: u32 = size_of::<crate::rounds::Arena>() as u32;
+    const SIZE: u32 = size_of::<crate::rounds::UserRounds>() as u32;
     path_in(
         user,
         &[
@@ -150,7 +150,7 @@ pub fn figures_of_unit(user: u32, unit: &CStr) -> Option<SharedPath> {
 
 /// The path of these parts in a user's directory.
 fn path_in(user: u32, parts: &[&[u8]]) -> Option<SharedPath> {
-    let name = Path::<288>::new(parts)?;
+    let name = FixedPath::<288>::new(parts)?;
     SharedPath::new(&[
         b"/dev/shm/luc-gate-",
         decimal(user, &mut [0; 10]),
@@ -165,7 +165,7 @@ fn open_and_map<T: Shareable>(
     owner: u32,
 ) -> Result<&'static T, MapError> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | creation;
-    let fd = sys::open(path, flags, 0o600).map_err(MapError::from)?;
+    let fd = call_path_syscalls::open(path, flags, 0o600).map_err(MapError::from)?;
     let size = size_of::<T>() as libc::off_t;
     let mapped = if creation == 0 {
         is_of(owner, fd, &[size])
@@ -174,13 +174,13 @@ fn open_and_map<T: Shareable>(
     }
     .and_then(|()| map_descriptor(fd));
     // A mapping outlives its descriptor.
-    sys::close(fd);
+    call_path_syscalls::close(fd);
     mapped
 }
 
 /// Whether `fd` is a regular file of `owner` alone, of one of these `sizes` in bytes.
 fn is_of(owner: u32, fd: c_int, sizes: &[libc::off_t]) -> Result<(), MapError> {
-    let stat = sys::status(fd)?;
+    let stat = call_path_syscalls::status(fd)?;
     let regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
     if !regular || stat.st_uid != owner || stat.st_mode & 0o077 != 0 {
         return Err(MapError::NotOurs);
@@ -233,19 +233,19 @@ mod tests {
 
     #[test]
     fn sealed_memory_is_shared_and_nothing_else_is_taken_for_it() {
-        let (made, fd) = create_sealed::<Guests>(c"test", 100).unwrap();
+        let (made, fd) = create_sealed::<OtherUsersMemory>(c"test", 100).unwrap();
         made.figures.filters.store(7, core::sync::atomic::Ordering::Relaxed);
-        let mapped = map_sealed::<Guests>(fd).unwrap();
+        let mapped = map_sealed::<OtherUsersMemory>(fd).unwrap();
         assert_eq!(mapped.figures.filters.load(core::sync::atomic::Ordering::Relaxed), 7);
-        assert_eq!(map_sealed::<crate::rounds::Arena>(fd).unwrap_err(), MapError::OtherLayout);
+        assert_eq!(map_sealed::<crate::rounds::UserRounds>(fd).unwrap_err(), MapError::OtherLayout);
         // SAFETY: plain integers.
         let shorter = unsafe { call(libc::SYS_ftruncate, [fd as usize, 0]) };
         assert_eq!(shorter, Err(Errno(libc::EPERM)));
-        sys::close(fd);
+        call_path_syscalls::close(fd);
         let file = tempfile::tempfile().unwrap();
-        file.set_len(size_of::<Guests>() as u64).unwrap();
+        file.set_len(size_of::<OtherUsersMemory>() as u64).unwrap();
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
-        assert!(map_sealed::<Guests>(fd).is_err());
-        assert!(map_sealed::<Guests>(-1).is_err());
+        assert!(map_sealed::<OtherUsersMemory>(fd).is_err());
+        assert!(map_sealed::<OtherUsersMemory>(-1).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use crate::sys;
+use crate::call_path_syscalls;
 
 const LINK_BYTES: usize = 32;
 
@@ -23,7 +23,7 @@ pub fn process_namespace() -> u64 {
 /// The number in a link such as `pid:[4026531836]`.
 fn number_of(path: &CStr) -> Option<u64> {
     let mut link = [0; LINK_BYTES];
-    let text = sys::read_link(path, &mut link)?;
+    let text = call_path_syscalls::read_link(path, &mut link)?;
     let mut digits = text.iter().skip_while(|byte| !byte.is_ascii_digit());
     let number = digits
         .by_ref()

@@ -116,10 +116,10 @@ mod tests {
             assert_eq!(unsafe { clock(libc::CLOCK_MONOTONIC, &raw mut time) }, 0);
             time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
         };
-        let mut before_ns = crate::sys::now_ns();
+        let mut before_ns = crate::call_path_syscalls::now_ns();
         for _ in 0..100 {
             let here_ns = now_ns();
-            let after_ns = crate::sys::now_ns();
+            let after_ns = crate::call_path_syscalls::now_ns();
             assert!(before_ns <= here_ns && here_ns <= after_ns);
             before_ns = after_ns;
         }

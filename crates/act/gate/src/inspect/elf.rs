@@ -1,6 +1,7 @@
-//! The three facts of an ELF file that decide about preloading: its machine, its loader, and whether Go's linker made it.
+//! The three facts of an ELF file that decide about preloading: its machine, its loader, and whether Go's linker made
+//! it.
 //!
-//! Files are read in bounded pieces and never trusted: a file that does not parse is [`Image::Broken`].
+//! Files are read in bounded pieces and never trusted: a file that does not parse is [`ElfImage::Broken`].
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -52,7 +53,7 @@ const MAX_SECTIONS: u32 = 1024;
 
 /// The kind of the file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Image {
+pub(super) enum ElfImage {
     /// A program for another machine, with the machine's name.
     Foreign(String),
     Native {
@@ -66,12 +67,12 @@ pub(super) enum Image {
 }
 
 /// Reads the headers of `file`. Never panics, whatever the content.
-pub(super) fn read(file: &File) -> Image {
+pub(super) fn read(file: &File) -> ElfImage {
     let cache = ReadCache::new(file);
-    read_image(&cache).unwrap_or(Image::Broken)
+    read_image(&cache).unwrap_or(ElfImage::Broken)
 }
 
-fn read_image<'data>(data: impl ReadRef<'data>) -> Option<Image> {
+fn read_image<'data>(data: impl ReadRef<'data>) -> Option<ElfImage> {
     let start = data.read_bytes_at(0, 20).ok()?;
     if !start.starts_with(&elf::ELFMAG) {
         return None;
@@ -84,7 +85,7 @@ fn read_image<'data>(data: impl ReadRef<'data>) -> Option<Image> {
         u16::from_le_bytes(*number)
     });
     if (class, encoding, machine) != (OUR_CLASS, OUR_DATA, OUR_MACHINE) {
-        return Some(Image::Foreign(name_of_machine(class, machine)));
+        return Some(ElfImage::Foreign(name_of_machine(class, machine)));
     }
 
     let header = Header::parse(data).ok()?;
@@ -107,7 +108,7 @@ fn read_image<'data>(data: impl ReadRef<'data>) -> Option<Image> {
     }
     let go = segments.iter().any(|segment| is_go_note(segment, endian, data))
         || has_go_section(header, endian, data);
-    Some(Image::Native { loader, go })
+    Some(ElfImage::Native { loader, go })
 }
 
 /// Go's linker leaves its build's id in a note named `Go`, also when section names are stripped.

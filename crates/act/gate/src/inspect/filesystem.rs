@@ -1,4 +1,5 @@
-//! Finds the file system and the journal behind a path or a device. [`raw`](super::raw) describes how the journal is found.
+//! Finds the file system and the journal behind a path or a device. [`raw`](super::raw) describes how the
+//! journal is found.
 
 use std::fmt;
 use std::fs::File;
@@ -6,14 +7,15 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use luc_host::mountinfo::{MOUNTINFO, Mount, mounts};
+use luc_host::mountinfo::{MOUNTINFO, MountEntry, mounts};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use super::InspectError;
 use super::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
 
+/// A mounted file system and the journal behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSystem {
+pub struct InspectedFileSystem {
     /// Major and minor number of the device; major 0 if it is on no block device.
     pub device: (u32, u32),
     /// The device's name in /sys, such as `nvme0n1p2`. Without a device, the last part of the mount's source, such as
@@ -23,12 +25,12 @@ pub struct FileSystem {
     pub kind: String,
     pub mount_point: PathBuf,
     /// The journal that its fsyncs wait for.
-    pub journal: Journal,
+    pub journal: FileSystemJournal,
 }
 
 /// The journal behind a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Journal {
+pub enum FileSystemJournal {
     /// ext4's journal: each fsync is a commit unless it joins another's.
     Jbd2,
     /// ext4's journal with fast commit, where most fsyncs start no journal commit.
@@ -41,7 +43,7 @@ pub enum Journal {
     Unknown,
 }
 
-impl fmt::Display for Journal {
+impl fmt::Display for FileSystemJournal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Jbd2 => formatter.write_str("ext4 with a journal"),
@@ -56,9 +58,9 @@ impl fmt::Display for Journal {
 /// The file system that holds `path`, which must exist; symbolic links are followed.
 ///
 /// # Errors
-/// [`InspectError::Io`]: the path or the mount table cannot be read. [`InspectError::NotMounted`]: its mount is hidden from
-/// this process.
-pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
+/// [`InspectError::Io`]: the path or the mount table cannot be read. [`InspectError::NotMounted`]: its mount is hidden
+/// from this process.
+pub fn of_path(path: &Path) -> Result<InspectedFileSystem, InspectError> {
     let metadata = path.metadata().map_err(InspectError::io(path))?;
     let device = device_of(metadata.dev());
     let mounts = read_mounts()?;
@@ -79,7 +81,7 @@ pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
 /// # Errors
 /// [`InspectError::Io`]: the mount table cannot be read. [`InspectError::NotMounted`]: the device has no mount in this
 /// namespace.
-pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
+pub fn of_device(major: u32, minor: u32) -> Result<InspectedFileSystem, InspectError> {
     let mounts = read_mounts()?;
     let mut here = mounts.iter().filter(|mount| mount.device == (major, minor));
     let first = here.next().ok_or(InspectError::NotMounted { major, minor })?;
@@ -91,7 +93,11 @@ pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
 
 /// Finds the mount of `path` by its mount id (Linux >= 5.8). On older kernels it is the deepest mount of the device
 /// above `path`. Of several mounts on one place it is the latest.
-fn mount_of<'m>(path: &Path, device: (u32, u32), mounts: &'m [Mount]) -> Option<&'m Mount> {
+fn mount_of<'m>(
+    path: &Path,
+    device: (u32, u32),
+    mounts: &'m [MountEntry],
+) -> Option<&'m MountEntry> {
     if let Ok(status) = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
         && StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::MNT_ID)
         && let Some(mount) = mounts.iter().find(|mount| mount.id == status.stx_mnt_id)
@@ -105,24 +111,26 @@ fn mount_of<'m>(path: &Path, device: (u32, u32), mounts: &'m [Mount]) -> Option<
         .max_by_key(|mount| mount.mount_point.as_os_str().len())
 }
 
-fn read_mounts() -> Result<Vec<Mount>, InspectError> {
+fn read_mounts() -> Result<Vec<MountEntry>, InspectError> {
     mounts().map_err(InspectError::io(Path::new(MOUNTINFO)))
 }
 
-fn describe(mount: &Mount, kind: JournalKind) -> FileSystem {
+fn describe(mount: &MountEntry, kind: JournalKind) -> InspectedFileSystem {
     let (major, minor) = mount.device;
     let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     let target = link.read_link().ok();
     let name = target.as_deref().and_then(Path::file_name).unwrap_or(mount.source_name());
     let is_ext = matches!(mount.kind.as_str(), "ext2" | "ext3" | "ext4");
     let journal = match kind {
-        JournalKind::Jbd2 => Journal::Jbd2,
-        JournalKind::FastCommit => Journal::Jbd2FastCommit,
-        JournalKind::None => Journal::None,
-        JournalKind::Unknown if is_ext => Journal::Unknown,
-        JournalKind::Unknown | JournalKind::NotExt4 => Journal::NotExt4(mount.kind.clone()),
+        JournalKind::Jbd2 => FileSystemJournal::Jbd2,
+        JournalKind::FastCommit => FileSystemJournal::Jbd2FastCommit,
+        JournalKind::None => FileSystemJournal::None,
+        JournalKind::Unknown if is_ext => FileSystemJournal::Unknown,
+        JournalKind::Unknown | JournalKind::NotExt4 => {
+            FileSystemJournal::NotExt4(mount.kind.clone())
+        }
     };
-    FileSystem {
+    InspectedFileSystem {
         device: mount.device,
         name: name.to_string_lossy().into_owned(),
         kind: mount.kind.clone(),

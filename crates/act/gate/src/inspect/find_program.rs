@@ -14,8 +14,8 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The program that `execvp(command)` would run with the given PATH from the folder `cwd`.
 ///
-/// A command with a slash is a path. Any other is looked for in each folder of PATH (an empty one is `cwd`). Files that may
-/// not be executed are passed over, as by `execvp`.
+/// A command with a slash is a path. Any other is looked for in each folder of PATH (an empty one is `cwd`). Files that
+/// may not be executed are passed over, as by `execvp`.
 ///
 /// # Errors
 /// [`InspectError::NotFound`], [`InspectError::NotExecutable`], [`InspectError::IsDirectory`] or

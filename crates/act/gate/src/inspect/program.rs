@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{StatVfsMountFlags, fgetxattr, fstatvfs};
 use rustix::process::{getgid, getuid};
 
-use super::elf::{self, Image};
-use super::script::{LINE_BYTES, Shebang};
+use super::elf::{self, ElfImage};
+use super::shebang::{LINE_BYTES, Shebang};
 use super::{InspectError, resolve};
 
 /// Maximum number of interpreters that Linux follows (fs/exec.c).
@@ -70,8 +70,8 @@ impl fmt::Display for Privilege {
     }
 }
 
-/// Whether the kernel runs programs of another machine: those of its own 32-bit variant, or others by an emulator, whose
-/// system calls are this machine's.
+/// Whether the kernel runs programs of another machine: those of its own 32-bit variant, or others by an emulator,
+/// whose system calls are this machine's.
 fn may_run(architecture: &str) -> bool {
     const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
     let is_sister = architecture.starts_with("32-bit") || architecture == "x32";
@@ -102,8 +102,8 @@ impl Gateability {
         }
     }
 
-    /// Whether executing it adds privileges. Notifications reach it as well, but unless their supervisor is privileged they
-    /// keep it from gaining any.
+    /// Whether executing it adds privileges. Notifications reach it as well, but unless their supervisor is privileged
+    /// they keep it from gaining any.
     #[must_use]
     pub fn adds_privileges(&self) -> bool {
         match self {
@@ -124,8 +124,8 @@ impl Gateability {
         }
     }
 
-    /// The reason why it cannot be gated, as a clause about the program that starts with "it" or "its"; `None` if it can be
-    /// gated.
+    /// The reason why it cannot be gated, as a clause about the program that starts with "it" or "its"; `None` if it
+    /// can be gated.
     #[must_use]
     pub fn reason(&self) -> Option<String> {
         Some(match self {
@@ -159,12 +159,12 @@ impl Gateability {
     }
 }
 
-/// Decides whether the program at `path` can be gated when this process executes it. Names behind `/usr/bin/env` are looked
-/// for in this process's PATH.
+/// Decides whether the program at `path` can be gated when this process executes it. Names behind `/usr/bin/env` are
+/// looked for in this process's PATH.
 ///
 /// # Errors
-/// The file cannot be read or is no regular file. A script's interpreter is missing, or stands behind more interpreters than
-/// Linux follows. A damaged program is no error but [`Gateability::NotElf`].
+/// The file cannot be read or is no regular file. A script's interpreter is missing, or stands behind more interpreters
+/// than Linux follows. A damaged program is no error but [`Gateability::NotElf`].
 pub fn program(path: &Path) -> Result<Gateability, InspectError> {
     inspect(path, std::env::var_os("PATH").as_deref(), MAX_DEPTH)
 }
@@ -195,9 +195,9 @@ fn inspect(path: &Path, path_env: Option<&OsStr>, depth: u32) -> Result<Gateabil
         return inspect_script(path, &shebang, path_env, depth);
     }
     Ok(match elf::read(&file) {
-        Image::Broken => Gateability::NotElf,
-        Image::Foreign(architecture) => Gateability::ForeignArchitecture { architecture },
-        Image::Native { loader, go } => match (privilege(&file, &metadata), go, loader) {
+        ElfImage::Broken => Gateability::NotElf,
+        ElfImage::Foreign(architecture) => Gateability::ForeignArchitecture { architecture },
+        ElfImage::Native { loader, go } => match (privilege(&file, &metadata), go, loader) {
             (Some(privilege), _, _) => Gateability::SetId(privilege),
             (None, true, _) => Gateability::Go,
             (None, false, None) => Gateability::Static,

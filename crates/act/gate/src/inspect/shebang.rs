@@ -30,8 +30,8 @@ impl Shebang {
         })
     }
 
-    /// The program that `env` will look for in PATH, if the interpreter is `env`. Its argument has to be a plain `NAME`, or `-S`
-    /// with assignments and a name.
+    /// The program that `env` will look for in PATH, if the interpreter is `env`. Its argument has to be a plain
+    /// `NAME`, or `-S` with assignments and a name.
     pub(super) fn name_for_env(&self) -> Option<&OsStr> {
         if Path::new(self.interpreter.file_name()?) != Path::new("env") {
             return None;

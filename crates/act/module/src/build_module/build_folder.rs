@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use luc_units::OnPath as _;
 
-use crate::{Error, Machine};
+use crate::{Error, MachinePaths};
 
 /// Mode bits that let group or others write. With the sticky bit, only a file's owner may remove it from the folder.
 const OTHERS_WRITE: u32 = 0o022;
@@ -20,7 +20,7 @@ const STICKY: u32 = 0o1000;
 /// # Errors
 /// [`Error::NoCache`] for a user without HOME; [`Error::Unsafe`] with the folder that somebody else could change;
 /// [`Error::Io`].
-pub(super) fn folder(machine: &Machine) -> Result<PathBuf, Error> {
+pub(super) fn folder(machine: &MachinePaths) -> Result<PathBuf, Error> {
     let base = base(machine)?;
     fs::create_dir_all(&base).map_err(Error::io("make", &base))?;
     // Without links from here on: what is checked is what is used.
@@ -42,7 +42,7 @@ pub(super) fn folder(machine: &Machine) -> Result<PathBuf, Error> {
 }
 
 /// The folder of this user's modules, if it is there already.
-pub(super) fn existing(machine: &Machine) -> Option<PathBuf> {
+pub(super) fn existing(machine: &MachinePaths) -> Option<PathBuf> {
     let base = base(machine).ok()?.canonicalize().ok()?;
     let own = base.join("luc/kernel");
     let top = top(machine, &base).ok()?;
@@ -53,7 +53,7 @@ pub(super) fn existing(machine: &Machine) -> Option<PathBuf> {
 }
 
 /// `/var/cache` for root, else `$XDG_CACHE_HOME` or `~/.cache`.
-fn base(machine: &Machine) -> Result<PathBuf, Error> {
+fn base(machine: &MachinePaths) -> Result<PathBuf, Error> {
     if rustix::process::geteuid().is_root() {
         return Ok(machine.path("/var/cache"));
     }
@@ -69,7 +69,7 @@ fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 /// The topmost folder that is checked: `/`, or the tree that stands for a machine if `base` is in it.
-fn top(machine: &Machine, base: &Path) -> Result<PathBuf, Error> {
+fn top(machine: &MachinePaths, base: &Path) -> Result<PathBuf, Error> {
     let root = machine.path("/");
     let root = root.canonicalize().map_err(Error::io("find", &root))?;
     Ok(if base.starts_with(&root) { root } else { "/".into() })

@@ -10,13 +10,13 @@ use crate::Error;
 
 /// The sources of a module: file names and contents.
 #[derive(Clone, Copy, Debug)]
-pub struct Sources {
+pub struct ModuleSources {
     files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! sources {
     ($folder:literal: $($name:literal)*) => {
-        Sources {
+        ModuleSources {
             files: &[$((
                 $name,
                 include_str!(concat!(
@@ -31,12 +31,12 @@ macro_rules! sources {
     };
 }
 
-pub const LUC: Sources = sources!("luc": "Kbuild" "Makefile" "clock.h" "compat.h" "control.c" "control.h" "control_auto.c"
+pub const LUC: ModuleSources = sources!("luc": "Kbuild" "Makefile" "clock.h" "compat.h" "control.c" "control.h" "control_auto.c"
     "control_returns.c" "control_trial.c" "copyout.c" "fsync.c" "hold.c" "hook.c" "journal.c" "layout.c" "luc.h" "main.c"
     "policy.c" "stats.c" "symbols.c" "sysfs.c" "trace.c" "trace_luc.h");
 
 /// `lagdisk.ko`, the disk of virtual machines.
-pub const LAGDISK: Sources = sources!("lagdisk": "Kbuild" "Makefile" "attributes.c" "compat.h" "lagdisk.h" "main.c"
+pub const LAGDISK: ModuleSources = sources!("lagdisk": "Kbuild" "Makefile" "attributes.c" "compat.h" "lagdisk.h" "main.c"
     "store.c");
 
 /// Whether a kernel build reads a file. Objects of another build are left alone.
@@ -48,9 +48,9 @@ fn is_source(name: &Path) -> bool {
     (by_name || by_kind) && !is_made
 }
 
-impl Sources {
-    /// Writes the files that differ into `folder`, which is made if it is missing, and removes other sources there. Returns
-    /// whether anything has changed.
+impl ModuleSources {
+    /// Writes the files that differ into `folder`, which is made if it is missing, and removes other sources there.
+    /// Returns whether anything has changed.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -117,13 +117,13 @@ mod tests {
     fn sources_are_written_once_and_objects_stay() {
         let tree = tempfile::tempdir().unwrap();
         let folder = tree.path().join("luc");
-        let first = Sources { files: &[("Kbuild", "obj-m"), ("a.c", "a"), ("b.h", "b")] };
+        let first = ModuleSources { files: &[("Kbuild", "obj-m"), ("a.c", "a"), ("b.h", "b")] };
         assert!(first.write(&folder).unwrap());
         for made in ["a.o", "luc.mod.c"] {
             fs::write(folder.join(made), "built").unwrap();
         }
         assert!(!first.write(&folder).unwrap());
-        let second = Sources { files: &[("Kbuild", "obj-m"), ("a.c", "changed")] };
+        let second = ModuleSources { files: &[("Kbuild", "obj-m"), ("a.c", "changed")] };
         assert!(second.write(&folder).unwrap());
         assert!(!folder.join("b.h").exists());
         assert_eq!(fs::read_to_string(folder.join("a.c")).unwrap(), "changed");

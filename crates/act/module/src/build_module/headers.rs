@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::{Error, Machine};
+use crate::{Error, MachinePaths};
 
 /// The headers of `kernel`: `/lib/modules/VERSION/build`, wherever that points.
 ///
 /// # Errors
 /// [`Error::NoModules`] for the running kernel if it takes none; [`Error::NoSuchKernel`] if it is not
 /// installed; [`Error::NoHeaders`] with the command that installs them.
-pub fn find(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
+pub fn find(machine: &MachinePaths, kernel: &str) -> Result<PathBuf, Error> {
     let installed = installed(machine);
     let is_running = !kernel.is_empty() && kernel == machine.running_kernel();
     if is_running && !machine.has("/proc/modules") {
@@ -27,7 +27,7 @@ pub fn find(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
 }
 
 /// The kernels in /lib/modules, sorted.
-fn installed(machine: &Machine) -> Vec<String> {
+fn installed(machine: &MachinePaths) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(machine.path("/lib/modules")) else {
         return Vec::new();
     };
@@ -38,7 +38,7 @@ fn installed(machine: &Machine) -> Vec<String> {
 }
 
 /// The command that installs the headers of `kernel` here.
-fn package(machine: &Machine, kernel: &str) -> String {
+fn package(machine: &MachinePaths, kernel: &str) -> String {
     match Family::of(machine) {
         Family::Debian => format!("apt install linux-headers-{kernel}"),
         Family::Fedora => format!("dnf install kernel-devel-{kernel}"),
@@ -52,7 +52,7 @@ fn package(machine: &Machine, kernel: &str) -> String {
 }
 
 /// The command that installs make and a compiler here.
-pub(super) fn tools(machine: &Machine) -> String {
+pub(super) fn tools(machine: &MachinePaths) -> String {
     match Family::of(machine) {
         Family::Debian => "apt install make gcc",
         Family::Fedora => "dnf install make gcc",
@@ -74,7 +74,7 @@ enum Family {
 
 impl Family {
     /// Reads `ID` and `ID_LIKE` of os-release(5).
-    fn of(machine: &Machine) -> Self {
+    fn of(machine: &MachinePaths) -> Self {
         let text = machine
             .text("/etc/os-release")
             .or_else(|| machine.text("/usr/lib/os-release"))
@@ -108,7 +108,7 @@ mod tests {
             fs::create_dir_all(tree.path().join(dir)).unwrap();
         }
         fs::write(tree.path().join("etc/os-release"), os_release).unwrap();
-        let machine = Machine::at(tree.path().into());
+        let machine = MachinePaths::at(tree.path().into());
         find(&machine, "6.1.0-18-amd64").unwrap_err().to_string()
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_kernel_that_is_not_installed_is_not_a_matter_of_headers() {
         let tree = tempfile::tempdir().unwrap();
         fs::create_dir_all(tree.path().join("lib/modules/6.1.0-18-amd64")).unwrap();
-        let machine = Machine::at(tree.path().into());
+        let machine = MachinePaths::at(tree.path().into());
         for wrong in ["6.9", "", "../../etc"] {
             let text = find(&machine, wrong).unwrap_err().to_string();
             assert!(text.contains("there are 6.1.0-18-amd64"), "{text}");

@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::journal::Journal;
-use crate::lease::Leases;
-use crate::setting::{Key, Settings};
-use crate::{Device, Error, Machine, Module};
+use crate::journal_setting::{JournalSettings, SettingKey};
+use crate::module_sysfs::ModuleJournal;
+use crate::setting_leases::SettingLeases;
+use crate::{BlockDeviceNumber, Error, LucModule, MachinePaths};
 
 /// The level that a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum RequestedLevel {
     /// The highest that is there.
     Auto,
     Gate,
@@ -44,26 +44,26 @@ impl fmt::Display for EffectiveLevel {
 
 /// The batchers of a run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LevelPlan {
     pub level: EffectiveLevel,
-    /// Devices on which the gate only counts because the module batches there. At [`EffectiveLevel::Kernel`] it only counts
-    /// everywhere.
-    pub count_only: Vec<Device>,
+    /// Devices on which the gate only counts because the module batches there. At [`EffectiveLevel::Kernel`] it only
+    /// counts everywhere.
+    pub count_only: Vec<BlockDeviceNumber>,
     /// A shortcoming, with the remedy.
     pub note: Option<String>,
     /// Settings lent to journals of devices that the command uses.
-    pub(super) lend: Option<Lend>,
-    pub(super) module: Option<Module>,
+    pub(super) lend: Option<PlannedLease>,
+    pub(super) module: Option<LucModule>,
 }
 
 /// Settings and the journals that get them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lend {
-    pub(super) settings: Settings,
-    pub(super) devices: Option<Vec<Device>>,
+pub(super) struct PlannedLease {
+    pub(super) settings: JournalSettings,
+    pub(super) devices: Option<Vec<BlockDeviceNumber>>,
 }
 
-impl Plan {
+impl LevelPlan {
     /// The plan without a module: the gate alone.
     pub fn gate() -> Self {
         Self {
@@ -81,11 +81,14 @@ impl Plan {
             None if !self.count_only.is_empty() => return None,
             None => None,
             Some(lend) => {
-                let mut off = vec![(Key::Policy, "off".to_owned())];
-                if lend.settings.get(Key::CopyOut).is_some() {
-                    off.push((Key::CopyOut, "off".to_owned()));
+                let mut off = vec![(SettingKey::Policy, "off".to_owned())];
+                if lend.settings.get(SettingKey::CopyOut).is_some() {
+                    off.push((SettingKey::CopyOut, "off".to_owned()));
                 }
-                Some(Lend { settings: Settings::from_module(off), devices: lend.devices.clone() })
+                Some(PlannedLease {
+                    settings: JournalSettings::from_module(off),
+                    devices: lend.devices.clone(),
+                })
             }
         };
         Some(Self { lend, ..self.clone() })
@@ -100,67 +103,78 @@ impl Plan {
 /// Decides who batches where. `wishes` gives the module's settings, if it is to do anything.
 ///
 /// # Errors
-/// Obstacles to [`Level::Kernel`] and [`Level::Both`]: [`Error::NotLoaded`], [`Error::Interface`], [`Error::NotRoot`].
-/// Those of `wishes`.
+/// Obstacles to [`RequestedLevel::Kernel`] and [`RequestedLevel::Both`]: [`Error::NotLoaded`], [`Error::Interface`],
+/// [`Error::NotRoot`]. Those of `wishes`.
 pub fn plan(
-    machine: &Machine,
-    asked: Level,
-    wishes: impl FnOnce() -> Result<Settings, Error>,
-) -> Result<Plan, Error> {
-    let module = match (Module::open(machine), asked) {
+    machine: &MachinePaths,
+    asked: RequestedLevel,
+    wishes: impl FnOnce() -> Result<JournalSettings, Error>,
+) -> Result<LevelPlan, Error> {
+    let module = match (LucModule::open(machine), asked) {
         (Ok(module), _) => module,
-        (Err(Error::NotLoaded), Level::Auto | Level::Gate) => return Ok(Plan::gate()),
-        (Err(error), Level::Auto | Level::Gate) => {
+        (Err(Error::NotLoaded), RequestedLevel::Auto | RequestedLevel::Gate) => {
+            return Ok(LevelPlan::gate());
+        }
+        (Err(error), RequestedLevel::Auto | RequestedLevel::Gate) => {
             let note = Some(error.to_string());
-            return Ok(Plan { note, ..Plan::gate() });
+            return Ok(LevelPlan { note, ..LevelPlan::gate() });
         }
         (Err(error), _) => return Err(error),
     };
-    let leases = Leases::of(machine);
+    let leases = SettingLeases::of(machine);
     let journals = module.journals()?;
     let readonly = journals.iter().find(|journal| !journal.is_writable());
     let plan = match (asked, readonly) {
-        (Level::Kernel | Level::Both, Some(journal)) => {
+        (RequestedLevel::Kernel | RequestedLevel::Both, Some(journal)) => {
             return Err(Error::NotRoot {
                 what: format!("lend settings of {} to a run", journal.name),
             });
         }
-        (Level::Gate, readonly) => plan_gate(&journals, readonly.is_none()),
-        (Level::Auto, Some(_)) => plan_as_set(&journals),
-        (Level::Auto, None) => {
-            let is_free = |journal: &&Journal| !is_left_to_a_gate(&leases.of_journal(journal));
+        (RequestedLevel::Gate, readonly) => plan_gate(&journals, readonly.is_none()),
+        (RequestedLevel::Auto, Some(_)) => plan_as_set(&journals),
+        (RequestedLevel::Auto, None) => {
+            let is_free =
+                |journal: &&ModuleJournal| !is_left_to_a_gate(&leases.of_journal(journal));
             plan_lent(EffectiveLevel::Both, journals.iter().filter(is_free), wishes()?)
         }
-        (Level::Both, None) => plan_lent(EffectiveLevel::Both, journals.iter(), wishes()?),
-        (Level::Kernel, None) => plan_lent(EffectiveLevel::Kernel, journals.iter(), wishes()?),
+        (RequestedLevel::Both, None) => plan_lent(EffectiveLevel::Both, journals.iter(), wishes()?),
+        (RequestedLevel::Kernel, None) => {
+            plan_lent(EffectiveLevel::Kernel, journals.iter(), wishes()?)
+        }
     };
-    Ok(Plan { module: Some(module), ..plan })
+    Ok(LevelPlan { module: Some(module), ..plan })
 }
 
 /// The plan by which the module batches on `journals`.
 fn plan_lent<'j>(
     level: EffectiveLevel,
-    journals: impl Iterator<Item = &'j Journal>,
-    settings: Settings,
-) -> Plan {
-    let devices: Vec<Device> = journals.map(|journal| journal.device).collect();
-    Plan {
+    journals: impl Iterator<Item = &'j ModuleJournal>,
+    settings: JournalSettings,
+) -> LevelPlan {
+    let devices: Vec<BlockDeviceNumber> = journals.map(|journal| journal.device).collect();
+    LevelPlan {
         level,
         count_only: devices.clone(),
-        lend: Some(Lend { settings, devices: (level == EffectiveLevel::Both).then_some(devices) }),
-        ..Plan::gate()
+        lend: Some(PlannedLease {
+            settings,
+            devices: (level == EffectiveLevel::Both).then_some(devices),
+        }),
+        ..LevelPlan::gate()
     }
 }
 
 /// The plan by which the gate batches and the module does not. Its copying does no harm, and stays.
-fn plan_gate(journals: &[Journal], is_writable: bool) -> Plan {
+fn plan_gate(journals: &[ModuleJournal], is_writable: bool) -> LevelPlan {
     if is_writable {
-        let off = Settings::from_module([(Key::Policy, "off".to_owned())]);
-        return Plan { lend: Some(Lend { settings: off, devices: None }), ..Plan::gate() };
+        let off = JournalSettings::from_module([(SettingKey::Policy, "off".to_owned())]);
+        return LevelPlan {
+            lend: Some(PlannedLease { settings: off, devices: None }),
+            ..LevelPlan::gate()
+        };
     }
     let batched: Vec<_> = journals.iter().filter(|journal| is_batched(journal)).collect();
     let names: Vec<_> = batched.iter().map(|journal| journal.name.as_str()).collect();
-    Plan {
+    LevelPlan {
         note: (!names.is_empty()).then(|| {
             format!(
                 "luc.ko batches on {} as well, and only root can stop it: `luc kernel set {} policy=off`",
@@ -168,15 +182,15 @@ fn plan_gate(journals: &[Journal], is_writable: bool) -> Plan {
                 names.join(" ")
             )
         }),
-        ..Plan::gate()
+        ..LevelPlan::gate()
     }
 }
 
 /// Plans that the module keeps its settings. The gate works where the module is off.
-fn plan_as_set(journals: &[Journal]) -> Plan {
+fn plan_as_set(journals: &[ModuleJournal]) -> LevelPlan {
     let batched = journals.iter().filter(|journal| is_batched(journal));
-    let count_only: Vec<Device> = batched.map(|journal| journal.device).collect();
-    Plan {
+    let count_only: Vec<BlockDeviceNumber> = batched.map(|journal| journal.device).collect();
+    LevelPlan {
         level: if count_only.is_empty() {
             EffectiveLevel::Gate
         } else {
@@ -188,15 +202,15 @@ fn plan_as_set(journals: &[Journal]) -> Plan {
                 .to_owned(),
         ),
         count_only,
-        ..Plan::gate()
+        ..LevelPlan::gate()
     }
 }
 
-fn is_batched(journal: &Journal) -> bool {
-    journal.read(Key::Policy).is_ok_and(|policy| policy != "off")
+fn is_batched(journal: &ModuleJournal) -> bool {
+    journal.read(SettingKey::Policy).is_ok_and(|policy| policy != "off")
 }
 
-fn is_left_to_a_gate(wishes: &[Settings]) -> bool {
-    let last = wishes.iter().rev().find_map(|wish| wish.get(Key::Policy));
+fn is_left_to_a_gate(wishes: &[JournalSettings]) -> bool {
+    let last = wishes.iter().rev().find_map(|wish| wish.get(SettingKey::Policy));
     last == Some("off")
 }

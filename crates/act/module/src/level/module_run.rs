@@ -4,30 +4,30 @@ use std::process::Command;
 
 use serde::Serialize;
 
-use super::plan::Plan;
-use crate::journal::Journal;
-use crate::lease::{Holder, Leases};
-use crate::setting::Key;
-use crate::stats::Stats;
-use crate::{Device, Error, Machine};
+use super::level_plan::LevelPlan;
+use crate::journal_setting::SettingKey;
+use crate::journal_stats::JournalStats;
+use crate::module_sysfs::ModuleJournal;
+use crate::setting_leases::{LeaseHolder, SettingLeases};
+use crate::{BlockDeviceNumber, Error, MachinePaths};
 
 /// A run that lends the module's settings to the journals that it uses.
-pub struct Session<'w> {
-    leases: Leases,
-    plan: Plan,
+pub struct ModuleRun<'w> {
+    leases: SettingLeases,
+    plan: LevelPlan,
     watcher: &'w dyn Fn(&str) -> Command,
-    holder: Option<Holder>,
+    holder: Option<LeaseHolder>,
     /// Devices looked at, also those without a journal.
-    seen: Vec<Device>,
+    seen: Vec<BlockDeviceNumber>,
     uses: Vec<StartedUse>,
     failures: Vec<Error>,
 }
 
 /// A journal, since the command was first seen to use it.
 struct StartedUse {
-    journal: Journal,
+    journal: ModuleJournal,
     /// `None` for a user who may not read them.
-    before: Option<Stats>,
+    before: Option<JournalStats>,
     is_lent: bool,
 }
 
@@ -36,7 +36,7 @@ struct StartedUse {
 pub struct JournalUse {
     /// jbd2's name of the journal.
     pub journal: String,
-    pub device: Device,
+    pub device: BlockDeviceNumber,
     /// Whether this run lent the journal's settings.
     pub is_lent: bool,
     /// The policy at the end.
@@ -46,10 +46,10 @@ pub struct JournalUse {
     /// fsyncs per commit that an fsync asked for.
     pub fsyncs_per_commit: Option<f64>,
     /// All figures; `None` for a user who may not read them.
-    pub stats: Option<Stats>,
+    pub stats: Option<JournalStats>,
 }
 
-impl std::fmt::Debug for Session<'_> {
+impl std::fmt::Debug for ModuleRun<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("plan", &self.plan)
@@ -58,12 +58,16 @@ impl std::fmt::Debug for Session<'_> {
     }
 }
 
-impl<'w> Session<'w> {
+impl<'w> ModuleRun<'w> {
     /// Begins a run. `watcher` makes the command that watches over a holder of that name (see
-    /// [`lease::watch`](crate::lease::watch)).
-    pub fn new(machine: &Machine, plan: Plan, watcher: &'w dyn Fn(&str) -> Command) -> Self {
+    /// [`setting_leases::watch`](crate::setting_leases::watch)).
+    pub fn new(
+        machine: &MachinePaths,
+        plan: LevelPlan,
+        watcher: &'w dyn Fn(&str) -> Command,
+    ) -> Self {
         Self {
-            leases: Leases::of(machine),
+            leases: SettingLeases::of(machine),
             plan,
             watcher,
             holder: None,
@@ -74,7 +78,7 @@ impl<'w> Session<'w> {
     }
 
     /// Notes that the command uses a file system; only the first time counts.
-    pub fn uses(&mut self, device: Device) {
+    pub fn uses(&mut self, device: BlockDeviceNumber) {
         if self.seen.contains(&device) {
             return;
         }
@@ -92,17 +96,17 @@ impl<'w> Session<'w> {
         }
     }
 
-    fn lend(&mut self, journal: &Journal) -> Result<bool, Error> {
+    fn lend(&mut self, journal: &ModuleJournal) -> Result<bool, Error> {
         let Some(lend) = &self.plan.lend else {
             return Ok(false);
         };
-        let is_meant = |devices: &Vec<Device>| devices.contains(&journal.device);
+        let is_meant = |devices: &Vec<BlockDeviceNumber>| devices.contains(&journal.device);
         if !lend.devices.as_ref().is_none_or(is_meant) {
             return Ok(false);
         }
         let holder = match self.holder.take() {
             Some(holder) => holder,
-            None => Holder::new(&self.leases, self.watcher)?,
+            None => LeaseHolder::new(&self.leases, self.watcher)?,
         };
         self.holder.insert(holder).lend(journal, &lend.settings)?;
         Ok(true)
@@ -117,7 +121,7 @@ impl<'w> Session<'w> {
                 Err(error) => self.failures.push(error),
             }
         }
-        if let Some(Err(error)) = self.holder.take().map(Holder::end) {
+        if let Some(Err(error)) = self.holder.take().map(LeaseHolder::end) {
             self.failures.push(error);
         }
         (uses, self.failures)
@@ -132,9 +136,9 @@ impl StartedUse {
             journal: self.journal.name.clone(),
             device: self.journal.device,
             is_lent: self.is_lent,
-            policy: self.journal.read(Key::Policy)?,
-            copy_out: self.journal.read(Key::CopyOut)?,
-            fsyncs_per_commit: stats.as_ref().and_then(Stats::fsyncs_per_commit),
+            policy: self.journal.read(SettingKey::Policy)?,
+            copy_out: self.journal.read(SettingKey::CopyOut)?,
+            fsyncs_per_commit: stats.as_ref().and_then(JournalStats::fsyncs_per_commit),
             stats,
         })
     }

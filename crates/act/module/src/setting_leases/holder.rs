@@ -11,15 +11,15 @@ use std::os::unix::process::CommandExt as _;
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
-use super::{Leases, open_own};
-use crate::journal::Journal;
-use crate::setting::Settings;
-use crate::{Error, set};
+use super::{SettingLeases, open_own};
+use crate::journal_setting::JournalSettings;
+use crate::module_sysfs::ModuleJournal;
+use crate::{Error, write_settings};
 
 /// This process, as one that lends settings until it is dropped or killed.
 #[derive(Debug)]
-pub struct Holder {
-    leases: Leases,
+pub struct LeaseHolder {
+    leases: SettingLeases,
     id: String,
     path: PathBuf,
     /// Locked; the lock ends with the process.
@@ -27,13 +27,16 @@ pub struct Holder {
     watcher: Option<Child>,
 }
 
-impl Holder {
-    /// Begins to hold; nothing is lent yet. `watcher` starts a watcher for the holder's name, for the case that this process is
-    /// killed.
+impl LeaseHolder {
+    /// Begins to hold; nothing is lent yet. `watcher` starts a watcher for the holder's name, for the case that this
+    /// process is killed.
     ///
     /// # Errors
     /// [`Error::Io`]: the user may not lend settings, or the watcher does not start.
-    pub fn new(leases: &Leases, watcher: impl FnOnce(&str) -> Command) -> Result<Self, Error> {
+    pub fn new(
+        leases: &SettingLeases,
+        watcher: impl FnOnce(&str) -> Command,
+    ) -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let id = format!("{}-{count}", std::process::id());
@@ -56,8 +59,8 @@ impl Holder {
     ///
     /// # Errors
     /// [`Error::NotRoot`], [`Error::Io`], [`Error::NotTaken`]; nothing is lent then.
-    pub fn lend(&self, journal: &Journal, settings: &Settings) -> Result<(), Error> {
-        set::check_writable(std::slice::from_ref(journal))?;
+    pub fn lend(&self, journal: &ModuleJournal, settings: &JournalSettings) -> Result<(), Error> {
+        write_settings::check_writable(std::slice::from_ref(journal))?;
         let locked = self.leases.lock()?;
         let alive = |id: &str| self.leases.is_alive(id);
         let lent = locked.change(|_, record| {
@@ -101,7 +104,7 @@ impl Holder {
     }
 }
 
-impl Drop for Holder {
+impl Drop for LeaseHolder {
     fn drop(&mut self) {
         // An error here has nobody to be told; the record stays for the next luc.
         let _ = self.restore();
@@ -112,8 +115,8 @@ impl Drop for Holder {
 const IGNORED_SIGNALS: [libc::c_int; 5] =
     [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE];
 
-/// Starts the watcher in a process group of its own: neither signals to this process' group nor those to every luc end it.
-/// It ends by itself, after the holder.
+/// Starts the watcher in a process group of its own: neither signals to this process' group nor those to every luc end
+/// it. It ends by itself, after the holder.
 fn start(mut command: Command) -> Result<Child, Error> {
     let program = Path::new(command.get_program()).to_owned();
     // Before the program is there: signals that are ignored stay so over exec.

@@ -10,24 +10,24 @@ use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::journal::{Journal, Module};
-use crate::setting::{Key, Settings};
+use crate::journal_setting::{JournalSettings, SettingKey};
+use crate::module_sysfs::{LucModule, ModuleJournal};
 
 pub(super) const FILE_NAME: &str = "record.json";
 
 /// All journals whose settings are lent, by name.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Record(BTreeMap<String, Lent>);
+pub(super) struct LeaseRecord(BTreeMap<String, Lent>);
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Lent {
     /// Number that distinguishes the journal from a later one of the same name.
     generation: u64,
     /// The settings before the first was lent.
-    before: Settings,
+    before: JournalSettings,
     /// Values that LUC may have written. Any other value is another writer's.
-    written: BTreeMap<Key, Vec<String>>,
+    written: BTreeMap<SettingKey, Vec<String>>,
     /// The holders, the latest last.
     holders: Vec<Wish>,
 }
@@ -35,10 +35,10 @@ struct Lent {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Wish {
     holder: String,
-    settings: Settings,
+    settings: JournalSettings,
 }
 
-impl Record {
+impl LeaseRecord {
     /// Reads the record; without a file nothing is lent.
     pub(super) fn read(dir: &Path) -> Result<Self, Error> {
         let path = dir.join(FILE_NAME);
@@ -76,9 +76,9 @@ impl Record {
     /// Notes a holder's wish, and the journal's settings if it is the first to touch them.
     pub(super) fn add(
         &mut self,
-        journal: &Journal,
+        journal: &ModuleJournal,
         holder: &str,
-        settings: &Settings,
+        settings: &JournalSettings,
     ) -> Result<(), Error> {
         let generation = journal.generation();
         if self.0.get(&journal.name).is_some_and(|lent| lent.generation != generation) {
@@ -86,7 +86,7 @@ impl Record {
         }
         let lent = self.0.entry(journal.name.clone()).or_insert_with(|| Lent {
             generation,
-            before: Settings::default(),
+            before: JournalSettings::default(),
             written: BTreeMap::new(),
             holders: Vec::new(),
         });
@@ -111,7 +111,7 @@ impl Record {
     }
 
     /// Drops journals that are gone, with the module or with their file system.
-    pub(super) fn forget_gone(&mut self, module: Option<&Module>) {
+    pub(super) fn forget_gone(&mut self, module: Option<&LucModule>) {
         self.0.retain(|name, lent| {
             module
                 .and_then(|module| module.journal(name))
@@ -120,7 +120,7 @@ impl Record {
     }
 
     /// Forgets settings that a user has written: nobody restores them.
-    pub(super) fn rebase(&mut self, journal: &str, settings: &Settings) {
+    pub(super) fn rebase(&mut self, journal: &str, settings: &JournalSettings) {
         let Some(lent) = self.0.get_mut(journal) else {
             return;
         };
@@ -132,7 +132,7 @@ impl Record {
     /// Writes the settings of the record to the module, and drops those that are restored.
     ///
     /// Returns the first error, after everything has been tried.
-    pub(super) fn apply(&mut self, module: Option<&Module>) -> Result<(), Error> {
+    pub(super) fn apply(&mut self, module: Option<&LucModule>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for (name, lent) in &mut self.0 {
             if let Some(journal) = module.and_then(|module| module.journal(name)) {
@@ -163,7 +163,7 @@ impl Record {
     }
 
     /// The wishes of a journal's holders, the latest last.
-    pub(super) fn wishes(&self, journal: &str) -> Vec<(String, Settings)> {
+    pub(super) fn wishes(&self, journal: &str) -> Vec<(String, JournalSettings)> {
         let wishes = self.0.get(journal).map(|lent| lent.holders.iter());
         wishes
             .into_iter()
@@ -175,19 +175,19 @@ impl Record {
 
 impl Lent {
     /// The latest holder's wish, else the value from before.
-    fn wanted(&self, key: Key) -> Option<&str> {
+    fn wanted(&self, key: SettingKey) -> Option<&str> {
         let wishes = self.holders.iter().rev();
         wishes.map(|wish| wish.settings.get(key)).find_map(|value| value).or(self.before.get(key))
     }
 
-    fn is_held(&self, key: Key) -> bool {
+    fn is_held(&self, key: SettingKey) -> bool {
         let mut wishes = self.holders.iter();
         wishes.any(|wish| wish.settings.get(key).is_some())
     }
 
     /// Adds the wanted values to those that we may have written.
     fn note_wanted(&mut self) {
-        let keys: Vec<Key> = self.before.iter().map(|(key, _)| key).collect();
+        let keys: Vec<SettingKey> = self.before.iter().map(|(key, _)| key).collect();
         for key in keys {
             if let Some(value) = self.wanted(key).map(str::to_owned) {
                 let written = self.written.entry(key).or_default();
@@ -198,9 +198,9 @@ impl Lent {
         }
     }
 
-    fn apply(&mut self, journal: &Journal) -> Result<(), Error> {
+    fn apply(&mut self, journal: &ModuleJournal) -> Result<(), Error> {
         let mut outcome = Ok(());
-        let keys: Vec<Key> = self.before.iter().map(|(key, _)| key).collect();
+        let keys: Vec<SettingKey> = self.before.iter().map(|(key, _)| key).collect();
         for key in keys {
             match self.apply_one(journal, key) {
                 Ok(()) => {}
@@ -210,7 +210,7 @@ impl Lent {
         outcome
     }
 
-    fn apply_one(&mut self, journal: &Journal, key: Key) -> Result<(), Error> {
+    fn apply_one(&mut self, journal: &ModuleJournal, key: SettingKey) -> Result<(), Error> {
         let current = journal.read(key)?;
         let wanted = self.wanted(key).unwrap_or_default().to_owned();
         let is_ours = self.before.get(key) == Some(current.as_str())
@@ -236,7 +236,7 @@ impl Lent {
     }
 
     /// Leaves the setting alone from now on.
-    fn give_up(&mut self, key: Key) {
+    fn give_up(&mut self, key: SettingKey) {
         self.before.remove(key);
         self.written.remove(&key);
         for wish in &mut self.holders {

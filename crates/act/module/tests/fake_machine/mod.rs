@@ -46,11 +46,11 @@ const STATS: [(&str, &str); 19] = [
 
 /// The tree; gone when dropped.
 #[derive(Debug)]
-pub(crate) struct Fake {
+pub(crate) struct FakeMachine {
     tree: TempDir,
 }
 
-impl Fake {
+impl FakeMachine {
     /// A machine that could load the module and has not.
     pub(crate) fn without_module() -> Self {
         let fake = Self { tree: TempDir::new().expect("directory") };

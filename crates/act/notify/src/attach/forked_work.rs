@@ -30,8 +30,8 @@ impl Drop for Blocked {
 
 /// Does `work` in a child and returns its text; `None` if the child was killed.
 ///
-/// The terminal, a closed session and signals for this process do not reach the child; they wait until it is done. To be
-/// called while this process has one thread.
+/// The terminal, a closed session and signals for this process do not reach the child; they wait until it is done. To
+/// be called while this process has one thread.
 ///
 /// # Errors
 /// If there can be no further process.

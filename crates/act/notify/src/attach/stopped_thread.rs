@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
-use luc_gate::sys;
+use luc_gate::writeback_errors;
 use rustix::io::Errno;
 
 use super::error::AttachError;
@@ -27,7 +27,7 @@ const CODE_64: u64 = 0x33;
 
 /// A stopped thread. It is dropped without [`go_on`](Self::go_on) only if the thread is gone.
 #[derive(Debug)]
-pub(super) struct Tracee {
+pub(super) struct StoppedThread {
     thread: i32,
     /// Its registers at the stop, and its blocked signals.
     registers: libc::user_regs_struct,
@@ -37,7 +37,7 @@ pub(super) struct Tracee {
     memory: File,
 }
 
-impl Tracee {
+impl StoppedThread {
     /// Stops the first thread of a process.
     pub(super) fn stop(process: i32) -> Result<Self, AttachError> {
         let gone = |_: io::Error| AttachError::Gone(process);
@@ -192,7 +192,7 @@ fn ptrace(request: libc::c_uint, thread: i32, address: usize, data: usize) -> Re
     // SAFETY: the requests used here read and write what their callers own, of the size that the kernel expects.
     let result = unsafe { libc::syscall(libc::SYS_ptrace, request, thread, address, data) };
     if result < 0 {
-        return Err(Errno::from_raw_os_error(sys::errno()));
+        return Err(Errno::from_raw_os_error(writeback_errors::errno()));
     }
     Ok(())
 }

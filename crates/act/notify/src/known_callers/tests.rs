@@ -7,10 +7,10 @@ use super::*;
 /// Programs whose calls come and return one after the other.
 #[derive(Default)]
 struct Programs {
-    callers: Callers,
+    callers: KnownCallers,
     inside: HashSet<u32>,
     seen: HashSet<CallerId>,
-    /// Calls of which the supervisor knows that they have returned.
+    /// Calls that the supervisor knows to have returned.
     returned: usize,
     /// Number of questions whether a call still goes on.
     asked: std::cell::Cell<usize>,
@@ -22,7 +22,7 @@ impl Programs {
     fn begins(&mut self, thread: u32, fd: i32) -> CallerId {
         self.now_ns += 1_000_000;
         self.callers.process_of(thread, self.now_ns, || 1);
-        let who = Who { thread, process: 1, number: 75, fd };
+        let who = CallMaker { thread, process: 1, number: 75, fd };
         let (inside, asked) = (&self.inside, &self.asked);
         let arrived = self.callers.arrives(who, self.now_ns, |who| {
             asked.set(asked.get() + 1);
@@ -30,10 +30,10 @@ impl Programs {
         });
         self.returned += arrived.returned.iter().flatten().count();
         self.seen.insert(arrived.caller);
-        self.callers.get(arrived.caller).unwrap().has_made(Made {
+        self.callers.get(arrived.caller).unwrap().has_made(AnsweredCall {
             who,
-            place: PlaceId(0),
-            needs: Needs::Commit,
+            place: FileSystemId(0),
+            needs: DurabilityNeed::Commit,
             called_ns: self.now_ns,
             answered_ns: self.now_ns,
             joined: None,
@@ -160,18 +160,18 @@ fn a_recorded_etcd_server_is_two_callers() {
         (3, 12), (6, 12),
     ];
     let at_once: &[usize] = &[23];
-    let mut callers = Callers::default();
+    let mut callers = KnownCallers::default();
     let mut last = Vec::new();
     let mut returned = 0;
     for (index, (thread, fd)) in calls.into_iter().enumerate() {
         callers.process_of(thread, 0, || 1);
-        let who = Who { thread, process: 1, number: 75, fd };
+        let who = CallMaker { thread, process: 1, number: 75, fd };
         let arrived = callers.arrives(who, 0, |_| at_once.contains(&index));
         returned += arrived.returned.iter().flatten().count();
-        callers.get(arrived.caller).unwrap().has_made(Made {
+        callers.get(arrived.caller).unwrap().has_made(AnsweredCall {
             who,
-            place: PlaceId(0),
-            needs: Needs::Commit,
+            place: FileSystemId(0),
+            needs: DurabilityNeed::Commit,
             called_ns: 0,
             answered_ns: 0,
             joined: None,
@@ -186,9 +186,9 @@ fn a_recorded_etcd_server_is_two_callers() {
 
 #[test]
 fn a_held_call_is_nobody_else_s() {
-    let mut callers = Callers::default();
-    let who = |thread, fd| Who { thread, process: 1, number: 75, fd };
-    let is_making = |_: &Who| -> bool { unreachable!("nothing was let go on") };
+    let mut callers = KnownCallers::default();
+    let who = |thread, fd| CallMaker { thread, process: 1, number: 75, fd };
+    let is_making = |_: &CallMaker| -> bool { unreachable!("nothing was let go on") };
     let first = callers.arrives(who(1, 8), 0, is_making).caller;
     callers.get(first).unwrap().is_held();
     let second = callers.arrives(who(2, 8), 0, is_making).caller;
@@ -197,10 +197,10 @@ fn a_held_call_is_nobody_else_s() {
 
 #[test]
 fn what_is_gone_is_forgotten() {
-    let mut callers = Callers::default();
-    let call = |callers: &mut Callers, thread, now_ns| {
+    let mut callers = KnownCallers::default();
+    let call = |callers: &mut KnownCallers, thread, now_ns| {
         callers.process_of(thread, now_ns, || thread);
-        let who = Who { thread, process: thread, number: 75, fd: 8 };
+        let who = CallMaker { thread, process: thread, number: 75, fd: 8 };
         callers.arrives(who, now_ns, |_| false);
     };
     for thread in 0..MIN_ENTRIES_TO_FORGET as u32 {
@@ -213,8 +213,9 @@ fn what_is_gone_is_forgotten() {
 
 #[test]
 fn what_comes_without_end_drives_the_oldest_out() {
-    let mut callers = Callers::default();
-    let who = |call: u32| Who { thread: call % 20_000, process: 1, number: 75, fd: call as i32 };
+    let mut callers = KnownCallers::default();
+    let who =
+        |call: u32| CallMaker { thread: call % 20_000, process: 1, number: 75, fd: call as i32 };
     let last = 3 * MAX_ENTRIES as u32;
     for call in 0..=last {
         let now_ns = u64::from(call);
@@ -230,13 +231,13 @@ fn what_comes_without_end_drives_the_oldest_out() {
 #[test]
 fn processes_that_take_turns_at_a_file_tell_of_each_other_s_returns() {
     // As backends of a PostgreSQL server: each has the log open by a descriptor of its own.
-    let mut callers = Callers::default();
-    let log = Inode { device: 1, number: 7 };
+    let mut callers = KnownCallers::default();
+    let log = FileInode { device: 1, number: 7 };
     let mut returned = 0;
     for call in 0..100 {
         let thread = 10 + call % 2;
         callers.process_of(thread, 0, || thread);
-        let who = Who { thread, process: thread, number: 75, fd: 5 };
+        let who = CallMaker { thread, process: thread, number: 75, fd: 5 };
         let arrived = callers.arrives(who, 0, |_| false);
         returned += arrived.returned.iter().flatten().count();
         let before = callers.follows(&who, Some(log), 0, |_| false);
@@ -246,10 +247,10 @@ fn processes_that_take_turns_at_a_file_tell_of_each_other_s_returns() {
         let caller = callers.caller_of(&who).unwrap();
         // Both are the log's caller.
         assert_eq!(caller, CallerId(1));
-        callers.get(caller).unwrap().has_made(Made {
+        callers.get(caller).unwrap().has_made(AnsweredCall {
             who,
-            place: PlaceId(0),
-            needs: Needs::Flush,
+            place: FileSystemId(0),
+            needs: DurabilityNeed::Flush,
             called_ns: 0,
             answered_ns: 0,
             joined: None,

@@ -2,19 +2,19 @@
 
 use std::sync::atomic::Ordering;
 
-use luc_gate::figures::segment::RoundPart;
+use luc_gate::figures::run_figures::RoundTimes;
 
-use super::Calls;
-use crate::callers::Made;
-use crate::held::{Gone, NotifiedCall};
-use crate::places::PlaceId;
+use super::NotifiedCalls;
+use crate::held_calls::{NotifiedCall, ReleasedCall};
+use crate::known_callers::AnsweredCall;
+use crate::synced_file_systems::FileSystemId;
 
 /// Maximum time between two calls of a caller for which the second one tells when the first one returned.
 const MAX_CALL_INTERVAL_NS: u64 = 5_000_000_000;
 
-impl Calls {
+impl NotifiedCalls {
     /// Counts a call of a place that goes on without a round.
-    pub(super) fn count_straight(&mut self, call: &NotifiedCall, place_id: PlaceId) {
+    pub(super) fn count_straight(&mut self, call: &NotifiedCall, place_id: FileSystemId) {
         let needs = self.callers.file(&call.who).map(|file| file.needs);
         let (Some(place), Some(caller), Some(needs)) =
             (self.places.get(place_id), self.callers.get(call.caller), needs)
@@ -30,7 +30,7 @@ impl Calls {
         };
         of_kind.count_participant(caller.seen.of(needs));
         of_kind.complete();
-        caller.has_made(Made {
+        caller.has_made(AnsweredCall {
             who: call.who,
             place: place_id,
             needs,
@@ -41,7 +41,7 @@ impl Calls {
     }
 
     /// Counts the return of a call, as its caller has come again.
-    pub(super) fn count_return(&self, made: &Made, now_ns: u64) {
+    pub(super) fn count_return(&self, made: &AnsweredCall, now_ns: u64) {
         let Some(place) = self.places.get(made.place) else {
             return;
         };
@@ -69,12 +69,12 @@ impl Calls {
     }
 
     /// Counts a call that has gone on from a round.
-    pub(super) fn count_held(&mut self, gone: &Gone, now_ns: u64) {
-        let Gone { held, room, joined, .. } = gone;
+    pub(super) fn count_held(&mut self, gone: &ReleasedCall, now_ns: u64) {
+        let ReleasedCall { held, room, joined, .. } = gone;
         room.rounds.complete();
         let place = self.places.of(held.place);
         if let Some(figures) = place.and_then(|place| place.figures) {
-            let part = RoundPart {
+            let part = RoundTimes {
                 written_back_ns: held.written_back_ns,
                 waited_ns: joined.waited_ns,
                 timed_out: joined.timed_out,
@@ -83,7 +83,7 @@ impl Calls {
             figures.record_unseen(held.call.kind, Some(&part));
         }
         if let (Some(index), Some(caller)) = (held.place, self.callers.get(held.call.caller)) {
-            caller.has_made(Made {
+            caller.has_made(AnsweredCall {
                 who: held.call.who,
                 place: index,
                 needs: room.of,

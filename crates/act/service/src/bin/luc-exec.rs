@@ -1,10 +1,10 @@
-//! `luc-exec`: the first of a service's processes. systemd starts it by the drop-in of `luc enable`, as the service's user
-//! and within its sandbox.
+//! `luc-exec`: the first of a service's processes. systemd starts it by the drop-in of `luc enable`, as the service's
+//! user and within its sandbox.
 //!
 //! - `luc-exec prepare UNIT` makes the files that the service's processes share.
-//! - `luc-exec notify UNIT MARK PROGRAM ...` becomes the program, under a filter that notifies `lucd` of its calls. MARK is
-//!   `--` before a program and its arguments, `@` before a program, its argument zero and its arguments. With an `s` before
-//!   it, SIGPIPE ends the program as by default (`IgnoreSIGPIPE=no`).
+//! - `luc-exec notify UNIT MARK PROGRAM ...` becomes the program, under a filter that notifies `lucd` of its calls.
+//!   MARK is `--` before a program and its arguments, `@` before a program, its argument zero and its arguments. With
+//!   an `s` before it, SIGPIPE ends the program as by default (`IgnoreSIGPIPE=no`).
 //! - `luc-exec clear` removes the files of a `lucd` that has ended; `lucd.service` calls it.
 //!
 //! Whatever fails here, the service starts: without luc, and a line says why.
@@ -17,8 +17,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use luc_gate::unit::Files;
-use luc_notify::service::{self, Program};
+use luc_gate::unit_shared_files::UnitSharedFiles;
+use luc_notify::service_notifier::{self, ServiceProgram};
 
 /// systemd's status for a program that cannot be executed (EXIT_EXEC).
 const NOT_EXECUTED: u8 = 203;
@@ -48,7 +48,7 @@ fn usage() -> ExitCode {
 
 fn prepare(unit: &str) -> ExitCode {
     let user = rustix::process::geteuid().as_raw();
-    match Files::new(unit, user).make() {
+    match UnitSharedFiles::new(unit, user).make() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("luc-exec: the service runs without luc: {error}");
@@ -82,11 +82,11 @@ fn notify(mark: &str, words: Vec<OsString>) -> ExitCode {
     if has_name {
         words.remove(0);
     }
-    let entered = service::enter(Path::new(luc_service::SOCKET));
+    let entered = service_notifier::enter(Path::new(luc_service::SOCKET));
     if let Err(error) = &entered {
         eprintln!("luc-exec: {} runs without luc: {error}", program.display());
     }
-    let error = service::execute(Program {
+    let error = service_notifier::execute(ServiceProgram {
         path: program.clone(),
         words,
         is_notified: entered.is_ok(),

@@ -1,5 +1,5 @@
-//! The state of a container, and the part of it that is kept. The runtime sends it when it hands the listener over ("The
-//! Container Process State" of the OCI's runtime specification).
+//! The state of a container, and the part of it that is kept. The runtime sends it when it hands the listener over
+//! ("The Container Process State" of the OCI's runtime specification).
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -26,7 +26,7 @@ const MEMORY_NAME: &str = "luc-container";
 
 /// A container that a listener belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Container {
+pub struct OciContainer {
     /// The runtime's name for it.
     pub id: String,
     /// Its first process, by this system's number; 0 for a process that was started in it later.
@@ -58,7 +58,7 @@ struct ContainerState {
     bundle: PathBuf,
 }
 
-impl Container {
+impl OciContainer {
     /// Reads a state, and nothing after it: a runtime may leave the connection open.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Container {
 
 /// The containers that a `lucd` has kept: one for each listener that it serves.
 #[must_use]
-pub fn kept_by(lucd: u32) -> Vec<Container> {
+pub fn kept_by(lucd: u32) -> Vec<OciContainer> {
     let folder = std::fs::read_dir(format!("/proc/{lucd}/fd"));
     let entries = folder.into_iter().flatten().flatten();
     let is_kept = |path: &PathBuf| {
@@ -128,10 +128,10 @@ pub fn kept_by(lucd: u32) -> Vec<Container> {
             .and_then(|link| link.strip_prefix("/memfd:"))
             .is_some_and(|name| name.trim_end_matches(" (deleted)") == MEMORY_NAME)
     };
-    let mut all: Vec<Container> = entries
+    let mut all: Vec<OciContainer> = entries
         .map(|entry| entry.path())
         .filter(is_kept)
-        .filter_map(|path| Container::kept_at(&path))
+        .filter_map(|path| OciContainer::kept_at(&path))
         .collect();
     all.sort_by_key(|one| (one.id.clone(), one.process == 0, one.process));
     all
@@ -172,7 +172,7 @@ mod tests {
     fn a_state_is_read_and_nothing_behind_it() {
         let text = format!("{}more", state(&json!({})));
         let mut source = text.as_bytes();
-        let container = Container::read(&mut source).unwrap();
+        let container = OciContainer::read(&mut source).unwrap();
         assert_eq!(
             (container.id.as_str(), container.process, container.metadata.as_str()),
             ("web", 53, "luc")
@@ -181,10 +181,10 @@ mod tests {
         // Of a process that is started in a container that runs crun says less.
         let later = json!({ "pid": 0, "state": { "id": "web", "pid": 0, "bundle": "." } });
         let text = state(&later).to_string();
-        assert_eq!(Container::read(text.as_bytes()).unwrap().process, 0);
+        assert_eq!(OciContainer::read(text.as_bytes()).unwrap().process, 0);
         let none = json!({ "pid": -1, "state": { "id": "web" } });
         let text = state(&none).to_string();
-        assert_eq!(Container::read(text.as_bytes()).unwrap().process, 0);
+        assert_eq!(OciContainer::read(text.as_bytes()).unwrap().process, 0);
     }
 
     #[test]
@@ -197,17 +197,17 @@ mod tests {
             json!({ "state": { "id": "a".repeat(MAX_NAME_LENGTH + 1) } }),
             json!({ "pid": "53" }),
         ] {
-            assert!(Container::read(state(&more).to_string().as_bytes()).is_err(), "{more}");
+            assert!(OciContainer::read(state(&more).to_string().as_bytes()).is_err(), "{more}");
         }
         let endless = io::repeat(b' ').chain(io::empty());
-        assert!(Container::read(endless).is_err());
+        assert!(OciContainer::read(endless).is_err());
         let deep = io::repeat(b'[');
-        assert!(Container::read(deep).is_err());
+        assert!(OciContainer::read(deep).is_err());
     }
 
     #[test]
     fn what_is_kept_is_found_again() {
-        let container = Container {
+        let container = OciContainer {
             id: "web".to_owned(),
             process: std::process::id(),
             bundle: PathBuf::from("/b"),
@@ -215,17 +215,17 @@ mod tests {
             cgroup: "/x".to_owned(),
         };
         let file = container.keep().unwrap();
-        assert_eq!(Container::kept(&file).as_ref(), Some(&container));
+        assert_eq!(OciContainer::kept(&file).as_ref(), Some(&container));
         assert!(kept_by(std::process::id()).contains(&container));
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in ".{0,200}", cut in 0..400_usize) {
-            let _ = Container::read(text.as_bytes());
+            let _ = OciContainer::read(text.as_bytes());
             let whole = state(&json!({ "metadata": text })).to_string();
             let cut = cut.min(whole.len());
-            prop_assert_eq!(Container::read(&whole.as_bytes()[..cut]).is_ok(), cut == whole.len());
+            prop_assert_eq!(OciContainer::read(&whole.as_bytes()[..cut]).is_ok(), cut == whole.len());
         }
     }
 }

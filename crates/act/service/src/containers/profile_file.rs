@@ -8,9 +8,9 @@ use luc_units::OnPath as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::error::ContainerError;
-use super::profile::{SOCKET, derive};
-use super::runtime::{self, RuntimeAnswer};
+use super::profile_refusal::ProfileRefusal;
+use super::runtime_support::{self, RuntimeSupport};
+use super::seccomp_profile::{SOCKET, derive};
 
 /// Default profiles of Podman, Buildah and CRI-O: the machine's own, and their package's.
 const DEFAULT_PATHS: [&str; 2] =
@@ -19,15 +19,16 @@ const DEFAULT_PATHS: [&str; 2] =
 /// Maximum size of a profile; Docker's has 14,000 bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// A profile derived from a file, and the runtimes that can use it.
 #[derive(Clone, Debug, Serialize)]
-pub struct MadeProfile {
+pub struct WrittenProfile {
     /// File that it was made from.
     pub of: PathBuf,
     /// Socket that its containers' listeners go to.
     pub socket: &'static str,
     pub calls: [&'static str; 2],
     /// Runtimes that were asked, with their answers.
-    pub runtimes: Vec<RuntimeAnswer>,
+    pub runtimes: Vec<RuntimeSupport>,
     #[serde(skip)]
     pub profile: Value,
 }
@@ -35,26 +36,26 @@ pub struct MadeProfile {
 /// Makes a profile from `file`, or from the runtimes' default, for `runtime`, or for each runtime that is there.
 ///
 /// # Errors
-/// [`ContainerError`]: the reason why it would not work.
-pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<MadeProfile, ContainerError> {
-    luc_notify::available().map_err(|_| ContainerError::Kernel)?;
+/// [`ProfileRefusal`]: the reason why it would not work.
+pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<WrittenProfile, ProfileRefusal> {
+    luc_notify::available().map_err(|_| ProfileRefusal::Kernel)?;
     let runtimes = match runtime {
-        Some(name) => vec![runtime::ask(name)?],
-        None => runtime::ask_all()?,
+        Some(name) => vec![runtime_support::ask(name)?],
+        None => runtime_support::ask_all()?,
     };
     let path = match file {
         Some(path) => path,
         None => {
-            find_default().ok_or_else(|| ContainerError::NoProfile(DEFAULT_PATHS.join(" or ")))?
+            find_default().ok_or_else(|| ProfileRefusal::NoProfile(DEFAULT_PATHS.join(" or ")))?
         }
     };
     let text = read(path)?;
     let profile = derive(&text)
-        .map_err(|reason| ContainerError::Profile { path: path.to_owned(), reason })?;
-    Ok(MadeProfile {
+        .map_err(|reason| ProfileRefusal::Profile { path: path.to_owned(), reason })?;
+    Ok(WrittenProfile {
         of: path.to_owned(),
         socket: SOCKET,
-        calls: luc_notify::filter::NAMES,
+        calls: luc_notify::seccomp_filter::NAMES,
         runtimes,
         profile,
     })
@@ -65,13 +66,13 @@ fn find_default() -> Option<&'static Path> {
     paths.find(|path| path.exists())
 }
 
-fn read(path: &Path) -> Result<String, ContainerError> {
+fn read(path: &Path) -> Result<String, ProfileRefusal> {
     let mut text = Vec::new();
-    let file = File::open(path).map_err(ContainerError::io("read", path))?;
+    let file = File::open(path).map_err(ProfileRefusal::io("read", path))?;
     let mut file = file.take(MAX_BYTES + 1);
-    file.read_to_end(&mut text).map_err(ContainerError::io("read", path))?;
+    file.read_to_end(&mut text).map_err(ProfileRefusal::io("read", path))?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(ContainerError::Long { path: path.to_owned(), most: MAX_BYTES });
+        return Err(ProfileRefusal::Long { path: path.to_owned(), most: MAX_BYTES });
     }
     // What is no text is no JSON, which is said of it.
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -80,11 +81,11 @@ fn read(path: &Path) -> Result<String, ContainerError> {
 /// Writes a profile to `path`: whole, or not at all.
 ///
 /// # Errors
-/// [`ContainerError::File`]
-pub fn write(profile: &Value, path: &Path) -> Result<(), ContainerError> {
+/// [`ProfileRefusal::File`]
+pub fn write(profile: &Value, path: &Path) -> Result<(), ProfileRefusal> {
     let text = format!("{profile:#}\n");
-    luc_host::whole::write(path, text.as_bytes(), 0o644)
-        .map_err(ContainerError::io("written", path))
+    luc_host::write_whole::write(path, text.as_bytes(), 0o644)
+        .map_err(ProfileRefusal::io("written", path))
 }
 
 #[cfg(test)]

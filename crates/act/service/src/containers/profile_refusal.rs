@@ -3,12 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
-use super::profile::{FLAG, NOTIFY, ProfileError};
+use super::seccomp_profile::{FLAG, NOTIFY, ProfileError};
 
 #[derive(Debug, thiserror::Error)]
-pub enum ContainerError {
+pub enum ProfileRefusal {
     #[error("{path}: {reason}")]
     Profile { path: PathBuf, reason: ProfileError },
     #[error(
@@ -51,7 +51,7 @@ pub enum ContainerError {
     },
 }
 
-impl ContainerError {
+impl ProfileRefusal {
     pub(super) fn without_flag(runtime: String) -> Self {
         Self::Incapable { runtime, what: FLAG, why: "a signal makes a held call anew" }
     }
@@ -61,8 +61,8 @@ impl ContainerError {
     }
 }
 
-impl From<Failed> for ContainerError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for ProfileRefusal {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::File { what, path, source }
     }
 }

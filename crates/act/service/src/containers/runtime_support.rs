@@ -9,14 +9,15 @@ use luc_units::{OnPath as _, plain};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::error::ContainerError;
-use super::profile::{FLAG, NOTIFY};
+use super::profile_refusal::ProfileRefusal;
+use super::seccomp_profile::{FLAG, NOTIFY};
 
 /// Runtimes that are looked for.
 const RUNTIMES: [&str; 2] = ["crun", "runc"];
 
+/// A container runtime, its version, and the feature that it lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RuntimeAnswer {
+pub struct RuntimeSupport {
     pub path: PathBuf,
     /// Its own words for its name and version.
     pub version: String,
@@ -27,9 +28,9 @@ pub struct RuntimeAnswer {
 /// Asks a runtime by its name or path; `podman` is asked for its runtime.
 ///
 /// # Errors
-/// [`ContainerError`]: it cannot, or is not there.
-pub fn ask(name: &str) -> Result<RuntimeAnswer, ContainerError> {
-    let path = find(name).ok_or_else(|| ContainerError::NoRuntime(plain(name)))?;
+/// [`ProfileRefusal`]: it cannot, or is not there.
+pub fn ask(name: &str) -> Result<RuntimeSupport, ProfileRefusal> {
+    let path = find(name).ok_or_else(|| ProfileRefusal::NoRuntime(plain(name)))?;
     if path.file_name().is_some_and(|name| name == "podman") {
         let own = run(&path, "info --format {{.Host.OCIRuntime.Path}}")?;
         return ask_at(Path::new(own.trim()));
@@ -40,18 +41,18 @@ pub fn ask(name: &str) -> Result<RuntimeAnswer, ContainerError> {
 /// Asks all runtimes that are there. No runtime is no error: the profile may be for another machine.
 ///
 /// # Errors
-/// [`ContainerError`]: none of those that are there can.
-pub fn ask_all() -> Result<Vec<RuntimeAnswer>, ContainerError> {
+/// [`ProfileRefusal`]: none of those that are there can.
+pub fn ask_all() -> Result<Vec<RuntimeSupport>, ProfileRefusal> {
     let paths = RUNTIMES.iter().filter_map(|name| find(name));
-    let asked: Vec<Result<RuntimeAnswer, ContainerError>> =
+    let asked: Vec<Result<RuntimeSupport, ProfileRefusal>> =
         paths.map(|path| ask_at(&path)).collect();
     let can = asked.iter().any(Result::is_ok);
     let mut answers = Vec::new();
     for answer in asked {
         match answer {
             Ok(answer) => answers.push(answer),
-            Err(ContainerError::Incapable { runtime, what, .. }) if can => {
-                answers.push(RuntimeAnswer {
+            Err(ProfileRefusal::Incapable { runtime, what, .. }) if can => {
+                answers.push(RuntimeSupport {
                     path: PathBuf::new(),
                     version: runtime,
                     lacks: Some(what.to_owned()),
@@ -64,7 +65,7 @@ pub fn ask_all() -> Result<Vec<RuntimeAnswer>, ContainerError> {
     Ok(answers)
 }
 
-fn ask_at(path: &Path) -> Result<RuntimeAnswer, ContainerError> {
+fn ask_at(path: &Path) -> Result<RuntimeSupport, ProfileRefusal> {
     let version = run(path, "--version")?;
     let version = plain(version.lines().next().unwrap_or_default().trim());
     let named = format!("{version} ({})", path.display());
@@ -72,34 +73,34 @@ fn ask_at(path: &Path) -> Result<RuntimeAnswer, ContainerError> {
     match run(path, "features") {
         Ok(text) => check(&text, &named)?,
         Err(_) if path.file_name().is_some_and(|name| name == "crun") => {
-            let program = fs::read(path).map_err(ContainerError::io("read", path))?;
+            let program = fs::read(path).map_err(ProfileRefusal::io("read", path))?;
             let has = |name: &str| program.windows(name.len()).any(|part| part == name.as_bytes());
             if !has("listenerPath") {
-                return Err(ContainerError::without_listener(named));
+                return Err(ProfileRefusal::without_listener(named));
             }
             if !has(FLAG) {
-                return Err(ContainerError::without_flag(named));
+                return Err(ProfileRefusal::without_flag(named));
             }
         }
-        Err(_) => return Err(ContainerError::without_flag(named)),
+        Err(_) => return Err(ProfileRefusal::without_flag(named)),
     }
-    Ok(RuntimeAnswer { path: path.to_owned(), version, lacks: None })
+    Ok(RuntimeSupport { path: path.to_owned(), version, lacks: None })
 }
 
 /// Checks the answer to `features` (OCI runtime specification).
-fn check(features: &str, runtime: &str) -> Result<(), ContainerError> {
+fn check(features: &str, runtime: &str) -> Result<(), ProfileRefusal> {
     let features: Value = serde_json::from_str(features).unwrap_or_default();
     let seccomp = &features["linux"]["seccomp"];
     let has = |list: &Value, name: &str| {
         list.as_array().is_some_and(|all| all.iter().any(|one| one == name))
     };
     if !has(&seccomp["actions"], NOTIFY) {
-        return Err(ContainerError::without_listener(runtime.to_owned()));
+        return Err(ProfileRefusal::without_listener(runtime.to_owned()));
     }
     // Known, but not by this kernel or this libseccomp, is not enough.
     let flags = ["supportedFlags", "knownFlags"].map(|name| &seccomp[name]);
     if !flags.iter().find(|flags| flags.is_array()).is_some_and(|flags| has(flags, FLAG)) {
-        return Err(ContainerError::without_flag(runtime.to_owned()));
+        return Err(ProfileRefusal::without_flag(runtime.to_owned()));
     }
     Ok(())
 }
@@ -115,9 +116,9 @@ fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// Runs a program and returns its output.
-fn run(program: &Path, words: &'static str) -> Result<String, ContainerError> {
+fn run(program: &Path, words: &'static str) -> Result<String, ProfileRefusal> {
     let silent =
-        |reason: String| ContainerError::Silent { program: program.to_owned(), words, reason };
+        |reason: String| ProfileRefusal::Silent { program: program.to_owned(), words, reason };
     let output = Command::new(program)
         .args(words.split(' '))
         .stdin(Stdio::null())

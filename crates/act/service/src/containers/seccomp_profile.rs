@@ -1,10 +1,10 @@
-//! A profile of system calls for containers, made from their runtime's: the same rules, but the calls that the gate holds
-//! are notified.
+//! A profile of system calls for containers, made from their runtime's: the same rules, but the calls that the gate
+//! holds are notified.
 //!
-//! Both forms are read: that of the OCI's runtime specification (`linux.seccomp`), and that of Podman's and Docker's files,
-//! whose rules may have conditions. Parts that luc does not know stay as they are.
+//! Both forms are read: that of the OCI's runtime specification (`linux.seccomp`), and that of Podman's and Docker's
+//! files, whose rules may have conditions. Parts that luc does not know stay as they are.
 
-use luc_notify::filter::NAMES;
+use luc_notify::seccomp_filter::NAMES;
 use luc_units::plain;
 use serde_json::{Map, Value, json};
 
@@ -150,8 +150,8 @@ fn flags(profile: &Map<String, Value>) -> Result<Value, ProfileError> {
     Ok(flags.into())
 }
 
-/// The fields of an object. Names in other capitals are refused: Podman and Docker take them, and luc would not have read
-/// them.
+/// The fields of an object. Names in other capitals are refused: Podman and Docker take them, and luc would not have
+/// read them.
 fn object<'a>(
     value: &'a mut Value,
     what: &str,

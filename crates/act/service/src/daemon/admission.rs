@@ -4,9 +4,9 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-use luc_notify::service::peer;
+use luc_notify::service_notifier::peer;
 
-use crate::drop_in::DropIn;
+use crate::drop_in::UnitDropIn;
 
 /// User of the process that has connected; `None` if the system does not tell.
 pub(super) fn user(connection: &UnixStream) -> Option<u32> {
@@ -26,7 +26,7 @@ pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
     }
     let unit =
         unit_of(&groups).ok_or_else(|| format!("process {} belongs to no service", peer.number))?;
-    match DropIn::of(&unit).read() {
+    match UnitDropIn::of(&unit).read() {
         Ok(Some(_)) => Ok((unit, peer.number)),
         Ok(None) => Err(format!("{unit} is not enabled: `luc enable {unit}` does that")),
         Err(error) => Err(error.to_string()),

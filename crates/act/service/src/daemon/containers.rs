@@ -1,8 +1,8 @@
 //! Containers, whose runtimes hand their listeners over at a socket that systemd keeps (`lucd.socket`). So none is lost
 //! while `lucd` restarts.
 //!
-//! The keeper takes the connection, not `lucd`: a runtime waits for no answer, and without a holder of the listener every
-//! call of its container fails.
+//! The keeper takes the connection, not `lucd`: a runtime waits for no answer, and without a holder of the listener
+//! every call of its container fails.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use luc_gate::seccomp::filters_of;
-use luc_notify::container::{Awaiting, HandedOver};
+use luc_gate::seccomp_filter::filters_of;
+use luc_notify::container_handover::{AwaitedContainer, ContainerHandover};
 
-use super::store::Stored;
+use super::descriptor_store::StoredDescriptors;
 use super::{Lucd, say, serve_to_the_end, start};
-use crate::containers::state::Container;
+use crate::containers::container_state::OciContainer;
 
 /// Pause after a keeper could not be started or was lost.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
         return say(format_args!("no containers are served: {error}"));
     }
     loop {
-        match Awaiting::start(socket.as_fd()).and_then(Awaiting::wait) {
+        match AwaitedContainer::start(socket.as_fd()).and_then(AwaitedContainer::wait) {
             Ok(handed_over) => {
                 let lucd = Arc::clone(lucd);
                 // Dropped without a thread, it is left to its keeper.
@@ -45,8 +45,8 @@ pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
 
 impl Lucd {
     /// Serves a container, or a process that was started in it later. Ends with the last process under its filter.
-    fn serve_container(&self, handed_over: HandedOver) {
-        let read = handed_over.state().and_then(Container::read);
+    fn serve_container(&self, handed_over: ContainerHandover) {
+        let read = handed_over.state().and_then(OciContainer::read);
         let kept = read.and_then(|container| Ok((container.keep()?, container)));
         let begun = kept.map_err(|error| format!("a container: its state cannot be read: {error}"));
         let begun = begun.and_then(|(memory, container)| {
@@ -68,7 +68,7 @@ impl Lucd {
         match handed_over.begin(filters.unwrap_or(1), self.work(figures)) {
             Ok((served, lasting)) => {
                 say(format_args!("{unit}: served"));
-                let stored = Stored::container(&unit, memory);
+                let stored = StoredDescriptors::container(&unit, memory);
                 serve_to_the_end(&unit, &stored, served, lasting);
             }
             Err(error) => say(format_args!("{unit}: left to its keeper: {error}")),

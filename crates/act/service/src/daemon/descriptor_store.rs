@@ -1,6 +1,6 @@
 //! Descriptors that systemd keeps for the next `lucd` (its store of descriptors, sd_pid_notify_with_fds(3)): for each
-//! service the listener and the ledger of its calls, for a container its state as well. Without systemd nothing is kept,
-//! and keepers go on alone.
+//! service the listener and the ledger of its calls, for a container its state as well. Without systemd nothing is
+//! kept, and keepers go on alone.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -9,11 +9,11 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use luc_notify::service::{Lasting, inherited};
+use luc_notify::service_notifier::{SavedDescriptors, inherited};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::containers::state::Container;
+use crate::containers::container_state::OciContainer;
 
 /// Name of the socket in `lucd.socket` (`FileDescriptorName=`).
 const SOCKET_NAME: &str = "oci";
@@ -24,7 +24,7 @@ const CONTAINER_PREFIX: &str = "container-";
 
 /// Names of the kept descriptors of a service or a container.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredDescriptors {
     unit: String,
     /// Distinguishes it from all others, also of earlier processes.
     number: String,
@@ -34,15 +34,15 @@ pub(super) struct Stored {
 
 /// Descriptors that systemd has for this process.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct InheritedDescriptors {
     /// Services and containers of earlier processes.
-    pub(super) left: Vec<(Stored, Lasting)>,
+    pub(super) left: Vec<(StoredDescriptors, SavedDescriptors)>,
     /// Sockets at which runtimes hand containers over.
     pub(super) sockets: Vec<OwnedFd>,
 }
 
 /// Descriptors that systemd has for this process.
-pub(super) fn take() -> Taken {
+pub(super) fn take() -> InheritedDescriptors {
     let mut all: [BTreeMap<String, OwnedFd>; 3] = Default::default();
     let mut sockets = Vec::new();
     for (name, file) in inherited() {
@@ -63,13 +63,13 @@ pub(super) fn take() -> Taken {
         let memory = memories.remove(&number)?;
         let container = containers.remove(&number);
         let unit = match &container {
-            Some(file) => Container::kept(file)?.unit(),
+            Some(file) => OciContainer::kept(file)?.unit(),
             None => name_of(memory.as_fd())?,
         };
-        let stored = Stored { unit, number, container };
-        Some((stored, Lasting { listener, memory }))
+        let stored = StoredDescriptors { unit, number, container };
+        Some((stored, SavedDescriptors { listener, memory }))
     };
-    Taken { left: listeners.into_iter().filter_map(whole).collect(), sockets }
+    InheritedDescriptors { left: listeners.into_iter().filter_map(whole).collect(), sockets }
 }
 
 /// Name of a file in memory.
@@ -80,7 +80,7 @@ fn name_of(memory: BorrowedFd<'_>) -> Option<String> {
     Some(link.strip_suffix(" (deleted)").unwrap_or(link).to_owned())
 }
 
-impl Stored {
+impl StoredDescriptors {
     pub(super) fn new(unit: &str) -> Self {
         let now = clock_gettime(ClockId::Monotonic);
         Self {
@@ -90,7 +90,7 @@ impl Stored {
         }
     }
 
-    /// Makes the names for a container. `file` has its [state](Container::keep).
+    /// Makes the names for a container. `file` has its [state](OciContainer::keep).
     pub(super) fn container(unit: &str, file: OwnedFd) -> Self {
         Self { container: Some(file), ..Self::new(unit) }
     }
@@ -100,7 +100,7 @@ impl Stored {
     }
 
     /// Gives the descriptors to systemd.
-    pub(super) fn keep(&self, lasting: &Lasting) {
+    pub(super) fn keep(&self, lasting: &SavedDescriptors) {
         let of_all = [(LISTENER_PREFIX, &lasting.listener), (MEMORY_PREFIX, &lasting.memory)];
         let container = self.container.as_ref().map(|file| (CONTAINER_PREFIX, file));
         // The listener last: without the others it is of no use.

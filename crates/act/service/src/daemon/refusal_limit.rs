@@ -1,11 +1,12 @@
-//! Limits the attempts of users who connect and are not served: the socket is open to all, because services run as all kinds
-//! of users.
+//! Limits the attempts of users who connect and are not served: the socket is open to all, because services run as all
+//! kinds of users.
 
 use std::time::{Duration, Instant};
 
-use super::say::say;
+use super::daemon_log::say;
 
-/// Maximum number of refusals of a user in a window. After it, the user's connections are ignored until the window ends.
+/// Maximum number of refusals of a user in a window. After it, the user's connections are ignored until the window
+/// ends.
 const MAX_REFUSALS: u32 = 16;
 
 /// Maximum number of users that are remembered in a window. Further ones share one count.
@@ -16,7 +17,7 @@ const WINDOW_LENGTH: Duration = Duration::from_secs(1);
 
 /// Refusals and reasons of the current window.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct RefusalLimit {
     began: Option<Instant>,
     /// Number of refusals by user. `None` stands for unknown users, the first entry for those beyond the maximum.
     refusals: Vec<(Option<u32>, u32)>,
@@ -26,7 +27,7 @@ pub(super) struct Patience {
     ignored: u32,
 }
 
-impl Patience {
+impl RefusalLimit {
     /// Whether a user is listened to. Root always is.
     pub(super) fn listens(&mut self, user: Option<u32>) -> bool {
         self.turn(Instant::now());
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_user_who_is_refused_again_and_again_is_not_listened_to() {
-        let mut patience = Patience::default();
+        let mut patience = RefusalLimit::default();
         let mut listened = 0;
         let mut turns = 0;
         for connection in 0..1000 {
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn users_without_end_are_not_remembered() {
-        let mut patience = Patience::default();
+        let mut patience = RefusalLimit::default();
         for user in 0..10_000 {
             patience.refuse(Some(user), &format!("reason {user}x"));
         }

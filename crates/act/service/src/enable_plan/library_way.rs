@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use luc_gate::environment::{LIBRARY, UNIT};
+use luc_gate::environment_names::{LIBRARY, UNIT};
 
-use super::{Plan, Tools, UnitFacts, Way, heading, may_execute, word, written_commands};
+use super::{
+    EnablePlan, GateWay, InstalledTools, UnitFacts, heading, may_execute, word, written_commands,
+};
 
 /// Variable of the dynamic loader with libraries to load.
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
@@ -28,7 +30,11 @@ const LIBRARY_CALLS: [&str; 10] = [
 const MEMORY_LINE: &str = "ReadWritePaths=/dev/shm";
 
 /// Makes the plan. The error says why the library does not get into the unit.
-pub(super) fn plan(facts: &UnitFacts, tools: &Tools, why: String) -> Result<Plan, String> {
+pub(super) fn plan(
+    facts: &UnitFacts,
+    tools: &InstalledTools,
+    why: String,
+) -> Result<EnablePlan, String> {
     // 1. Obstacles to the library.
     let settings = &facts.settings;
     if settings.words("UnsetEnvironment").any(|name| name == PRELOAD_VARIABLE) {
@@ -92,7 +98,7 @@ pub(super) fn plan(facts: &UnitFacts, tools: &Tools, why: String) -> Result<Plan
             "its processes may write to /dev/shm, which ReadOnlyPaths or InaccessiblePaths took from them".to_owned(),
         );
     }
-    Ok(Plan { unit, way: Way::Library, why, drop_in: text, notes })
+    Ok(EnablePlan { unit, way: GateWay::Library, why, drop_in: text, notes })
 }
 
 /// The characters before the unit's program that choose its user: the shared files have to belong to the same user.
@@ -104,7 +110,7 @@ fn privileges(facts: &UnitFacts) -> String {
 }
 
 /// The value of LD_PRELOAD within quotes: the library, and the unit's own value.
-fn preload(facts: &UnitFacts, tools: &Tools, notes: &mut Vec<String>) -> String {
+fn preload(facts: &UnitFacts, tools: &InstalledTools, notes: &mut Vec<String>) -> String {
     let environment = facts.settings.environment();
     let own = environment.iter().rev().find(|(name, _)| name == PRELOAD_VARIABLE);
     let own: Vec<&str> = own

@@ -3,15 +3,22 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Plan, Refusal, Tools, UnitFacts, Way, heading, may_execute, word, written_commands};
-use crate::words::CommandLine;
+use super::{
+    EnablePlan, GateWay, InstalledTools, UnitFacts, UnitRefusal, heading, may_execute, word,
+    written_commands,
+};
+use crate::command_line_words::CommandLine;
 
 /// Socket at which luc-exec hands its listener over.
 pub const SOCKET: &str = "/run/luc/lucd.sock";
 
-pub(super) fn plan(facts: &UnitFacts, tools: &Tools, why: String) -> Result<Plan, Refusal> {
+pub(super) fn plan(
+    facts: &UnitFacts,
+    tools: &InstalledTools,
+    why: String,
+) -> Result<EnablePlan, UnitRefusal> {
     let settings = &facts.settings;
-    refuse(facts, tools).map_err(Refusal::Notify)?;
+    refuse(facts, tools).map_err(UnitRefusal::Notify)?;
     let lines = written_commands(facts)?;
     let mut notes = Vec::new();
     let unit = settings.id().to_owned();
@@ -60,7 +67,7 @@ pub(super) fn plan(facts: &UnitFacts, tools: &Tools, why: String) -> Result<Plan
         notes.push("its user's number is its own, so it is known by its cgroup".to_owned());
     }
     notes.push(luc_notify::INTERRUPTS.to_owned());
-    Ok(Plan { unit, way: Way::Notify, why, drop_in: text, notes })
+    Ok(EnablePlan { unit, way: GateWay::Notify, why, drop_in: text, notes })
 }
 
 /// Identifier of the unit's lines in the journal: the name of its program.
@@ -74,7 +81,7 @@ fn journal_name(facts: &UnitFacts) -> String {
 /// Mark before a line of the unit's own in the drop-in.
 pub(crate) const ORIGINAL_MARK: &str = "# The unit's own: ExecStart=";
 
-fn refuse(facts: &UnitFacts, tools: &Tools) -> Result<(), String> {
+fn refuse(facts: &UnitFacts, tools: &InstalledTools) -> Result<(), String> {
     let settings = &facts.settings;
     if let Some(reason) = &tools.no_notifier {
         return Err(reason.clone());
@@ -115,7 +122,7 @@ fn has_own_root(facts: &UnitFacts) -> bool {
 }
 
 /// Puts luc-exec before a command's program. Changes no other word.
-fn wrap(command: &CommandLine, facts: &UnitFacts, tools: &Tools) -> String {
+fn wrap(command: &CommandLine, facts: &UnitFacts, tools: &InstalledTools) -> String {
     let has_name = command.prefix.contains('@');
     let prefix: String = command.prefix.chars().filter(|&c| c != '@').collect();
     // Of a program's own path systemd expands no variable, of an argument it does.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn tools() -> Tools {
-    Tools {
+fn tools() -> InstalledTools {
+    InstalledTools {
         library: "/usr/lib/luc/libluc_gate_preload.so".into(),
         exec: "/usr/lib/luc/luc-exec".into(),
         no_notifier: None,
@@ -16,7 +16,7 @@ fn tools() -> Tools {
 fn facts(unit: &str, kind: Gateability) -> UnitFacts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/units");
     let read = |kind: &str| std::fs::read_to_string(folder.join(format!("{unit}.{kind}"))).unwrap();
-    let settings = Settings::parse(&read("show"));
+    let settings = UnitSettings::parse(&read("show"));
     let path = Path::new("/lib/systemd/system").join(format!("{unit}.service"));
     let programs = settings.programs().into_iter();
     UnitFacts {
@@ -29,11 +29,11 @@ fn facts(unit: &str, kind: Gateability) -> UnitFacts {
     }
 }
 
-fn plan(unit: &str, kind: Gateability, reach: Reach) -> Plan {
-    Plan::of(&facts(unit, kind), reach, &tools()).unwrap()
+fn plan(unit: &str, kind: Gateability, reach: RequestedWay) -> EnablePlan {
+    EnablePlan::of(&facts(unit, kind), reach, &tools()).unwrap()
 }
 
-fn body(plan: &Plan) -> &str {
+fn body(plan: &EnablePlan) -> &str {
     let (heading, body) = plan.drop_in.split_once('\n').unwrap();
     assert_eq!(
         heading,
@@ -42,10 +42,10 @@ fn body(plan: &Plan) -> &str {
     body
 }
 
-/// A unit of which the text of a file says more.
+/// A unit whose file says more than its settings.
 fn with(facts: &mut UnitFacts, show: &str, file: &str) {
     let text: String = show.lines().map(|line| format!("{line}\n")).collect();
-    let more = Settings::parse(&text);
+    let more = UnitSettings::parse(&text);
     facts.settings = facts.settings.clone().replaced_by(more);
     facts.files.push(UnitFile::parse(Path::new("/etc/x.conf"), file));
 }
@@ -56,15 +56,15 @@ const LIBRARY: &str = "[Service]\nExecStartPre=-/usr/lib/luc/luc-exec prepare %n
 #[test]
 fn a_sandbox_that_lets_the_library_pass_stays_as_it_is() {
     for unit in ["redis-server", "mariadb", "nginx"] {
-        let plan = plan(unit, Gateability::Gateable, Reach::Auto);
-        assert_eq!((body(&plan), plan.way), (LIBRARY, Way::Library), "{unit}");
+        let plan = plan(unit, Gateability::Gateable, RequestedWay::Auto);
+        assert_eq!((body(&plan), plan.way), (LIBRARY, GateWay::Library), "{unit}");
         assert_eq!(plan.notes, [""; 0], "{unit}");
     }
 }
 
 #[test]
 fn go_programs_are_notified_with_their_arguments_as_they_are() {
-    let etcd = plan("etcd", Gateability::Go, Reach::Auto);
+    let etcd = plan("etcd", Gateability::Go, RequestedWay::Auto);
     assert_eq!(
         body(&etcd),
         "[Unit]\nWants=lucd.service\nAfter=lucd.service\n[Service]\n\
@@ -74,7 +74,7 @@ fn go_programs_are_notified_with_their_arguments_as_they_are() {
     assert!(etcd.notes[0].contains("can gain privileges"), "{etcd:?}");
     assert!(etcd.why.contains("Go program"), "{etcd:?}");
     // It has NoNewPrivileges already.
-    let prometheus = plan("prometheus", Gateability::Go, Reach::Auto);
+    let prometheus = plan("prometheus", Gateability::Go, RequestedWay::Auto);
     assert!(
         body(&prometheus).ends_with("-- /usr/bin/prometheus $ARGS\nSyslogIdentifier=prometheus\n"),
         "{prometheus:?}"
@@ -83,7 +83,7 @@ fn go_programs_are_notified_with_their_arguments_as_they_are() {
 
 #[test]
 fn a_filter_without_seccomp_gets_it_for_notifications() {
-    let redis = plan("redis-server", Gateability::Gateable, Reach::Notify);
+    let redis = plan("redis-server", Gateability::Gateable, RequestedWay::Notify);
     assert!(
         body(&redis)
             .ends_with("--daemonize no\nSystemCallFilter=seccomp\nSyslogIdentifier=redis-server\n"),
@@ -95,12 +95,12 @@ fn a_filter_without_seccomp_gets_it_for_notifications() {
 
 #[test]
 fn quotes_escapes_and_lines_that_go_on_are_kept() {
-    let nginx = plan("nginx", Gateability::Gateable, Reach::Notify);
+    let nginx = plan("nginx", Gateability::Gateable, RequestedWay::Notify);
     assert!(
         body(&nginx).contains("notify %n -- /usr/sbin/nginx -g 'daemon on; master_process on;'\n"),
         "{nginx:?}"
     );
-    let mariadb = plan("mariadb", Gateability::Gateable, Reach::Notify);
+    let mariadb = plan("mariadb", Gateability::Gateable, RequestedWay::Notify);
     let line = body(&mariadb).lines().find(|line| line.starts_with("ExecStart=/")).unwrap();
     assert!(
         line.contains(" -- /bin/sh -c \"set -f; [ ! -e /usr/bin/galera_recovery ] && VAR= ||"),
@@ -111,7 +111,7 @@ fn quotes_escapes_and_lines_that_go_on_are_kept() {
         "{line}"
     );
     // SIGPIPE ends cron, as its unit says.
-    let cron = plan("cron", Gateability::Gateable, Reach::Auto);
+    let cron = plan("cron", Gateability::Gateable, RequestedWay::Auto);
     assert!(
         body(&cron).contains(
             "ExecStart=/usr/lib/luc/luc-exec notify %n s-- /usr/sbin/cron -f $EXTRA_OPTS\n"
@@ -123,13 +123,13 @@ fn quotes_escapes_and_lines_that_go_on_are_kept() {
 #[test]
 fn programs_that_clean_their_environment_are_notified() {
     for unit in ["dovecot", "postfix@-", "postgresql@15-main", "cron"] {
-        let plan = plan(unit, Gateability::Gateable, Reach::Auto);
-        assert_eq!(plan.way, Way::Notify, "{unit}");
+        let plan = plan(unit, Gateability::Gateable, RequestedWay::Auto);
+        assert_eq!(plan.way, GateWay::Notify, "{unit}");
         assert!(plan.why.contains("environment of"), "{plan:?}");
         // They run as root, which may install a filter as it is.
         assert!(!plan.drop_in.contains("NoNewPrivileges"), "{plan:?}");
     }
-    let postgresql = plan("postgresql@15-main", Gateability::Gateable, Reach::Auto);
+    let postgresql = plan("postgresql@15-main", Gateability::Gateable, RequestedWay::Auto);
     let line = "ExecStart=-/usr/lib/luc/luc-exec notify %n -- /usr/bin/pg_ctlcluster --skip-systemctl-redirect %i start\n";
     assert!(body(&postgresql).contains(line), "{postgresql:?}");
 }
@@ -140,7 +140,8 @@ fn units_that_start_nothing_name_the_one_that_does() {
         [("postgresql", "postgresql@15-main.service"), ("postfix", "postfix@-.service")]
     {
         let refusal =
-            Plan::of(&facts(unit, Gateability::Gateable), Reach::Auto, &tools()).unwrap_err();
+            EnablePlan::of(&facts(unit, Gateability::Gateable), RequestedWay::Auto, &tools())
+                .unwrap_err();
         assert_eq!(refusal.to_string(), format!("it starts nothing itself: enable {other}"));
     }
 }
@@ -150,11 +151,11 @@ fn what_cannot_be_enabled_is_refused_with_a_reason_and_what_to_do() {
     let refusal = |change: &dyn Fn(&mut UnitFacts), reach| {
         let mut facts = facts("redis-server", Gateability::Gateable);
         change(&mut facts);
-        let text = Plan::of(&facts, reach, &tools()).unwrap_err().to_string();
+        let text = EnablePlan::of(&facts, reach, &tools()).unwrap_err().to_string();
         assert!(!text.contains('\n') && text.contains(": "), "{text}");
         text
     };
-    let auto = Reach::Auto;
+    let auto = RequestedWay::Auto;
     assert!(refusal(&|facts| facts.journals.clear(), auto).contains("no file system here has"));
     assert!(
         refusal(&|facts| with(facts, "LoadState=not-found", ""), auto).contains("no such unit")
@@ -163,20 +164,24 @@ fn what_cannot_be_enabled_is_refused_with_a_reason_and_what_to_do() {
     assert!(refusal(&|facts| with(facts, "Id=redis.socket", ""), auto).contains("only services"));
     assert!(refusal(&|facts| with(facts, "Id=lucd.service", ""), auto).contains("luc's own"));
     let preload = ("/etc/default/redis".into(), "A=1\n LD_PRELOAD=/x\n".to_owned());
-    let text = refusal(&|facts| facts.environment_files.push(preload.clone()), Reach::Library);
+    let text =
+        refusal(&|facts| facts.environment_files.push(preload.clone()), RequestedWay::Library);
     assert!(text.contains("/etc/default/redis sets LD_PRELOAD"), "{text}");
-    let text = refusal(&|facts| with(facts, "SystemCallFilter=~ioctl bpf", ""), Reach::Library);
+    let text =
+        refusal(&|facts| with(facts, "SystemCallFilter=~ioctl bpf", ""), RequestedWay::Library);
     assert!(text.contains("(SystemCallFilter: ioctl); use --reach notify"), "{text}");
-    let text = refusal(&|facts| with(facts, "AppArmorProfile=x", ""), Reach::Notify);
+    let text = refusal(&|facts| with(facts, "AppArmorProfile=x", ""), RequestedWay::Notify);
     assert!(text.contains("AppArmorProfile"), "{text}");
-    let text = refusal(&|facts| with(facts, "", "[Service]\nNoNewPrivileges=false"), Reach::Notify);
+    let text =
+        refusal(&|facts| with(facts, "", "[Service]\nNoNewPrivileges=false"), RequestedWay::Notify);
     assert!(text.contains("NoNewPrivileges=no"), "{text}");
-    let text = refusal(&|facts| with(facts, "", "[Service]\nExecStart=/bin/x 'y"), Reach::Notify);
+    let text =
+        refusal(&|facts| with(facts, "", "[Service]\nExecStart=/bin/x 'y"), RequestedWay::Notify);
     assert!(text.contains("ExecStart=/bin/x 'y is not understood"), "{text}");
     let mut no_kernel = tools();
     no_kernel.no_notifier = Some("it takes Linux 5.19".to_owned());
     let facts = facts("etcd", Gateability::Go);
-    let text = Plan::of(&facts, auto, &no_kernel).unwrap_err().to_string();
+    let text = EnablePlan::of(&facts, auto, &no_kernel).unwrap_err().to_string();
     assert!(text.contains("5.19") && text.contains("Go program"), "{text}");
 }
 
@@ -189,7 +194,7 @@ fn what_the_library_needs_of_a_sandbox_is_added_and_said() {
          Environment=A=1 \"LD_PRELOAD=/a%b /usr/lib/luc/libluc_gate_preload.so\"",
         "[Service]\nExecStart=\nExecStart=+/usr/bin/redis-server",
     );
-    let plan = Plan::of(&facts, Reach::Auto, &tools()).unwrap();
+    let plan = EnablePlan::of(&facts, RequestedWay::Auto, &tools()).unwrap();
     assert_eq!(
         body(&plan),
         "[Service]\nExecStartPre=-+/usr/lib/luc/luc-exec prepare %n\n\
@@ -210,8 +215,8 @@ fn what_keeps_the_library_out_leads_to_notifications() {
     ] {
         let mut facts = facts("redis-server", Gateability::Gateable);
         with(&mut facts, show, file);
-        let plan = Plan::of(&facts, Reach::Auto, &tools()).unwrap();
-        assert_eq!(plan.way, Way::Notify, "{show}{file}");
+        let plan = EnablePlan::of(&facts, RequestedWay::Auto, &tools()).unwrap();
+        assert_eq!(plan.way, GateWay::Notify, "{show}{file}");
         let has_root =
             plan.drop_in.contains("BindReadOnlyPaths=/usr/lib/luc/luc-exec -/run/luc/lucd.sock\n");
         assert_eq!(has_root, show.starts_with("RootDirectory"), "{plan:?}");
@@ -224,7 +229,7 @@ fn characters_before_a_program_stay_before_luc_exec() {
     let lines =
         "[Service]\nExecStart=\nExecStart=-@/bin/$a name 'x y' ; +:/bin/$b $c\nExecStart=/bin/d\\ ";
     with(&mut facts, "RestrictAddressFamilies=AF_INET\nDynamicUser=yes", lines);
-    let plan = Plan::of(&facts, Reach::Notify, &tools()).unwrap();
+    let plan = EnablePlan::of(&facts, RequestedWay::Notify, &tools()).unwrap();
     let expected = "ExecStart=\nExecStart=-/usr/lib/luc/luc-exec notify %n @ /bin/$$a name 'x y'\n\
                     ExecStart=+:/usr/lib/luc/luc-exec notify %n -- /bin/$b $c\n";
     assert!(body(&plan).contains(expected), "{plan:?}");
@@ -239,8 +244,8 @@ fn a_plan_for_an_enabled_unit_is_the_same_again() {
         "SystemCallFilter=read ioctl\nRestrictAddressFamilies=AF_INET\nReadOnlyPaths=/\nNoNewPrivileges=no",
         "",
     );
-    for reach in [Reach::Library, Reach::Notify] {
-        let first = Plan::of(&facts, reach, &tools()).unwrap();
+    for reach in [RequestedWay::Library, RequestedWay::Notify] {
+        let first = EnablePlan::of(&facts, reach, &tools()).unwrap();
         // As systemd shows it with the drop-in.
         let mut enabled = facts.clone();
         enabled.drop_in = Some(first.drop_in.clone());
@@ -255,7 +260,7 @@ fn a_plan_for_an_enabled_unit_is_the_same_again() {
             ),
             "",
         );
-        assert_eq!(Plan::of(&enabled, reach, &tools()).unwrap(), first);
+        assert_eq!(EnablePlan::of(&enabled, reach, &tools()).unwrap(), first);
     }
 }
 
@@ -264,11 +269,11 @@ proptest! {
     fn no_unit_panics_and_no_line_is_smuggled_in(
         show in "((Id|LoadState|SystemCallFilter|ReadOnlyPaths|NoExecPaths|Environment|User)=[^\u{0}\n]{0,20}\n){0,5}",
         file in "\\[Service\\]\n(ExecStart=[^\u{0}\n]{0,30}\n){0,3}",
-        reach in prop_oneof![Just(Reach::Auto), Just(Reach::Library), Just(Reach::Notify)],
+        reach in prop_oneof![Just(RequestedWay::Auto), Just(RequestedWay::Library), Just(RequestedWay::Notify)],
     ) {
         let mut facts = facts("redis-server", Gateability::Gateable);
         with(&mut facts, &show, &file);
-        if let Ok(plan) = Plan::of(&facts, reach, &tools()) {
+        if let Ok(plan) = EnablePlan::of(&facts, reach, &tools()) {
             let keys = [
                 "[", "#", "ExecStart", "Environment=", "SystemCallFilter=", "ReadWritePaths=", "ExecPaths=",
                 "RestrictAddressFamilies=", "NoNewPrivileges=", "SyslogIdentifier=", "Wants=lucd", "After=lucd",

@@ -2,30 +2,30 @@
 
 use std::fs;
 
-use luc_launch::unit::of_process;
+use luc_launch::unit_figures::of_process;
 
-use super::{MAX_PROCESSES, Status, look, missed_programs, processes_below};
-use crate::containers::state::{ATTACHED, Container, kept_by};
-use crate::plan::Way;
+use super::{MAX_PROCESSES, UnitStatus, look, missed_programs, processes_below};
+use crate::containers::container_state::{ATTACHED, OciContainer, kept_by};
+use crate::enable_plan::GateWay;
 
 /// Minimum length of a name's beginning: as much as Podman and Docker print.
 const MIN_PREFIX_LENGTH: usize = 12;
 
 /// All containers that a `lucd` serves, by its process number.
-pub(super) fn all(lucd: u32) -> Vec<Status> {
+pub(super) fn all(lucd: u32) -> Vec<UnitStatus> {
     let kept = kept_by(lucd);
     let of_one = kept.chunk_by(|a, b| a.id == b.id);
     of_one.filter_map(|one| of(lucd, one)).collect()
 }
 
 /// The container of a name, or of a name's beginning.
-pub(super) fn named(name: &str, all: &[Status]) -> Option<Status> {
-    let id = |status: &&Status| status.container.as_ref().map(|container| container.id.clone());
-    let is = |status: &&Status| id(status).as_deref() == Some(name);
+pub(super) fn named(name: &str, all: &[UnitStatus]) -> Option<UnitStatus> {
+    let id = |status: &&UnitStatus| status.container.as_ref().map(|container| container.id.clone());
+    let is = |status: &&UnitStatus| id(status).as_deref() == Some(name);
     if let Some(found) = all.iter().find(is) {
         return Some(found.clone());
     }
-    let begins = |status: &&Status| {
+    let begins = |status: &&UnitStatus| {
         name.len() >= MIN_PREFIX_LENGTH && id(status).is_some_and(|id| id.starts_with(name))
     };
     let mut found = all.iter().filter(begins);
@@ -33,7 +33,7 @@ pub(super) fn named(name: &str, all: &[Status]) -> Option<Status> {
 }
 
 /// The status of a container with these kept listeners.
-fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
+fn of(lucd: u32, kept: &[OciContainer]) -> Option<UnitStatus> {
     let container = kept.first()?;
     let unit = container.unit();
     let figures = of_process(lucd, &unit)?;
@@ -52,10 +52,10 @@ fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
         numbers.into_iter().filter_map(|process| look(process, &unit, figures.filters)).collect();
     let names = missed_programs(&processes);
     let note = (!names.is_empty()).then(|| format!("not reached: {}", names.join(", ")));
-    Some(Status {
+    Some(UnitStatus {
         unit,
         container: Some(container.clone()),
-        way: Some(Way::Notify),
+        way: Some(GateWay::Notify),
         state: "served".to_owned(),
         processes,
         file_systems: figures.file_systems,
@@ -87,16 +87,16 @@ mod tests {
 
     #[test]
     fn a_container_is_named_by_its_id_or_its_beginning() {
-        let status = |id: &str| Status {
+        let status = |id: &str| UnitStatus {
             unit: format!("{id}.container"),
-            container: Some(Container {
+            container: Some(OciContainer {
                 id: id.to_owned(),
                 process: 1,
                 bundle: "/b".into(),
                 metadata: "luc".to_owned(),
                 cgroup: String::new(),
             }),
-            way: Some(Way::Notify),
+            way: Some(GateWay::Notify),
             state: "served".to_owned(),
             processes: Vec::new(),
             file_systems: Vec::new(),

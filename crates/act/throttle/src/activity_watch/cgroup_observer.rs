@@ -5,30 +5,30 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{DiskSample, TaskId, TaskSample};
-use luc_probe::contention::{MAX_TASKS, Notify, TaskSlot};
+use luc_control::throttle::policy_input::{DiskSample, TaskId, TaskSample};
+use luc_probe::disk_contention::{MAX_TASKS, NotifyOn, TaskSlot};
 
-use super::sums::{DiskSums, Sums, TaskSums};
-use crate::clock::now_ns;
-use crate::daemon::UseStatus;
-use crate::observer::{Disk, Observer};
-use crate::{Hierarchy, ThrottleError};
+use super::activity_sums::{ActivitySums, WatchedDiskSums, WatchedTaskSums};
+use crate::daemon::TaskDiskUse;
+use crate::disk_observer::{DiskObserver, ObservedDevice};
+use crate::kernel_clocks::now_ns;
+use crate::{CgroupHierarchy, ThrottleError};
 
 /// An observer of all cgroups with processes. It freezes nothing and gets no notifications.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct CgroupObserver {
     root: PathBuf,
-    observer: Observer,
+    observer: DiskObserver,
     /// Number and slot of each cgroup, by its folder.
     watched: BTreeMap<PathBuf, (u64, TaskSlot)>,
     unwatched: usize,
 }
 
-impl Plain {
+impl CgroupObserver {
     pub(super) fn open() -> Result<Self, ThrottleError> {
         let mut plain = Self {
-            root: Hierarchy::find()?.root().to_owned(),
-            observer: Observer::open(&[])?,
+            root: CgroupHierarchy::find()?.root().to_owned(),
+            observer: DiskObserver::open(&[])?,
             watched: BTreeMap::new(),
             unwatched: 0,
         };
@@ -54,7 +54,7 @@ impl Plain {
                 continue;
             }
             let has_room = self.watched.len() < MAX_TASKS;
-            let slot = has_room.then(|| self.observer.watch_id(id, Notify::default()));
+            let slot = has_room.then(|| self.observer.watch_id(id, NotifyOn::default()));
             match slot {
                 Some(Ok(slot)) => {
                     self.watched.insert(path, (id, slot));
@@ -64,25 +64,25 @@ impl Plain {
         }
     }
 
-    pub(super) fn sums(&self) -> Sums {
+    pub(super) fn sums(&self) -> ActivitySums {
         let disks = self.observer.disks();
         let on = |slot: TaskSlot| {
             disks.iter().map(move |disk| {
                 let mut sample = TaskSample::new(TaskId(0));
                 self.observer.fill(&mut sample, slot, disk);
-                UseStatus::of(&sample)
+                TaskDiskUse::of(&sample)
             })
         };
-        let of_disk = |disk: &Disk| {
+        let of_disk = |disk: &ObservedDevice| {
             let DiskSample { busy_ns, bytes, .. } = self.observer.disk(disk);
-            DiskSums { name: disk.name.clone(), busy_ns, bytes }
+            WatchedDiskSums { name: disk.name.clone(), busy_ns, bytes }
         };
-        let tasks = self.watched.iter().map(|(path, &(_, slot))| TaskSums {
+        let tasks = self.watched.iter().map(|(path, &(_, slot))| WatchedTaskSums {
             cgroup: name(&self.root, path),
             on: on(slot).collect(),
-            ..TaskSums::default()
+            ..WatchedTaskSums::default()
         });
-        Sums {
+        ActivitySums {
             at_ns: now_ns(),
             daemon: None,
             unwatched: self.unwatched,

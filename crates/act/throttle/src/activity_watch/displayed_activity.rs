@@ -4,21 +4,21 @@ use serde::Serialize;
 
 /// Activity between two looks.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Seen {
+pub struct SystemActivity {
     /// Length of that time, s.
     pub seconds: f64,
     /// Process of the daemon; `None` if none runs, and nothing is frozen.
     pub daemon: Option<u32>,
     /// Number of cgroups that are not shown, for want of room in the kernel.
     pub unwatched: usize,
-    pub disks: Vec<DiskSeen>,
+    pub disks: Vec<DiskActivity>,
     /// Tasks that use a disk or are frozen; most device time first.
-    pub tasks: Vec<TaskSeen>,
+    pub tasks: Vec<DisplayedTask>,
 }
 
 /// Activity on a disk. Shares are fractions of 1.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct DiskSeen {
+pub struct DiskActivity {
     pub name: String,
     /// Share of the time that it was busy.
     pub busy: f64,
@@ -38,7 +38,7 @@ pub struct DiskSeen {
 /// Activity of a task at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ActivityState {
     /// It has nothing to do with a disk at the moment.
     #[default]
     Idle,
@@ -48,7 +48,7 @@ pub enum State {
     Frozen,
 }
 
-impl State {
+impl ActivityState {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,13 +60,14 @@ impl State {
     }
 }
 
+/// Activity of a task, for display.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct TaskSeen {
+pub struct DisplayedTask {
     /// Path of its cgroup, below the root.
     pub cgroup: String,
     /// Class of the task: batch, protect or ignore; `None` if no daemon runs.
     pub class: Option<String>,
-    pub state: State,
+    pub state: ActivityState,
     /// Reason of its last freeze or thaw; empty: never.
     pub why: String,
     /// The disk that it has used most.

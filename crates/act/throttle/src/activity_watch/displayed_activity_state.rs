@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::seen::{DiskSeen, Seen, State, TaskSeen};
-use super::sums::{Sums, TaskSums};
-use crate::daemon::UseStatus;
+use super::activity_sums::{ActivitySums, WatchedTaskSums};
+use super::displayed_activity::{ActivityState, DiskActivity, DisplayedTask, SystemActivity};
+use crate::daemon::TaskDiskUse;
 
 /// Share of the device's time in a step from which a task counts as alone.
 const MIN_ALONE_SHARE: f64 = 0.95;
@@ -17,12 +17,12 @@ const MIN_USED_SHARE: f64 = 0.02;
 /// Time under fair sharing from which a task's slowdown is given, ns.
 const MIN_FAIR_NS: f64 = 500e6;
 
-/// State from which activity is computed.
+/// Sums of all tasks and disks at two times, from which the displayed activity is computed.
 #[derive(Debug, Default)]
-pub(super) struct Account {
-    /// Sums at the last [`Seen`].
-    before: Option<Sums>,
-    last: Option<Sums>,
+pub(super) struct DisplayedActivityState {
+    /// Sums at the last [`SystemActivity`].
+    before: Option<ActivitySums>,
+    last: Option<ActivitySums>,
     /// Time of a byte for a task alone, ns, by cgroup and disk.
     alone: BTreeMap<(String, usize), f64>,
     /// Device time of each task, by cgroup.
@@ -38,10 +38,10 @@ struct FairTime {
 }
 
 /// Difference of two sums on a disk; 0 if one is missing.
-fn use_since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseStatus {
+fn use_since(now: &WatchedTaskSums, before: Option<&WatchedTaskSums>, disk: usize) -> TaskDiskUse {
     let after = now.on.get(disk).copied().unwrap_or_default();
     let was = before.and_then(|before| before.on.get(disk)).copied().unwrap_or(after);
-    UseStatus {
+    TaskDiskUse {
         bytes: after.bytes.saturating_sub(was.bytes),
         requests: after.requests.saturating_sub(was.requests),
         sequential: after.sequential.saturating_sub(was.sequential),
@@ -50,18 +50,18 @@ fn use_since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseStatu
     }
 }
 
-fn find<'a>(sums: &'a Sums, cgroup: &str) -> Option<&'a TaskSums> {
+fn find<'a>(sums: &'a ActivitySums, cgroup: &str) -> Option<&'a WatchedTaskSums> {
     sums.tasks.iter().find(|task| task.cgroup == cgroup)
 }
 
 /// Whether a task wants a disk: it used it, has a request outstanding, or is frozen and has used it before.
-fn wants(task: &TaskSums, used: &UseStatus, disk: usize) -> bool {
+fn wants(task: &WatchedTaskSums, used: &TaskDiskUse, disk: usize) -> bool {
     let has_used = || task.on.get(disk).is_some_and(|on| on.requests > 0);
     used.device_ns > 0 || used.outstanding > 0 || task.frozen_since_ns.is_some() && has_used()
 }
 
-impl Account {
-    pub(super) fn step(&mut self, now: Sums) {
+impl DisplayedActivityState {
+    pub(super) fn step(&mut self, now: ActivitySums) {
         let Some(last) = self.last.take() else {
             self.before = Some(now.clone());
             self.last = Some(now);
@@ -73,7 +73,7 @@ impl Account {
         }
         for (disk, sums) in now.disks.iter().enumerate() {
             let used = |task| use_since(task, find(&last, &task.cgroup), disk);
-            let uses: Vec<(&TaskSums, UseStatus)> = (now.tasks.iter())
+            let uses: Vec<(&WatchedTaskSums, TaskDiskUse)> = (now.tasks.iter())
                 .map(|task| (task, used(task)))
                 .filter(|(task, used)| wants(task, used, disk))
                 .collect();
@@ -99,21 +99,21 @@ impl Account {
     }
 
     /// Activity since the last call.
-    pub(super) fn seen(&mut self) -> Seen {
+    pub(super) fn seen(&mut self) -> SystemActivity {
         let (Some(before), Some(now)) = (&self.before, &self.last) else {
-            return Seen::default();
+            return SystemActivity::default();
         };
         let seconds = now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
         let disks = (0..now.disks.len()).map(|disk| self.disk(before, now, disk));
-        let mut tasks: Vec<TaskSeen> = (now.tasks.iter())
+        let mut tasks: Vec<DisplayedTask> = (now.tasks.iter())
             .map(|task| self.task(before, now, task))
-            .filter(|task| task.state != State::Idle || task.class.is_some())
+            .filter(|task| task.state != ActivityState::Idle || task.class.is_some())
             .collect();
         tasks.sort_by(|a, b| {
             let by_share = b.share.total_cmp(&a.share);
             by_share.then_with(|| a.cgroup.cmp(&b.cgroup))
         });
-        let seen = Seen {
+        let seen = SystemActivity {
             seconds,
             daemon: now.daemon,
             unwatched: now.unwatched,
@@ -124,17 +124,17 @@ impl Account {
         seen
     }
 
-    fn disk(&self, before: &Sums, now: &Sums, disk: usize) -> DiskSeen {
+    fn disk(&self, before: &ActivitySums, now: &ActivitySums, disk: usize) -> DiskActivity {
         let sums = &now.disks[disk];
         let was = before.disks.get(disk).unwrap_or(sums);
         let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
         let bytes = sums.bytes.saturating_sub(was.bytes) as f64;
         // 1. Rate and utilization.
-        let mut seen = DiskSeen {
+        let mut seen = DiskActivity {
             name: sums.name.clone(),
             busy: (sums.busy_ns.saturating_sub(was.busy_ns) as f64 / wall_ns).min(1.0),
             bytes_per_s: bytes * 1e9 / wall_ns,
-            ..DiskSeen::default()
+            ..DiskActivity::default()
         };
         // 2. Device time of all tasks, and of those whose rate alone is known.
         let (mut device_ns, mut known_ns, mut alone_ns, mut switches) = (0.0, 0.0, 0.0, 0);
@@ -163,10 +163,15 @@ impl Account {
         seen
     }
 
-    fn task(&self, before: &Sums, now: &Sums, task: &TaskSums) -> TaskSeen {
+    fn task(
+        &self,
+        before: &ActivitySums,
+        now: &ActivitySums,
+        task: &WatchedTaskSums,
+    ) -> DisplayedTask {
         let was = find(before, &task.cgroup);
         let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
-        let uses: Vec<UseStatus> =
+        let uses: Vec<TaskDiskUse> =
             (0..task.on.len()).map(|disk| use_since(task, was, disk)).collect();
         let bytes: u64 = uses.iter().map(|used| used.bytes).sum();
         let is_outstanding = uses.iter().any(|used| used.outstanding > 0);
@@ -175,19 +180,19 @@ impl Account {
         let share = disk.map_or(0.0, |disk| uses[disk].device_ns as f64 / wall_ns);
         let has_used = task.on.iter().any(|on| on.requests > 0);
         let fair = self.fair.get(&task.cgroup);
-        TaskSeen {
+        DisplayedTask {
             cgroup: task.cgroup.clone(),
             class: task.class.clone(),
             state: if task.frozen_since_ns.is_some() {
-                State::Frozen
+                ActivityState::Frozen
             } else if share >= MIN_USED_SHARE {
-                State::Uses
+                ActivityState::Uses
             } else if is_outstanding {
-                State::Waits
+                ActivityState::Waits
             } else if bytes > 0 {
-                State::Uses
+                ActivityState::Uses
             } else {
-                State::Idle
+                ActivityState::Idle
             },
             why: task.why.clone(),
             disk: disk

@@ -1,27 +1,27 @@
 //! Tests with tasks whose sums are known.
 
-use super::sums::{DiskSums, TaskSums};
+use super::activity_sums::{WatchedDiskSums, WatchedTaskSums};
 use super::*;
-use crate::daemon::UseStatus;
+use crate::daemon::TaskDiskUse;
 
 const MS: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 
 /// Two tasks on one disk that reads 100 MiB/s without switches.
-struct Model(Sums);
+struct Model(ActivitySums);
 
 impl Model {
     fn new() -> Self {
-        let task = |cgroup: &str| TaskSums {
+        let task = |cgroup: &str| WatchedTaskSums {
             cgroup: cgroup.to_owned(),
-            on: vec![UseStatus::default()],
-            ..TaskSums::default()
+            on: vec![TaskDiskUse::default()],
+            ..WatchedTaskSums::default()
         };
-        Self(Sums {
+        Self(ActivitySums {
             at_ns: 1_000 * MS,
-            disks: vec![DiskSums { name: "sda".to_owned(), ..DiskSums::default() }],
+            disks: vec![WatchedDiskSums { name: "sda".to_owned(), ..WatchedDiskSums::default() }],
             tasks: vec![task("a"), task("b")],
-            ..Sums::default()
+            ..ActivitySums::default()
         })
     }
 
@@ -43,21 +43,21 @@ impl Model {
 #[test]
 fn what_switches_cost_is_known_from_time_alone() {
     let mut model = Model::new();
-    let mut account = Account::default();
-    account.step(model.0.clone());
+    let mut displayed = DisplayedActivityState::default();
+    displayed.step(model.0.clone());
     for task in [0, 1] {
         model.read(task, 10, 0);
-        account.step(model.0.clone());
+        displayed.step(model.0.clone());
     }
-    let alone = account.seen();
+    let alone = displayed.seen();
     assert_eq!(alone.disks[0].efficiency, Some(1.0));
     assert!((alone.disks[0].bytes_per_s / (100 * MIB) as f64 - 1.0).abs() < 0.01);
     for _ in 0..20 {
         model.read(0, 1, 12 * MS);
         model.read(1, 1, 12 * MS);
-        account.step(model.0.clone());
+        displayed.step(model.0.clone());
     }
-    let seen = account.seen();
+    let seen = displayed.seen();
     let disk = &seen.disks[0];
     let near =
         |value: Option<f64>, wanted: f64| (value.expect("known") / wanted - 1.0).abs() < 0.01;
@@ -72,14 +72,14 @@ fn what_switches_cost_is_known_from_time_alone() {
 #[test]
 fn nothing_is_told_of_tasks_that_were_never_alone() {
     let mut model = Model::new();
-    let mut account = Account::default();
-    account.step(model.0.clone());
+    let mut displayed = DisplayedActivityState::default();
+    displayed.step(model.0.clone());
     for _ in 0..20 {
         model.read(0, 1, 12 * MS);
         model.read(1, 1, 12 * MS);
-        account.step(model.0.clone());
+        displayed.step(model.0.clone());
     }
-    let seen = account.seen();
+    let seen = displayed.seen();
     assert_eq!(seen.disks[0].efficiency, None);
     assert!(seen.disks[0].busy > 0.99);
 }
@@ -87,20 +87,20 @@ fn nothing_is_told_of_tasks_that_were_never_alone() {
 #[test]
 fn a_frozen_task_falls_behind_fair_sharing() {
     let mut model = Model::new();
-    let mut account = Account::default();
-    account.step(model.0.clone());
+    let mut displayed = DisplayedActivityState::default();
+    displayed.step(model.0.clone());
     model.read(1, 10, 0);
-    account.step(model.0.clone());
+    displayed.step(model.0.clone());
     model.0.tasks[1].frozen_since_ns = Some(model.0.at_ns);
     model.0.tasks[1].why = "turn".to_owned();
     for _ in 0..20 {
         model.read(0, 10, 0);
-        account.step(model.0.clone());
+        displayed.step(model.0.clone());
     }
-    let seen = account.seen();
+    let seen = displayed.seen();
     assert_eq!(seen.tasks[0].cgroup, "a");
     let frozen = &seen.tasks[1];
-    assert_eq!((frozen.state, frozen.frozen_ns), (State::Frozen, 2_000 * MS));
+    assert_eq!((frozen.state, frozen.frozen_ns), (ActivityState::Frozen, 2_000 * MS));
     assert_eq!(frozen.why, "turn");
     // Half of two seconds and the tenth before, over that tenth.
     assert!(frozen.slowdown.is_some_and(|slowdown| slowdown > 9.0), "{frozen:?}");
@@ -111,15 +111,15 @@ fn a_frozen_task_falls_behind_fair_sharing() {
 #[test]
 fn idle_cgroups_are_not_shown_and_new_ones_have_no_past() {
     let mut model = Model::new();
-    let mut account = Account::default();
-    account.step(model.0.clone());
+    let mut displayed = DisplayedActivityState::default();
+    displayed.step(model.0.clone());
     model.read(0, 10, 0);
     let mut late = model.0.tasks[0].clone();
     late.cgroup = "late".to_owned();
     model.0.tasks.push(late);
-    account.step(model.0.clone());
-    let seen = account.seen();
+    displayed.step(model.0.clone());
+    let seen = displayed.seen();
     let shown: Vec<&str> = seen.tasks.iter().map(|task| task.cgroup.as_str()).collect();
     assert_eq!(shown, ["a"]);
-    assert!(account.seen().seconds < 1e-9);
+    assert!(displayed.seen().seconds < 1e-9);
 }

@@ -10,7 +10,7 @@ const MAX_MODEL_ERROR: f64 = 0.25;
 
 /// Advice on all disks. Times are seconds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Advice {
+pub struct ThrottleAdvice {
     pub watched_s: f64,
     /// Whether Ctrl-C ended it early.
     pub is_interrupted: bool,
@@ -36,11 +36,11 @@ pub struct DiskAdvice {
     pub is_learned: bool,
     pub tasks: Vec<TaskAdvice>,
     /// List of tasks that slowed each other, the most first.
-    pub slowed: Vec<Slowed>,
+    pub slowed: Vec<SlowedTask>,
     /// Figures of the observed run.
-    pub now: Figures,
+    pub now: ForecastFigures,
     /// Predicted figures with the throttle: the median of several forecasts with slightly shifted starts.
-    pub then: Figures,
+    pub then: ForecastFigures,
     /// The smallest and the largest weighted speedup of these forecasts.
     pub then_range: (f64, f64),
     /// Makespan of the model without the throttle, over the observed one: 1 is a model that fits.
@@ -52,9 +52,9 @@ pub struct DiskAdvice {
     /// Number of freezes and thaws that the policy would order.
     pub orders: usize,
     /// The task whose time grows most, or shrinks least.
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstTask>,
     /// Predicted figures with a larger read-ahead and no throttle.
-    pub read_ahead: ReadAhead,
+    pub read_ahead: ReadAheadAdvice,
     /// Whether the throttle is worth it.
     pub gains: bool,
     /// Reason for that, in one line.
@@ -97,12 +97,12 @@ pub struct TaskAdvice {
     /// Longest freeze in the forecasts.
     pub longest_frozen_s: f64,
     /// Further observations that the prediction uses.
-    pub seen: SeenFigures,
+    pub seen: ObservedFigures,
 }
 
 /// Further observations of a task.
 #[derive(Clone, Debug, Serialize)]
-pub struct SeenFigures {
+pub struct ObservedFigures {
     /// Time of its start, from the beginning.
     pub start_s: f64,
     pub reads: u64,
@@ -134,15 +134,16 @@ pub struct SeenFigures {
 
 /// A task that waited while another was served.
 #[derive(Clone, Debug, Serialize)]
-pub struct Slowed {
+pub struct SlowedTask {
     /// The task that waited: its number in `tasks`, from 1.
     pub task: usize,
     pub by: usize,
     pub seconds: f64,
 }
 
+/// Forecast figures of all tasks on a disk.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Figures {
+pub struct ForecastFigures {
     pub all_done_s: f64,
     /// Weighted speedup: the sum of time alone over time taken.
     pub weighted_speedup: f64,
@@ -151,14 +152,15 @@ pub struct Figures {
 
 /// Time of one task with the throttle and without.
 #[derive(Clone, Debug, Serialize)]
-pub struct Worst {
+pub struct WorstTask {
     pub task: String,
     pub now_s: f64,
     pub then_s: f64,
 }
 
+/// Read-ahead of the disk to be set instead of a throttle, and its forecast.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct ReadAhead {
+pub struct ReadAheadAdvice {
     pub kib: u64,
     pub all_done_s: f64,
     /// Whether that is about as good as the throttle.

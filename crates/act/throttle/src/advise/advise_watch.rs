@@ -1,25 +1,25 @@
 //! Watches tasks on disks, without freezing them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::forecast::fit::TaskActivity;
-use luc_control::throttle::sample::{Class, DiskSample};
-use luc_probe::contention::{Notify, TaskSlot};
+use luc_control::throttle::forecast::fit_model::TaskActivity;
+use luc_control::throttle::policy_input::{DiskSample, TaskClass};
+use luc_probe::disk_contention::{NotifyOn, TaskSlot};
 
-use super::advice::{Blame, SeenDisk, SeenTask};
-use super::figures::Advice;
-use super::pressure::Pressure;
-use super::tally::{Step, Tally};
+use super::advice_figures::ThrottleAdvice;
+use super::cgroup_pressure::CgroupPressure;
+use super::derive_advice::{ObservedDisk, ObservedTask, SlowdownPair};
+use super::task_tally::{ActivityStep, TaskTally};
 use crate::ThrottleError;
-use crate::cgroup::Cgroup;
-use crate::clock::now_ns;
-use crate::config::Treatment;
-use crate::learn::Learned;
-use crate::learn::profile::Identity;
-use crate::observer::{Disk, Observer};
-use crate::run::{Onlooker, Task};
-use crate::sizes::OpenFiles;
+use crate::cgroup::FreezableCgroup;
+use crate::config::TaskTreatment;
+use crate::disk_observer::{DiskObserver, ObservedDevice};
+use crate::kernel_clocks::now_ns;
+use crate::learn_disk::DiskProfile;
+use crate::learn_disk::disk_profile::DiskIdentity;
+use crate::open_file_sizes::OpenFiles;
+use crate::run_commands::{CommandTask, RunObserver};
 
 const LOOK_INTERVAL_NS: u64 = 100_000_000;
 /// Interval between two looks for a task's first request, ns.
@@ -30,14 +30,12 @@ const FIRST_REQUEST_TIMEOUT_NS: u64 = 2_000_000_000;
 const WRITE_CACHE_NS: u64 = 1_000_000_000;
 
 /// Tasks and their activity so far.
-pub struct Watch<'t> {
-    observer: Observer,
+pub struct AdviseWatch<'t> {
+    observer: DiskObserver,
     disks: Vec<WatchedDisk>,
     tasks: Vec<WatchedTask>,
     began_ns: u64,
     looked_ns: u64,
-    /// Paths of cgroups that cannot be watched.
-    refused: BTreeSet<PathBuf>,
     /// Time at which the watch has seen enough, ns; `None`: never.
     until_ns: Option<u64>,
     tick: Box<dyn FnMut(f64) + 't>,
@@ -52,16 +50,16 @@ struct WatchedDisk {
     /// Last time at which a task was seen to have written, ns; 0: never.
     written_ns: u64,
     /// Time for which one task slowed another, ns.
-    slowed_ns: BTreeMap<Blame, f64>,
+    slowed_ns: BTreeMap<SlowdownPair, f64>,
 }
 
 #[derive(Debug)]
 struct WatchedTask {
     name: String,
-    class: Class,
-    cgroup: Cgroup,
+    class: TaskClass,
+    cgroup: FreezableCgroup,
     slot: TaskSlot,
-    pressure: Pressure,
+    pressure: CgroupPressure,
     start_ns: u64,
     /// Its end, ns; `None` while it exists.
     end_ns: Option<u64>,
@@ -73,22 +71,22 @@ struct WatchedTask {
     /// Processor time that it has used, ns.
     processor_ns: u64,
     is_size_known: bool,
-    tallies: Vec<Tally>,
+    tallies: Vec<TaskTally>,
 }
 
-impl std::fmt::Debug for Watch<'_> {
+impl std::fmt::Debug for AdviseWatch<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watch").field("tasks", &self.tasks).finish_non_exhaustive()
     }
 }
 
-impl<'t> Watch<'t> {
+impl<'t> AdviseWatch<'t> {
     /// Watches the named disks, or all disks. `tick` gets the seconds that have passed.
     pub fn open(disks: &[String], tick: Box<dyn FnMut(f64) + 't>) -> Result<Self, ThrottleError> {
-        let observer = Observer::open(disks)?;
-        let disk = |disk: &Disk| {
+        let observer = DiskObserver::open(disks)?;
+        let disk = |disk: &ObservedDevice| {
             let first = observer.disk(disk);
-            let size_bytes = Identity::of(disk.dev).ok().map(|identity| identity.size_bytes);
+            let size_bytes = DiskIdentity::of(disk.dev).ok().map(|identity| identity.size_bytes);
             WatchedDisk {
                 first,
                 last: first,
@@ -104,7 +102,6 @@ impl<'t> Watch<'t> {
             tasks: Vec::new(),
             began_ns: now,
             looked_ns: now,
-            refused: BTreeSet::new(),
             until_ns: None,
             tick,
         })
@@ -125,13 +122,13 @@ impl<'t> Watch<'t> {
         self.tasks.first()?.tallies.first()?.sector()
     }
 
-    fn add(&mut self, name: String, class: Class, cgroup: &Path) -> Result<(), ThrottleError> {
-        let cgroup = Cgroup::open(cgroup)?;
-        let slot = self.observer.watch(&cgroup, Notify::default())?;
+    fn add(&mut self, name: String, class: TaskClass, cgroup: &Path) -> Result<(), ThrottleError> {
+        let cgroup = FreezableCgroup::open(cgroup)?;
+        let slot = self.observer.watch(&cgroup, NotifyOn::default())?;
         self.tasks.push(WatchedTask {
             name,
             class,
-            pressure: Pressure::of(cgroup.path()),
+            pressure: CgroupPressure::of(cgroup.path()),
             cgroup,
             slot,
             start_ns: now_ns(),
@@ -141,24 +138,22 @@ impl<'t> Watch<'t> {
             lately_ns: 0,
             processor_ns: 0,
             is_size_known: false,
-            tallies: vec![Tally::default(); self.disks.len()],
+            tallies: vec![TaskTally::default(); self.disks.len()],
         });
         Ok(())
     }
 
     /// Watches these cgroups from now on, and no longer those that are gone.
-    pub(super) fn follow(&mut self, wanted: &BTreeMap<PathBuf, Treatment>, root: &Path) {
+    pub(super) fn follow(&mut self, wanted: &BTreeMap<PathBuf, TaskTreatment>, root: &Path) {
         for (path, treatment) in wanted {
             let is_there =
                 self.tasks.iter().any(|task| task.end_ns.is_none() && task.cgroup.path() == path);
-            if is_there || treatment.class == Class::Ignored || self.refused.contains(path) {
+            if is_there || treatment.class == TaskClass::Ignored {
                 continue;
             }
             let name = path.strip_prefix(root).unwrap_or(path);
-            // A cgroup that has just gone, or for which there is no room, is left out.
-            if self.add(name.display().to_string(), treatment.class, path).is_err() {
-                self.refused.insert(path.clone());
-            }
+            // A cgroup that has just gone, or for which there is no room, is left out until the next look.
+            let _ = self.add(name.display().to_string(), treatment.class, path);
         }
         let now = now_ns();
         for task in &mut self.tasks {
@@ -185,13 +180,13 @@ impl<'t> Watch<'t> {
             .iter()
             .map(|task| task.tallies.iter().map(|tally| tally.seen).collect())
             .collect();
-        let steps: Vec<Vec<Step>> =
+        let steps: Vec<Vec<ActivityStep>> =
             (0..self.tasks.len()).map(|task| self.look_at(task, elapsed_ns, now)).collect();
         for (number, disk) in self.disks.iter_mut().enumerate() {
             let sample = self.observer.disk(&self.observer.disks()[number]);
             let requests = sample.requests.saturating_sub(disk.last.requests);
             disk.last = sample;
-            let of: Vec<Step> = steps.iter().map(|of| of[number]).collect();
+            let of: Vec<ActivityStep> = steps.iter().map(|of| of[number]).collect();
             if of.iter().any(|step| step.has_written) {
                 disk.written_ns = now;
             }
@@ -208,12 +203,12 @@ impl<'t> Watch<'t> {
     }
 
     /// Activity of a task on each disk since the last look.
-    fn look_at(&mut self, number: usize, elapsed_ns: u64, now: u64) -> Vec<Step> {
+    fn look_at(&mut self, number: usize, elapsed_ns: u64, now: u64) -> Vec<ActivityStep> {
         let task = &mut self.tasks[number];
         if task.end_ns.is_some() {
-            return vec![Step::default(); self.disks.len()];
+            return vec![ActivityStep::default(); self.disks.len()];
         }
-        let mut steps: Vec<Step> = self
+        let mut steps: Vec<ActivityStep> = self
             .observer
             .disks()
             .iter()
@@ -247,13 +242,13 @@ impl<'t> Watch<'t> {
     }
 
     #[must_use]
-    pub fn advice(&self, max_frozen_ns: u64) -> Advice {
+    pub fn advice(&self, max_frozen_ns: u64) -> ThrottleAdvice {
         let seen_ns = self.looked_ns.saturating_sub(self.began_ns);
         let disks = self.observer.disks().iter().zip(&self.disks);
         let disks = disks.enumerate().map(|(number, (disk, watched))| {
-            let measured = crate::learn::read_learned(disk.dev);
+            let measured = crate::learn_disk::read_learned(disk.dev);
             let tasks = self.tasks.iter().map(|task| self.observe(task, number, measured.as_ref()));
-            SeenDisk {
+            ObservedDisk {
                 name: disk.name.clone(),
                 has_arm: disk.has_arm,
                 processors: std::thread::available_parallelism().map_or(1, usize::from),
@@ -264,14 +259,19 @@ impl<'t> Watch<'t> {
                 measured,
             }
         });
-        Advice::of(disks.collect(), seen_ns, max_frozen_ns)
+        ThrottleAdvice::of(disks.collect(), seen_ns, max_frozen_ns)
     }
 
-    fn observe(&self, task: &WatchedTask, disk: usize, measured: Option<&Learned>) -> SeenTask {
+    fn observe(
+        &self,
+        task: &WatchedTask,
+        disk: usize,
+        measured: Option<&DiskProfile>,
+    ) -> ObservedTask {
         let size_sectors = self.disks[disk].size_sectors;
         let tally = &task.tallies[disk];
         let end_ns = task.end_ns.unwrap_or(self.looked_ns);
-        SeenTask {
+        ObservedTask {
             name: task.name.clone(),
             queue_ns: tally.queue_ns,
             active_ns: tally.active_ns,
@@ -288,7 +288,7 @@ impl<'t> Watch<'t> {
                 took_ns: end_ns.saturating_sub(task.start_ns),
                 writes_last: tally.writes_last(),
                 is_size_known: task.is_size_known,
-                is_batch: task.class == Class::Batch,
+                is_batch: task.class == TaskClass::Batch,
                 ..tally.seen
             },
         }
@@ -303,7 +303,7 @@ impl WatchedTask {
 
     /// Think time after its last request, ns: at most the time since the look before it ended.
     fn after_ns(&self) -> u64 {
-        let last_ns = self.tallies.iter().map(Tally::last_complete_ns).max();
+        let last_ns = self.tallies.iter().map(TaskTally::last_complete_ns).max();
         match (self.end_ns, last_ns) {
             (Some(end_ns), Some(last_ns)) if last_ns > 0 => {
                 end_ns.saturating_sub(last_ns).min(self.lately_ns)
@@ -314,7 +314,7 @@ impl WatchedTask {
 }
 
 /// Attributes a task's waits to the other tasks that the disk served meanwhile, in proportion to their disk time.
-fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<Blame, f64>) {
+fn blame(steps: &[ActivityStep], slowed_ns: &mut BTreeMap<SlowdownPair, f64>) {
     let all_ns: u64 = steps.iter().map(|step| step.device_ns).sum();
     for (slow, step) in steps.iter().enumerate() {
         let others_ns = all_ns - step.device_ns;
@@ -325,14 +325,18 @@ fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<Blame, f64>) {
         for (by, other) in steps.iter().enumerate() {
             if by != slow && other.device_ns > 0 {
                 let part = other.device_ns as f64 / others_ns as f64;
-                *slowed_ns.entry(Blame { slow, by }).or_default() += waited_ns as f64 * part;
+                *slowed_ns.entry(SlowdownPair { slow, by }).or_default() += waited_ns as f64 * part;
             }
         }
     }
 }
 
-impl Onlooker for Watch<'_> {
-    fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError> {
+impl RunObserver for AdviseWatch<'_> {
+    fn will_start(
+        &mut self,
+        task: &CommandTask,
+        cgroup: &FreezableCgroup,
+    ) -> Result<(), ThrottleError> {
         if self.tasks.is_empty() {
             self.began_ns = now_ns();
             self.looked_ns = self.began_ns;

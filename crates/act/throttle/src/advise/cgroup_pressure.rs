@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 
 /// A cgroup's pressure files, if this kernel has them.
 #[derive(Debug)]
-pub(super) struct Pressure {
+pub(super) struct CgroupPressure {
     io: PathBuf,
     processor: PathBuf,
     used: PathBuf,
-    last: Option<Waited>,
+    last: Option<PressureWait>,
 }
 
 /// Waiting times of a cgroup's threads that had something to do, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Waited {
+pub(super) struct PressureWait {
     /// Time in which all of them waited for block I/O.
     pub(super) io_ns: u64,
     /// Time in which at least one of them waited for a processor.
     pub(super) processor_ns: u64,
 }
 
-impl Pressure {
+impl CgroupPressure {
     pub(super) fn of(cgroup: &Path) -> Self {
         let mut this = Self {
             io: cgroup.join("io.pressure"),
@@ -34,10 +34,10 @@ impl Pressure {
     }
 
     /// Waiting times since the last call; `None` if the kernel does not report them.
-    pub(super) fn take(&mut self) -> Option<Waited> {
+    pub(super) fn take(&mut self) -> Option<PressureWait> {
         let now = self.read()?;
         let last = self.last.replace(now)?;
-        Some(Waited {
+        Some(PressureWait {
             io_ns: now.io_ns.saturating_sub(last.io_ns),
             processor_ns: now.processor_ns.saturating_sub(last.processor_ns),
         })
@@ -51,10 +51,10 @@ impl Pressure {
         used_us.unwrap_or(0).saturating_mul(1_000)
     }
 
-    fn read(&self) -> Option<Waited> {
+    fn read(&self) -> Option<PressureWait> {
         let text = fs::read_to_string(&self.io).ok()?;
         let processor = fs::read_to_string(&self.processor).unwrap_or_default();
-        Some(Waited {
+        Some(PressureWait {
             io_ns: total_ns(&text, "full")?,
             processor_ns: total_ns(&processor, "some").unwrap_or(0),
         })
@@ -79,6 +79,6 @@ mod tests {
         assert_eq!(total_ns(text, "full"), Some(57_000));
         assert_eq!(total_ns(text, "some"), Some(58_761_459_000));
         assert_eq!(total_ns("", "full"), None);
-        assert_eq!(Pressure::of(Path::new("/nonexistent")).take(), None);
+        assert_eq!(CgroupPressure::of(Path::new("/nonexistent")).take(), None);
     }
 }

@@ -3,14 +3,17 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::figures::{
-    Advice, DiskAdvice, Figures, ModelFigures, ReadAhead, SeenFigures, Slowed, TaskAdvice, Worst,
+use super::advice_figures::{
+    DiskAdvice, ForecastFigures, ModelFigures, ObservedFigures, ReadAheadAdvice, SlowedTask,
+    TaskAdvice, ThrottleAdvice, WorstTask,
 };
-use crate::learn::Learned;
+use crate::learn_disk::DiskProfile;
 use crate::{BATCH_FLOOR, PolicyChoice};
-use luc_control::throttle::auto::Measured;
-use luc_control::throttle::forecast::fit::{self, TaskActivity};
-use luc_control::throttle::forecast::{DiskModel, Nothing, Outcome, Spec, alone_ns, run_beside};
+use luc_control::throttle::auto_throttle::DiskMeasurement;
+use luc_control::throttle::forecast::fit_model::{self, TaskActivity};
+use luc_control::throttle::forecast::{
+    DiskModel, ForecastOutcome, NeverFreeze, TaskWork, alone_ns, run_beside,
+};
 
 /// Number of forecasts, whose median is the prediction. Milliseconds decide which task comes first at the disk, and so
 /// which task waits.
@@ -28,37 +31,38 @@ const MAX_READ_AHEAD_RATIO: f64 = 1.1;
 /// Utilization below which a disk is not contended.
 const MIN_CONTENDED_UTILIZATION: f64 = 0.5;
 
+/// Observations of a disk.
 #[derive(Clone, Debug)]
-pub(super) struct SeenDisk {
+pub(super) struct ObservedDisk {
     pub(super) name: String,
     pub(super) has_arm: bool,
-    pub(super) measured: Option<Learned>,
+    pub(super) measured: Option<DiskProfile>,
     pub(super) processors: usize,
     pub(super) busy_ns: u64,
     pub(super) bytes: u64,
     /// Time for which one task slowed another, ns.
-    pub(super) slowed_ns: BTreeMap<Blame, f64>,
-    pub(super) tasks: Vec<SeenTask>,
+    pub(super) slowed_ns: BTreeMap<SlowdownPair, f64>,
+    pub(super) tasks: Vec<ObservedTask>,
 }
 
 /// Numbers of a task that was slowed and of the one that slowed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Blame {
+pub(super) struct SlowdownPair {
     pub(super) slow: usize,
     pub(super) by: usize,
 }
 
 /// Observations of a task on a disk.
 #[derive(Clone, Debug)]
-pub(super) struct SeenTask {
+pub(super) struct ObservedTask {
     pub(super) name: String,
     pub(super) queue_ns: u64,
     pub(super) active_ns: u64,
     pub(super) seen: TaskActivity,
 }
 
-impl Advice {
-    pub(super) fn of(disks: Vec<SeenDisk>, watched_ns: u64, max_frozen_ns: u64) -> Self {
+impl ThrottleAdvice {
+    pub(super) fn of(disks: Vec<ObservedDisk>, watched_ns: u64, max_frozen_ns: u64) -> Self {
         Self {
             watched_s: seconds(watched_ns),
             is_interrupted: false,
@@ -89,29 +93,30 @@ fn mean_off(model_ns: &[u64], seen_ns: &[u64]) -> f64 {
 struct Prediction {
     disk: DiskModel,
     alone_ns: Vec<u64>,
-    then: Vec<Outcome>,
-    none: Outcome,
-    ahead: Outcome,
+    then: Vec<ForecastOutcome>,
+    none: ForecastOutcome,
+    ahead: ForecastOutcome,
 }
 
 impl Prediction {
-    fn of(seen: &SeenDisk, tasks: &[TaskActivity], max_frozen_ns: u64) -> Self {
-        let model = seen.measured.as_ref().map(Learned::model);
-        let disk = fit::disk(tasks, model.as_ref(), seen.has_arm);
+    fn of(seen: &ObservedDisk, tasks: &[TaskActivity], max_frozen_ns: u64) -> Self {
+        let model = seen.measured.as_ref().map(DiskProfile::model);
+        let disk = fit_model::disk(tasks, model.as_ref(), seen.has_arm);
         let from_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
         let is_even = model.is_some() || !seen.has_arm;
-        let rates = fit::rates_of_tasks(tasks, disk.bytes_per_s, is_even);
-        let specs: Vec<Spec> = tasks
+        let rates = fit_model::rates_of_tasks(tasks, disk.bytes_per_s, is_even);
+        let specs: Vec<TaskWork> = tasks
             .iter()
             .zip(rates)
-            .map(|(task, rate)| fit::task(task, from_ns, Some(rate)))
+            .map(|(task, rate)| fit_model::task(task, from_ns, Some(rate)))
             .collect();
-        let measured: Option<Measured> = seen.measured.as_ref().map(Learned::for_policy);
-        let ahead: Vec<Spec> =
-            specs.iter().map(|spec| fit::with_read_ahead(spec, READ_AHEAD_BYTES)).collect();
+        let measured: Option<DiskMeasurement> = seen.measured.as_ref().map(DiskProfile::for_policy);
+        let ahead: Vec<TaskWork> =
+            specs.iter().map(|spec| fit_model::with_read_ahead(spec, READ_AHEAD_BYTES)).collect();
         let processors = seen.processors as f64;
-        let without =
-            |specs: &[Spec]| run_beside(&disk, processors, specs, &mut Nothing, FORECAST_LIMIT_NS);
+        let without = |specs: &[TaskWork]| {
+            run_beside(&disk, processors, specs, &mut NeverFreeze, FORECAST_LIMIT_NS)
+        };
         let none = without(&specs);
         let then = |number: usize| {
             let specs = shift_starts(&specs, number);
@@ -136,11 +141,11 @@ impl Prediction {
 }
 
 /// Shifts the start of each task. Forecast 0 has the observed starts.
-fn shift_starts(specs: &[Spec], number: usize) -> Vec<Spec> {
-    let later = |(place, spec): (usize, &Spec)| {
+fn shift_starts(specs: &[TaskWork], number: usize) -> Vec<TaskWork> {
+    let later = |(place, spec): (usize, &TaskWork)| {
         // Multiples of the golden ratio spread evenly, without randomness.
         let part = ((number * (place + 1)) as f64 * 0.618_034).fract();
-        Spec { start_ns: spec.start_ns + (part * MAX_START_SHIFT_NS) as u64, ..*spec }
+        TaskWork { start_ns: spec.start_ns + (part * MAX_START_SHIFT_NS) as u64, ..*spec }
     };
     specs.iter().enumerate().map(later).collect()
 }
@@ -156,8 +161,9 @@ fn upper_median<T: Copy + Default>(
 }
 
 impl Prediction {
-    fn figures(&self) -> Vec<Figures> {
-        let of = |then: &Outcome| figures(&self.alone_ns, &then.took_ns, then.makespan_ns());
+    fn figures(&self) -> Vec<ForecastFigures> {
+        let of =
+            |then: &ForecastOutcome| figures(&self.alone_ns, &then.took_ns, then.makespan_ns());
         self.then.iter().map(of).collect()
     }
 
@@ -168,7 +174,7 @@ impl Prediction {
 
     /// The task whose time with the throttle is the largest part of its observed time, and that part.
     fn worst(&self, now_ns: &[u64]) -> (usize, f64) {
-        let worst = |then: &Outcome| {
+        let worst = |then: &ForecastOutcome| {
             let pairs = then.took_ns.iter().zip(now_ns);
             let parts = pairs.map(|(then, now)| ratio(*then as f64, *now as f64));
             parts.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
@@ -177,9 +183,10 @@ impl Prediction {
     }
 }
 
-fn middle_figures(all: &[Figures]) -> Figures {
-    let of = |figure: fn(&Figures) -> f64| upper_median(all.iter().map(figure), f64::total_cmp);
-    Figures {
+fn middle_figures(all: &[ForecastFigures]) -> ForecastFigures {
+    let of =
+        |figure: fn(&ForecastFigures) -> f64| upper_median(all.iter().map(figure), f64::total_cmp);
+    ForecastFigures {
         all_done_s: of(|figures| figures.all_done_s),
         weighted_speedup: of(|figures| figures.weighted_speedup),
         throughput_per_s: of(|figures| figures.throughput_per_s),
@@ -188,7 +195,7 @@ fn middle_figures(all: &[Figures]) -> Figures {
 
 impl DiskAdvice {
     /// Makes advice on a disk; `None` if no task has used it.
-    fn of(seen: &SeenDisk, watched_ns: u64, max_frozen_ns: u64) -> Option<Self> {
+    fn of(seen: &ObservedDisk, watched_ns: u64, max_frozen_ns: u64) -> Option<Self> {
         // 1. Tasks that used the disk, and their observed figures.
         let has_moved = |task: &TaskActivity| task.bytes_read + task.bytes_written > 0;
         let users: Vec<usize> =
@@ -242,12 +249,12 @@ impl DiskAdvice {
             model_off,
             is_doubtful: Self::is_far_off(model_over_seen, model_off),
             orders: upper_median(predicted.then.iter().map(|then| then.orders), usize::cmp),
-            worst: Some(Worst {
+            worst: Some(WorstTask {
                 task: seen.tasks[users[worst]].name.clone(),
                 now_s: seconds(took_ns[worst]),
                 then_s: part * seconds(took_ns[worst]),
             }),
-            read_ahead: ReadAhead {
+            read_ahead: ReadAheadAdvice {
                 kib: READ_AHEAD_BYTES >> 10,
                 all_done_s: ahead_s,
                 is_enough: ahead_s <= MAX_READ_AHEAD_RATIO * then.all_done_s
@@ -295,9 +302,9 @@ impl DiskAdvice {
     }
 }
 
-fn figures(alone_ns: &[u64], took_ns: &[u64], all_done_ns: u64) -> Figures {
+fn figures(alone_ns: &[u64], took_ns: &[u64], all_done_ns: u64) -> ForecastFigures {
     let parts = alone_ns.iter().zip(took_ns);
-    Figures {
+    ForecastFigures {
         all_done_s: seconds(all_done_ns),
         weighted_speedup: parts.map(|(alone, took)| ratio(*alone as f64, *took as f64)).sum(),
         throughput_per_s: ratio(took_ns.len() as f64, seconds(all_done_ns)),
@@ -305,7 +312,7 @@ fn figures(alone_ns: &[u64], took_ns: &[u64], all_done_ns: u64) -> Figures {
 }
 
 /// Advice on one task, by its number among the users of the disk.
-fn advise_task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAdvice {
+fn advise_task(seen: &ObservedTask, predicted: &Prediction, number: usize) -> TaskAdvice {
     let of = &seen.seen;
     let longest_ns = predicted.then.iter().map(|then| then.longest_frozen_ns[number]);
     TaskAdvice {
@@ -321,7 +328,7 @@ fn advise_task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAd
         none_s: seconds(predicted.none.took_ns[number]),
         then_s: seconds(predicted.then_ns(number)),
         longest_frozen_s: seconds(longest_ns.max().unwrap_or(0)),
-        seen: SeenFigures {
+        seen: ObservedFigures {
             start_s: seconds(of.start_ns),
             reads: of.reads,
             writes: of.writes,
@@ -347,13 +354,13 @@ fn advise_task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAd
 }
 
 /// Lists the tasks that slowed each other, the most first.
-fn list_slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
+fn list_slowed(seen: &ObservedDisk, users: &[usize]) -> Vec<SlowedTask> {
     let number = |task: usize| Some(users.iter().position(|user| *user == task)? + 1);
-    let mut all: Vec<Slowed> = seen
+    let mut all: Vec<SlowedTask> = seen
         .slowed_ns
         .iter()
         .filter_map(|(blame, ns)| {
-            Some(Slowed { task: number(blame.slow)?, by: number(blame.by)?, seconds: ns / 1e9 })
+            Some(SlowedTask { task: number(blame.slow)?, by: number(blame.by)?, seconds: ns / 1e9 })
         })
         .collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -366,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_first_forecast_is_of_what_was_seen_and_others_begin_a_little_later() {
-        let specs = [Spec::stream(1), Spec::stream(2)];
+        let specs = [TaskWork::stream(1), TaskWork::stream(2)];
         assert_eq!(shift_starts(&specs, 0), specs);
         let other = shift_starts(&specs, 1);
         assert_ne!(other[0].start_ns, other[1].start_ns);

@@ -1,7 +1,7 @@
 //! Adds up the activity of one task on one disk between looks.
 
-use luc_control::throttle::forecast::fit::TaskActivity;
-use luc_probe::contention::TaskSums;
+use luc_control::throttle::forecast::fit_model::TaskActivity;
+use luc_probe::disk_contention::TaskSums;
 
 /// Part of the reads after which writes count as coming last.
 const MIN_READ_BEFORE: f64 = 0.9;
@@ -12,7 +12,7 @@ const MAX_WRITER_READS: f64 = 0.05;
 
 /// Sums of a task on a disk.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TaskTally {
     pub(super) seen: TaskActivity,
     /// Time that its completed requests waited for the disk, ns.
     pub(super) queue_ns: u64,
@@ -30,7 +30,7 @@ pub(super) struct Tally {
 
 /// Activity of a task on a disk between two looks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Step {
+pub(super) struct ActivityStep {
     pub(super) requests: u64,
     pub(super) bytes: u64,
     pub(super) device_ns: u64,
@@ -43,9 +43,9 @@ pub(super) struct Step {
     pub(super) is_writing: bool,
 }
 
-impl Tally {
+impl TaskTally {
     /// Takes the sums so far. Returns the activity since the last call.
-    pub(super) fn look(&mut self, now: TaskSums) -> Step {
+    pub(super) fn look(&mut self, now: TaskSums) -> ActivityStep {
         let last = self.last;
         let since = |now: u64, last: u64| now.saturating_sub(last);
         let read = since(now.bytes_read, last.bytes_read);
@@ -76,7 +76,7 @@ impl Tally {
         let is_writing = requests == writes && (writes > 0 || now.outstanding > 0);
         self.has_call |= is_writing && now.outstanding >= 2;
         self.last = now;
-        Step {
+        ActivityStep {
             requests,
             bytes: read + written,
             device_ns,
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_is_synced_writes_last_and_a_database_does_not() {
-        let mut copy = Tally::default();
+        let mut copy = TaskTally::default();
         let mut sums = TaskSums::default();
         for _ in 0..10 {
             sums.bytes_read += 1000;

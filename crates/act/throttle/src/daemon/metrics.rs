@@ -3,18 +3,18 @@
 use std::io;
 use std::path::Path;
 
-use luc_units::metrics::{Families, Labels, Style};
+use luc_units::metric_families::{MetricFamilies, MetricFormat, MetricLabels};
 
-use super::status::{Status, TaskStatus};
-use crate::whole::write_whole;
+use super::throttle_status::{TaskStatus, ThrottleStatus};
+use crate::replace_file::write_whole;
 
 /// Writes the metrics so that a reader never sees half of them.
-pub(super) fn write(path: &Path, status: &Status) -> io::Result<()> {
+pub(super) fn write(path: &Path, status: &ThrottleStatus) -> io::Result<()> {
     write_whole(path, text(status).as_bytes())
 }
 
-fn text(status: &Status) -> String {
-    let mut all = Families::default();
+fn text(status: &ThrottleStatus) -> String {
+    let mut all = MetricFamilies::default();
     // 1. Figures of each task.
     type Figure = fn(&TaskStatus) -> f64;
     let totals: [(&str, &str, Figure); 5] = [
@@ -33,8 +33,9 @@ fn text(status: &Status) -> String {
         ),
     ];
     for task in &status.tasks {
-        let labels =
-            Labels::new().with("task", task.cgroup.to_string_lossy()).with("class", &task.class);
+        let labels = MetricLabels::new()
+            .with("task", task.cgroup.to_string_lossy())
+            .with("class", &task.class);
         let frozen = f64::from(u8::from(task.frozen));
         all.gauge("luc_throttle_frozen", "Whether the task is frozen.", &labels, frozen);
         for (name, help, figure) in totals {
@@ -43,17 +44,18 @@ fn text(status: &Status) -> String {
     }
     // 2. Figures of each disk, and orders by reason.
     for disk in &status.disks {
-        let labels = Labels::new().with("disk", &disk.name);
+        let labels = MetricLabels::new().with("disk", &disk.name);
         let help = "Time that the disk was busy.";
         all.counter("luc_throttle_disk_busy_seconds", help, &labels, disk.busy_s);
     }
     for order in &status.orders {
-        let labels = Labels::new().with("action", &order.action).with("reason", &order.reason);
+        let labels =
+            MetricLabels::new().with("action", &order.action).with("reason", &order.reason);
         let help = "Freezes and thaws by reason.";
         all.counter("luc_throttle_orders", help, &labels, order.count as f64);
     }
     // 3. Figures of the throttle itself.
-    let Status { thawed_by_guardian, thawed_at_limit, looks, looking_s, .. } = *status;
+    let ThrottleStatus { thawed_by_guardian, thawed_at_limit, looks, looking_s, .. } = *status;
     for (name, help, value) in [
         (
             "luc_throttle_thawed_by_guardian",
@@ -68,9 +70,9 @@ fn text(status: &Status) -> String {
         ("luc_throttle_looks", "Looks at the disks.", looks as f64),
         ("luc_throttle_looking_seconds", "Time spent looking and deciding.", looking_s),
     ] {
-        all.counter(name, help, &Labels::new(), value);
+        all.counter(name, help, &MetricLabels::new(), value);
     }
-    all.text(Style::Prometheus)
+    all.text(MetricFormat::Prometheus)
 }
 
 #[cfg(test)]
@@ -88,7 +90,12 @@ mod tests {
             frozen_s: 1.5,
             ..TaskStatus::default()
         };
-        let status = Status { tasks: vec![task], looks: 7, looking_s: 0.5, ..Status::default() };
+        let status = ThrottleStatus {
+            tasks: vec![task],
+            looks: 7,
+            looking_s: 0.5,
+            ..ThrottleStatus::default()
+        };
         let text = text(&status);
         let line = "luc_throttle_frozen{task=\"a\\\"} 1\\nb\",class=\"batch\"} 1";
         assert!(text.lines().any(|found| found == line), "{text}");

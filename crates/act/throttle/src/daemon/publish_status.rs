@@ -6,22 +6,22 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use super::metrics;
-use super::status::{self, Status};
+use super::throttle_status::{self, ThrottleStatus};
 
 /// The thread. It ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Publisher {
+pub(super) struct StatusPublisher {
     /// `None` only while the thread ends.
-    next: Option<SyncSender<Status>>,
+    next: Option<SyncSender<ThrottleStatus>>,
     errors: Receiver<String>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Publisher {
+impl StatusPublisher {
     /// Starts the thread. `metrics` is the file for node_exporter, if metrics are wanted.
     pub(super) fn start(metrics: Option<PathBuf>) -> Self {
         // One status may wait while another is written. A longer queue would hold old ones.
-        let (next, statuses) = sync_channel::<Status>(1);
+        let (next, statuses) = sync_channel::<ThrottleStatus>(1);
         let (say, errors) = sync_channel(16);
         let thread = thread::spawn(move || {
             for status in statuses {
@@ -30,13 +30,13 @@ impl Publisher {
                     let _ = say.try_send(line);
                 }
             }
-            status::remove();
+            throttle_status::remove();
         });
         Self { next: Some(next), errors, thread: Some(thread) }
     }
 
     /// Queues a status for writing, unless one is queued already.
-    pub(super) fn publish(&self, status: Status) {
+    pub(super) fn publish(&self, status: ThrottleStatus) {
         if let Some(next) = &self.next {
             let _ = next.try_send(status);
         }
@@ -48,7 +48,7 @@ impl Publisher {
     }
 }
 
-impl Drop for Publisher {
+impl Drop for StatusPublisher {
     fn drop(&mut self) {
         self.next = None;
         if let Some(thread) = self.thread.take() {
@@ -58,7 +58,7 @@ impl Drop for Publisher {
     }
 }
 
-fn write(status: &Status, metrics: Option<&std::path::Path>) -> Vec<String> {
+fn write(status: &ThrottleStatus, metrics: Option<&std::path::Path>) -> Vec<String> {
     let mut errors = Vec::new();
     if let Err(error) = status.write() {
         errors.push(format!("the status cannot be written: {error}"));

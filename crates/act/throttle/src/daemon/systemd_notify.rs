@@ -8,11 +8,11 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, sendto, 
 
 /// Connection to systemd, if it has started this process and wants notifications.
 #[derive(Debug)]
-pub(super) struct Notifier {
+pub(super) struct SystemdNotifier {
     socket: Option<OsString>,
 }
 
-impl Notifier {
+impl SystemdNotifier {
     pub(super) fn from_environment() -> Self {
         Self { socket: env::var_os("NOTIFY_SOCKET") }
     }

@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{Class, TaskId, TaskSample};
+use luc_control::throttle::policy_input::{TaskClass, TaskId, TaskSample};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::now_ns;
 use crate::config::class_name;
-use crate::engine::{Engine, OrderCount};
-use crate::observer::Disk;
-use crate::whole::write_whole;
+use crate::disk_observer::ObservedDevice;
+use crate::engine::{OrderCount, ThrottleEngine};
+use crate::kernel_clocks::now_ns;
+use crate::replace_file::write_whole;
 
 /// Path of the status file.
 #[must_use]
@@ -23,12 +23,12 @@ pub fn path() -> PathBuf {
 pub(super) struct ListedTask {
     pub(super) cgroup: PathBuf,
     pub(super) id: TaskId,
-    pub(super) class: Class,
+    pub(super) class: TaskClass,
 }
 
 /// State of the daemon at one moment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Status {
+pub struct ThrottleStatus {
     pub process: u32,
     /// Time of writing, CLOCK_MONOTONIC, ns.
     pub at_ns: u64,
@@ -69,12 +69,12 @@ pub struct TaskStatus {
     pub why: String,
     /// Its activity on each disk, in their order.
     #[serde(default)]
-    pub on: Vec<UseStatus>,
+    pub on: Vec<TaskDiskUse>,
 }
 
 /// Activity of a task on a disk.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct UseStatus {
+pub struct TaskDiskUse {
     /// Bytes read and written.
     pub bytes: u64,
     pub requests: u64,
@@ -97,15 +97,15 @@ pub struct DiskStatus {
     pub in_flight: u32,
 }
 
-impl UseStatus {
+impl TaskDiskUse {
     pub(crate) fn of(sample: &TaskSample) -> Self {
         let TaskSample { bytes, requests, sequential, device_ns, outstanding, .. } = *sample;
         Self { bytes, requests, sequential, device_ns, outstanding }
     }
 }
 
-impl Status {
-    pub(super) fn of(engine: &Engine, tasks: &[ListedTask]) -> Self {
+impl ThrottleStatus {
+    pub(super) fn of(engine: &ThrottleEngine, tasks: &[ListedTask]) -> Self {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let disks = engine.observer().disks();
         let of_task = |task: &ListedTask| {
@@ -126,10 +126,10 @@ impl Status {
                 queue_s: seconds(sum(|sample| sample.queue_ns)),
                 frozen_since_ns,
                 why: reason.map_or_else(String::new, |reason| reason.name().to_owned()),
-                on: samples.iter().map(UseStatus::of).collect(),
+                on: samples.iter().map(TaskDiskUse::of).collect(),
             }
         };
-        let of_disk = |disk: &Disk| {
+        let of_disk = |disk: &ObservedDevice| {
             let sample = engine.observer().disk(disk);
             DiskStatus {
                 name: disk.name.clone(),
@@ -162,7 +162,7 @@ impl Status {
     ///
     /// Those of the system, or the file is not a status.
     pub fn read() -> io::Result<Option<Self>> {
-        let Some(text) = luc_host::owned::read(&path())? else {
+        let Some(text) = luc_host::root_owned::read(&path())? else {
             return Ok(None);
         };
         let status: Self = serde_json::from_str(&text)?;

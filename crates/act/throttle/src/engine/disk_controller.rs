@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use luc_control::throttle::sample::{Policy, TaskId};
+use luc_control::throttle::policy_input::{TaskId, ThrottlePolicy};
 
-use crate::observer::Disk;
+use crate::disk_observer::ObservedDevice;
 
 /// The policy of one disk, with its state between looks.
-pub(super) struct Controller {
-    pub(super) disk: Disk,
-    pub(super) policy: Box<dyn Policy>,
+pub(super) struct DiskController {
+    pub(super) disk: ObservedDevice,
+    pub(super) policy: Box<dyn ThrottlePolicy>,
     /// Number of requests of the disk when the policy last looked.
     pub(super) requests: u64,
     pub(super) look_again_ns: u64,
@@ -19,25 +19,18 @@ pub(super) struct Controller {
     pub(super) look_at_all_ns: u64,
 }
 
-impl Controller {
-    pub(super) fn new(disk: Disk, policy: Box<dyn Policy>) -> Self {
+impl DiskController {
+    pub(super) fn new(disk: ObservedDevice, policy: Box<dyn ThrottlePolicy>) -> Self {
         let users = BTreeSet::new();
         Self { disk, policy, requests: 0, look_again_ns: 0, users, look_at_all_ns: 0 }
     }
 }
 
 /// Position of a controller among those of the engine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ControllerId(pub(super) usize);
 
-impl ControllerId {
-    /// Bit of the controller in a set of controllers.
-    pub(super) fn bit(self) -> u64 {
-        1 << (self.0 % 64)
-    }
-}
-
-impl std::fmt::Debug for Controller {
+impl std::fmt::Debug for DiskController {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Controller").field("disk", &self.disk).finish_non_exhaustive()
     }

@@ -1,16 +1,18 @@
 //! A look at one disk: makes the sample for its policy, and carries out the orders.
 
-use luc_control::throttle::sample::{Action, Class, Order, Reason, Sample};
-use luc_probe::contention::Notify;
+use luc_control::throttle::policy_input::{
+    FreezeAction, FreezeOrder, FreezeReason, TaskClass, ThrottleSample,
+};
+use luc_probe::disk_contention::NotifyOn;
 
-use super::controller::ControllerId;
-use super::{Engine, MAX_LOOK_INTERVAL_NS, sharing};
+use super::disk_controller::ControllerId;
+use super::{MAX_LOOK_INTERVAL_NS, ThrottleEngine, shared_files};
 use crate::ThrottleError;
 
 /// Time for which tasks that read the same file are treated as one, ns.
 const SAME_DATA_COUPLING_NS: u64 = 60_000_000_000;
 
-impl Engine {
+impl ThrottleEngine {
     /// Looks at one disk and carries out the orders of its policy. Returns the latest time of the next look, ns.
     pub(super) fn look_at(&mut self, id: ControllerId, now: u64) -> Result<u64, ThrottleError> {
         // 1. Nothing to do for an idle disk before the policy's next look.
@@ -30,8 +32,8 @@ impl Engine {
                 let has_used = || self.observer.has_used(task.slot, &controller.disk);
                 if !controller.users.contains(task_id) && has_used() {
                     controller.users.insert(*task_id);
-                    if task.class == Class::Batch {
-                        self.observer.notify(task.slot, Notify::default());
+                    if task.class == TaskClass::Batch {
+                        self.observer.notify(task.slot, NotifyOn::default());
                     }
                 }
             }
@@ -55,11 +57,12 @@ impl Engine {
             sample.remaining_bytes = task.remaining_bytes(sample.bytes);
             samples.push(sample);
         }
-        for pair in sharing::find_pairs(&self.tasks, &looked_into) {
-            controller.policy.couple(pair, Reason::SameData, now + SAME_DATA_COUPLING_NS);
+        for pair in shared_files::find_pairs(&self.tasks, &looked_into) {
+            controller.policy.couple(pair, FreezeReason::SameData, now + SAME_DATA_COUPLING_NS);
         }
         // 4. The policy's decision.
-        let decision = controller.policy.decide(&Sample { now_ns: now, disk, tasks: &samples });
+        let decision =
+            controller.policy.decide(&ThrottleSample { now_ns: now, disk, tasks: &samples });
         controller.look_again_ns = decision.look_again_ns;
         for order in decision.orders {
             self.obey(id, order, now)?;
@@ -71,19 +74,19 @@ impl Engine {
     fn obey(
         &mut self,
         controller: ControllerId,
-        order: Order,
+        order: FreezeOrder,
         now: u64,
     ) -> Result<(), ThrottleError> {
         let task = self.tasks.get_mut(&order.task);
-        let Some(task) = task.filter(|task| task.class == Class::Batch) else {
+        let Some(task) = task.filter(|task| task.class == TaskClass::Batch) else {
             return Ok(());
         };
         let key = (order.action, order.reason);
         *self.counters.orders.entry(key).or_default() += 1;
         task.reason = Some(order.reason);
         match order.action {
-            Action::Thaw => task.release(controller, now, &self.record),
-            Action::Freeze => {
+            FreezeAction::Thaw => task.release(controller, now, &self.record),
+            FreezeAction::Freeze => {
                 let deadline_ns = now + self.options.max_frozen_ns;
                 task.freeze(controller, now, deadline_ns, &self.record)
             }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use luc_control::throttle::sample::{Action, Reason};
+use luc_control::throttle::policy_input::{FreezeAction, FreezeReason};
 use serde::{Deserialize, Serialize};
 
 /// Counters of an engine's actions since its start.
 #[derive(Clone, Debug, Default)]
-pub struct Counters {
+pub struct EngineCounters {
     /// Number of freezes and thaws, by action and reason.
-    pub orders: BTreeMap<(Action, Reason), u64>,
+    pub orders: BTreeMap<(FreezeAction, FreezeReason), u64>,
     /// Number of cgroups that the guardian thawed.
     pub thawed_by_guardian: u64,
     /// Number of cgroups that were frozen as long as allowed.
@@ -28,19 +28,20 @@ pub struct OrderCount {
     pub count: u64,
 }
 
-impl Counters {
+impl EngineCounters {
     /// Numbers of freezes and thaws by reason, for people and programs.
     #[must_use]
     pub fn order_counts(&self) -> Vec<OrderCount> {
-        let count = |(&(action, reason), &count): (&(Action, Reason), &u64)| OrderCount {
-            action: match action {
-                Action::Thaw => "thaw",
-                Action::Freeze => "freeze",
-            }
-            .to_owned(),
-            reason: reason.name().to_owned(),
-            count,
-        };
+        let count =
+            |(&(action, reason), &count): (&(FreezeAction, FreezeReason), &u64)| OrderCount {
+                action: match action {
+                    FreezeAction::Thaw => "thaw",
+                    FreezeAction::Freeze => "freeze",
+                }
+                .to_owned(),
+                reason: reason.name().to_owned(),
+                count,
+            };
         self.orders.iter().map(count).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Counts that all tasks of an engine share.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Frozen(Arc<Counts>);
+pub(super) struct FrozenCount(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -14,7 +14,7 @@ struct Counts {
     changes: AtomicU64,
 }
 
-impl Frozen {
+impl FrozenCount {
     /// Whether a task is frozen.
     pub(super) fn any(&self) -> bool {
         self.0.now.load(Relaxed) > 0

@@ -5,17 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use luc_control::throttle::sample::{Class, TaskId};
+use luc_control::throttle::policy_input::{TaskClass, TaskId};
 
-use super::task::Task;
+use super::throttled_task::ThrottledTask;
 
 /// Pairs each of these tasks with every batch task that has a large file open in common with it.
-pub(super) fn find_pairs(tasks: &BTreeMap<TaskId, Task>, of: &[TaskId]) -> Vec<(TaskId, TaskId)> {
+pub(super) fn find_pairs(
+    tasks: &BTreeMap<TaskId, ThrottledTask>,
+    of: &[TaskId],
+) -> Vec<(TaskId, TaskId)> {
     let mut all = Vec::new();
     for (id, task) in of.iter().filter_map(|id| tasks.get_key_value(id)) {
         let others = tasks.iter().filter(|(other, _)| *other != id);
         let sharing = others
-            .filter(|(_, other)| other.class == Class::Batch && task.shares_a_file_with(other));
+            .filter(|(_, other)| other.class == TaskClass::Batch && task.shares_a_file_with(other));
         all.extend(sharing.map(|(other, _)| (*id, *other)));
     }
     all

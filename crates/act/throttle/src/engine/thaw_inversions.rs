@@ -1,14 +1,14 @@
 //! Thaws frozen tasks that others wait for.
 
-use luc_control::throttle::sample::{Action, Reason};
+use luc_control::throttle::policy_input::{FreezeAction, FreezeReason};
 
-use super::Engine;
+use super::ThrottleEngine;
 use crate::ThrottleError;
-use crate::inversion::{COUPLED_NS, Inversion, Notice};
+use crate::priority_inversion::{COUPLED_NS, Inversion, InversionNotice};
 
-impl Engine {
+impl ThrottleEngine {
     /// Takes the notices about thaws since the last call, oldest first.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
+    pub fn take_notices(&mut self) -> Vec<InversionNotice> {
         self.inversions.take_notices()
     }
 
@@ -32,7 +32,7 @@ impl Engine {
             controller.policy.thaw_for(inversion.holder, now);
             if let Some(waiter) = inversion.waiter.filter(|_| inversion.should_couple) {
                 let pair = (inversion.holder, waiter);
-                controller.policy.couple(pair, Reason::Inversion, now + COUPLED_NS);
+                controller.policy.couple(pair, FreezeReason::Inversion, now + COUPLED_NS);
             }
         }
         // An earlier inversion may have thawed the same holder.
@@ -41,7 +41,7 @@ impl Engine {
             return Ok(());
         };
         task.thaw(now, &self.record)?;
-        let key = (Action::Thaw, Reason::Inversion);
+        let key = (FreezeAction::Thaw, FreezeReason::Inversion);
         *self.counters.orders.entry(key).or_default() += 1;
         self.inversions.note_thaw(task.cgroup().path(), inversion, now);
         Ok(())

@@ -1,20 +1,21 @@
 //! State of one task in the engine.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use luc_control::throttle::sample::{Class, Reason, TaskId, TaskSample};
-use luc_probe::contention::TaskSlot;
+use luc_control::throttle::policy_input::{FreezeReason, TaskClass, TaskId, TaskSample};
+use luc_probe::disk_contention::TaskSlot;
 use serde::Serialize;
 
-use super::controller::ControllerId;
-use super::frozen::Frozen;
-use super::kind::TaskKind;
-use super::waiting;
+use super::disk_controller::ControllerId;
+use super::frozen_count::FrozenCount;
+use super::task_properties::TaskProperties;
+use super::waiting_tasks;
 use crate::ThrottleError;
-use crate::cgroup::Cgroup;
-use crate::inversion::Candidate;
-use crate::record::{Entry, Record};
-use crate::sizes::{FileId, OpenFiles};
+use crate::cgroup::FreezableCgroup;
+use crate::frozen_record::{FrozenRecord, RecordEntry};
+use crate::open_file_sizes::{OpenFileId, OpenFiles};
+use crate::priority_inversion::InversionTask;
 
 /// Bytes that a task must move before the sizes of its open files are read again. The time below must have passed,
 /// too.
@@ -32,41 +33,41 @@ const ACTIVE_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// A cgroup under the throttle.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct ThrottledTask {
     id: TaskId,
-    pub(super) class: Class,
+    pub(super) class: TaskClass,
     p99_ns: Option<u64>,
     pub(super) slot: TaskSlot,
-    pub(super) entry: Entry,
-    cgroup: Cgroup,
-    /// A bit for each disk whose policy wants it frozen.
-    frozen_for: u64,
+    pub(super) entry: RecordEntry,
+    cgroup: FreezableCgroup,
+    /// Disks whose policies want it frozen.
+    frozen_for: BTreeSet<ControllerId>,
     /// Time of its last request, ns; 0: never.
     last_submit_ns: u64,
     frozen_since_ns: Option<u64>,
     /// Counts of freezes and thaws.
-    frozen: Frozen,
+    frozen: FrozenCount,
     /// Reason of the last order.
-    pub(super) reason: Option<Reason>,
-    totals: Totals,
+    pub(super) reason: Option<FreezeReason>,
+    totals: FreezeTotals,
     size_bytes: Option<u64>,
     /// Bytes that it had yet to move when it had moved `sized_bytes`.
     remaining_bytes: Option<u64>,
     sized_ns: u64,
     sized_bytes: u64,
     /// Large files that it had open to read then.
-    files: Vec<FileId>,
+    files: Vec<OpenFileId>,
 }
 
 /// Totals of a task's freezes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Totals {
+pub struct FreezeTotals {
     pub freezes: u64,
     pub frozen_ns: u64,
     pub longest_ns: u64,
 }
 
-impl Totals {
+impl FreezeTotals {
     /// Adds the totals of another task.
     pub(crate) fn add(&mut self, other: Self) {
         self.freezes += other.freezes;
@@ -75,14 +76,14 @@ impl Totals {
     }
 }
 
-impl Task {
+impl ThrottledTask {
     pub(super) fn new(
         id: TaskId,
-        cgroup: Cgroup,
-        kind: TaskKind,
+        cgroup: FreezableCgroup,
+        kind: TaskProperties,
         slot: TaskSlot,
-        entry: Entry,
-        frozen: Frozen,
+        entry: RecordEntry,
+        frozen: FrozenCount,
     ) -> Self {
         Self {
             id,
@@ -91,12 +92,12 @@ impl Task {
             slot,
             entry,
             cgroup,
-            frozen_for: 0,
+            frozen_for: BTreeSet::new(),
             last_submit_ns: 0,
             frozen_since_ns: None,
             frozen,
             reason: None,
-            totals: Totals::default(),
+            totals: FreezeTotals::default(),
             size_bytes: kind.size_bytes,
             remaining_bytes: None,
             sized_ns: 0,
@@ -105,18 +106,18 @@ impl Task {
         }
     }
 
-    pub(super) fn cgroup(&self) -> &Cgroup {
+    pub(super) fn cgroup(&self) -> &FreezableCgroup {
         &self.cgroup
     }
 
     /// View of the task for the search for inversions.
-    pub(super) fn candidate(&self, now: u64) -> Candidate<'_> {
+    pub(super) fn candidate(&self, now: u64) -> InversionTask<'_> {
         let since_ns = now.saturating_sub(self.last_submit_ns);
-        Candidate {
+        InversionTask {
             id: self.id,
             cgroup: &self.cgroup,
             is_frozen: self.is_frozen(),
-            is_active: self.class == Class::Protected
+            is_active: self.class == TaskClass::Protected
                 || (self.last_submit_ns > 0 && since_ns < ACTIVE_TIMEOUT_NS),
         }
     }
@@ -131,12 +132,12 @@ impl Task {
     }
 
     /// Beginning of its present freeze, ns, and the reason of its last freeze or thaw.
-    pub(super) fn state(&self) -> (Option<u64>, Option<Reason>) {
+    pub(super) fn state(&self) -> (Option<u64>, Option<FreezeReason>) {
         (self.frozen_since_ns, self.reason)
     }
 
     pub(super) fn is_frozen_for(&self, controller: ControllerId) -> bool {
-        self.frozen_for & controller.bit() != 0
+        self.frozen_for.contains(&controller)
     }
 
     pub(super) fn is_frozen_longer_than(&self, limit_ns: u64, now: u64) -> bool {
@@ -149,10 +150,10 @@ impl Task {
         controller: ControllerId,
         now: u64,
         deadline_ns: u64,
-        record: &Record,
+        record: &FrozenRecord,
     ) -> Result<(), ThrottleError> {
         if self.is_frozen() {
-            self.frozen_for |= controller.bit();
+            self.frozen_for.insert(controller);
             return Ok(());
         }
         match self.cgroup.is_asked_to_freeze() {
@@ -163,7 +164,7 @@ impl Task {
         record.note_freeze(self.entry, deadline_ns)?;
         match self.cgroup.set_frozen(true) {
             Ok(()) => {
-                self.frozen_for |= controller.bit();
+                self.frozen_for.insert(controller);
                 self.frozen_since_ns = Some(now);
                 self.frozen.note_freeze();
                 self.totals.freezes += 1;
@@ -181,18 +182,18 @@ impl Task {
         &mut self,
         controller: ControllerId,
         now: u64,
-        record: &Record,
+        record: &FrozenRecord,
     ) -> Result<(), ThrottleError> {
-        self.frozen_for &= !controller.bit();
-        if self.frozen_for == 0 {
+        self.frozen_for.remove(&controller);
+        if self.frozen_for.is_empty() {
             self.thaw(now, record)?;
         }
         Ok(())
     }
 
     /// Thaws it, regardless of the policies.
-    pub(super) fn thaw(&mut self, now: u64, record: &Record) -> Result<(), ThrottleError> {
-        self.frozen_for = 0;
+    pub(super) fn thaw(&mut self, now: u64, record: &FrozenRecord) -> Result<(), ThrottleError> {
+        self.frozen_for.clear();
         let Some(since) = self.frozen_since_ns.take() else {
             return Ok(());
         };
@@ -213,7 +214,7 @@ impl Task {
         Err(ThrottleError::cgroup(what, self.cgroup.path())(error))
     }
 
-    pub(super) fn totals(&self, now: u64) -> Totals {
+    pub(super) fn totals(&self, now: u64) -> FreezeTotals {
         let mut totals = self.totals;
         if let Some(since) = self.frozen_since_ns {
             let frozen_ns = now.saturating_sub(since);
@@ -233,11 +234,11 @@ impl Task {
     /// Whether it is about to count as idle, but waits.
     pub(super) fn may_wait_without_request(&self, sample: &TaskSample, now: u64) -> bool {
         let since_ns = now.saturating_sub(sample.last_submit_ns);
-        self.class == Class::Batch
+        self.class == TaskClass::Batch
             && !self.is_frozen()
             && sample.outstanding == 0
             && WAIT_CHECK_NS.contains(&since_ns)
-            && waiting::is_waiting(&self.cgroup)
+            && waiting_tasks::is_waiting(&self.cgroup)
     }
 
     /// Reads its open files, if it has moved many bytes since. Returns whether it did.
@@ -246,7 +247,7 @@ impl Task {
             && now >= self.sized_ns + FILES_INTERVAL_NS;
         // Its first request may have been for the folder of the file that it opens next.
         let is_first = self.files.is_empty() && bytes > self.sized_bytes && bytes < MAX_FIRST_BYTES;
-        if self.class != Class::Batch || !(is_due || is_first) {
+        if self.class != TaskClass::Batch || !(is_due || is_first) {
             return false;
         }
         self.sized_ns = now;

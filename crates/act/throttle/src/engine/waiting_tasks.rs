@@ -6,14 +6,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::FreezableCgroup;
 
 /// Largest numbers of processes, and of threads of each, that are checked.
 const MAX_PROCESSES: usize = 16;
 const MAX_THREADS: usize = 64;
 
 /// Whether a thread of the cgroup sleeps uninterruptibly.
-pub(super) fn is_waiting(cgroup: &Cgroup) -> bool {
+pub(super) fn is_waiting(cgroup: &FreezableCgroup) -> bool {
     let threads = cgroup.single_threads().unwrap_or_default();
     let own = |thread: u32| Path::new("/proc").join(thread.to_string());
     if threads.into_iter().any(|thread| sleeps_in_disk(&own(thread))) {

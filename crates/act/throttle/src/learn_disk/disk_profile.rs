@@ -8,12 +8,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::auto::Measured;
+use luc_control::throttle::auto_throttle::DiskMeasurement;
 use luc_control::throttle::forecast::DiskModel;
 use luc_events::Dev;
 use serde::{Deserialize, Serialize};
 
-use crate::whole::write_whole;
+use crate::replace_file::write_whole;
 
 /// Folder of the files.
 pub const DIRECTORY: &str = "/var/lib/luc/throttle";
@@ -23,9 +23,9 @@ const SECTOR_BYTES: u64 = 512;
 /// Results of a measurement of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Learned {
+pub struct DiskProfile {
     pub version: u32,
-    pub disk: Identity,
+    pub disk: DiskIdentity,
     /// Highest rate of one stream, bytes per second.
     pub peak_bytes_per_s: f64,
     /// Rate of one stream by position, in sectors of 512 bytes and bytes per second; ascending.
@@ -37,7 +37,7 @@ pub struct Learned {
     /// Combined rates of numbers of streams, over the rate of one.
     pub speed_ups: Vec<(usize, f64)>,
     /// Degradation curves: tasks of equal demand that run together.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<DegradationPoint>,
     /// Vector Points: the disk can serve this number of tasks of this mean demand, bytes per second.
     pub vector_points: Vec<(u32, f64)>,
 }
@@ -45,7 +45,7 @@ pub struct Learned {
 /// A point of a degradation curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Curve {
+pub struct DegradationPoint {
     /// Number of tasks that ran together.
     pub tasks: u32,
     /// Block size of the probe, bytes.
@@ -61,13 +61,13 @@ pub struct Curve {
 /// Properties by which a disk is recognized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Identity {
+pub struct DiskIdentity {
     /// Its model and serial number, or its device number if it has none.
     pub name: String,
     pub size_bytes: u64,
 }
 
-impl Identity {
+impl DiskIdentity {
     /// Reads the identity of a present disk.
     ///
     /// # Errors
@@ -104,10 +104,10 @@ impl Identity {
     }
 }
 
-impl Learned {
+impl DiskProfile {
     /// Empty results in the present version.
     #[must_use]
-    pub fn new(disk: Identity) -> Self {
+    pub fn new(disk: DiskIdentity) -> Self {
         Self {
             version: VERSION,
             disk,
@@ -150,8 +150,8 @@ impl Learned {
 
     /// Results in the form that a policy needs.
     #[must_use]
-    pub fn for_policy(&self) -> Measured {
-        Measured { switch_ns: self.switch_ns, speed_ups: self.speed_ups.clone() }
+    pub fn for_policy(&self) -> DiskMeasurement {
+        DiskMeasurement { switch_ns: self.switch_ns, speed_ups: self.speed_ups.clone() }
     }
 
     /// Stores the results, and returns the path of the file. A reader sees the old file or the new one.
@@ -185,16 +185,16 @@ impl Learned {
 /// # Errors
 ///
 /// The file is unusable: damaged, of another version, or not written by root.
-pub fn read(dev: Dev) -> io::Result<Option<Learned>> {
-    let identity = Identity::of(dev)?;
-    let Some(text) = luc_host::owned::read(&identity.file())? else {
+pub fn read(dev: Dev) -> io::Result<Option<DiskProfile>> {
+    let identity = DiskIdentity::of(dev)?;
+    let Some(text) = luc_host::root_owned::read(&identity.file())? else {
         return Ok(None);
     };
     parse(&text, &identity).map(Some)
 }
 
-fn parse(text: &str, identity: &Identity) -> io::Result<Learned> {
-    let learned: Learned = serde_json::from_str(text)?;
+fn parse(text: &str, identity: &DiskIdentity) -> io::Result<DiskProfile> {
+    let learned: DiskProfile = serde_json::from_str(text)?;
     if learned.disk != *identity {
         return Err(io::Error::other("it is of another disk"));
     }
@@ -208,11 +208,11 @@ fn parse(text: &str, identity: &Identity) -> io::Result<Learned> {
 mod tests {
     use super::*;
 
-    fn learned() -> Learned {
-        Learned {
+    fn learned() -> DiskProfile {
+        DiskProfile {
             peak_bytes_per_s: 1e8,
             speed_ups: vec![(2, 0.3)],
-            ..Learned::new(Identity { name: "Model/X 1".to_owned(), size_bytes: 5 })
+            ..DiskProfile::new(DiskIdentity { name: "Model/X 1".to_owned(), size_bytes: 5 })
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
         let file = learned.disk.file();
         assert_eq!(file, Path::new(DIRECTORY).join("Model-X-1-5.json"));
         assert_eq!(learned.model().slots, 1);
-        let zoned = Learned { rates: vec![(100.0, 2e8), (200.0, 1e8)], ..learned };
+        let zoned = DiskProfile { rates: vec![(100.0, 2e8), (200.0, 1e8)], ..learned };
         for (sector, rate) in [(0.0, 2e8), (150.0, 1.5e8), (900.0, 1e8)] {
             assert!((zoned.bytes_per_s_at(sector) - rate).abs() < 1.0);
         }
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn others_and_older_ones_are_refused() {
         let learned = learned();
-        let other = Identity { size_bytes: 6, ..learned.disk.clone() };
+        let other = DiskIdentity { size_bytes: 6, ..learned.disk.clone() };
         let text = serde_json::to_string(&learned).expect("JSON");
         assert!(parse(&text, &other).is_err());
         let newer = text.replace("\"version\":2", "\"version\":3");

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use luc_control::throttle::forecast::DiskModel;
-use luc_control::throttle::forecast::fit::{self, TaskActivity};
-use luc_control::throttle::sample::Class;
+use luc_control::throttle::forecast::fit_model::{self, TaskActivity};
+use luc_control::throttle::policy_input::TaskClass;
 use luc_control::throttle::vector_points::{Degradation, vector_points};
-use luc_host::interrupt::interrupted;
+use luc_host::interrupt_flag::interrupted;
 
-use super::plan::{CELLS, DEMANDS, Demand, Plan, STACK_SIZES};
-use super::profile::{Curve, Learned};
+use super::disk_profile::{DegradationPoint, DiskProfile};
+use super::measurement_plan::{CELLS, DEMANDS, MeasurementPlan, ProbeDemand, STACK_SIZES};
 use crate::ThrottleError;
-use crate::advise::watch::Watch;
-use crate::run::{RunOptions, Task, run_watched};
+use crate::advise::advise_watch::AdviseWatch;
+use crate::run_commands::{CommandTask, ThrottledRunOptions, run_watched};
 
 /// Block size of random reads.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -37,17 +37,17 @@ impl Drop for Folder {
     }
 }
 
-/// Makes the measurement. `tick` gets the part that is done, 0 to 1. The caller has installed [`luc_host::interrupt`].
-/// The files are removed in any case.
+/// Makes the measurement. `tick` gets the part that is done, 0 to 1. The caller has installed
+/// [`luc_host::interrupt_flag`]. The files are removed in any case.
 ///
 /// # Errors
 ///
 /// [`ThrottleError::Interrupted`], and unmet requirements of this machine.
 pub fn measure(
     luc: &Path,
-    plan: &Plan,
+    plan: &MeasurementPlan,
     tick: &mut dyn FnMut(f64),
-) -> Result<Learned, ThrottleError> {
+) -> Result<DiskProfile, ThrottleError> {
     let folder = plan.folder.join(format!("{FOLDER_PREFIX}{}", std::process::id()));
     fs::create_dir(&folder)
         .map_err(ThrottleError::process(format!("cannot make {}", folder.display())))?;
@@ -56,18 +56,18 @@ pub fn measure(
         (0..plan.files).map(|number| folder.0.join(number.to_string())).collect();
     create_files(luc, plan, &files)?;
     let mut bench = ProbeBench { luc, plan, files: &files, cells: 0, tick };
-    let random = bench.cell(1, Demand { block_bytes: RANDOM_BYTES, think_ns: 0 }, true)?;
+    let random = bench.cell(1, ProbeDemand { block_bytes: RANDOM_BYTES, think_ns: 0 }, true)?;
     let rates = bench.rates()?;
     let mut fastest: Vec<Vec<TaskActivity>> = Vec::new();
     let mut curves = Vec::new();
     for demand in DEMANDS {
-        let Demand { block_bytes, think_ns } = demand;
+        let ProbeDemand { block_bytes, think_ns } = demand;
         let mut alone = None;
         for tasks in STACK_SIZES {
             let seen = bench.cell(tasks, demand, false)?;
             let each = total_rate(&seen) / f64::from(tasks);
             let demand_bytes_per_s = *alone.get_or_insert(each);
-            curves.push(Curve {
+            curves.push(DegradationPoint {
                 tasks,
                 block_bytes,
                 think_ns,
@@ -86,7 +86,11 @@ pub fn measure(
 }
 
 /// Creates the files, far apart if the file system can report positions.
-fn create_files(luc: &Path, plan: &Plan, files: &[PathBuf]) -> Result<(), ThrottleError> {
+fn create_files(
+    luc: &Path,
+    plan: &MeasurementPlan,
+    files: &[PathBuf],
+) -> Result<(), ThrottleError> {
     for spread in [true, false] {
         let mut command = Command::new(luc);
         command.args(["bench", "ranking", "--create", &plan.file_bytes.to_string()]);
@@ -115,7 +119,7 @@ fn create_files(luc: &Path, plan: &Plan, files: &[PathBuf]) -> Result<(), Thrott
 /// Setup in which cells are run. A cell is one measurement.
 struct ProbeBench<'a> {
     luc: &'a Path,
-    plan: &'a Plan,
+    plan: &'a MeasurementPlan,
     files: &'a [PathBuf],
     cells: u64,
     tick: &'a mut dyn FnMut(f64),
@@ -126,7 +130,7 @@ impl ProbeBench<'_> {
     fn cell(
         &mut self,
         tasks: u32,
-        demand: Demand,
+        demand: ProbeDemand,
         is_random: bool,
     ) -> Result<Vec<TaskActivity>, ThrottleError> {
         // Spread the files as far as possible: all of them for 8 tasks, the first and the last for 2.
@@ -143,7 +147,7 @@ impl ProbeBench<'_> {
         for file in self.files {
             let watch = self.run(&[file], DEMANDS[0], false)?;
             let seen = watch.seen_on_first();
-            let rate = seen.first().and_then(fit::sequential_rate);
+            let rate = seen.first().and_then(fit_model::sequential_rate);
             rates.extend(watch.sector_of_first().zip(rate));
         }
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -154,9 +158,9 @@ impl ProbeBench<'_> {
     fn run(
         &mut self,
         files: &[&Path],
-        Demand { block_bytes, think_ns }: Demand,
+        ProbeDemand { block_bytes, think_ns }: ProbeDemand,
         is_random: bool,
-    ) -> Result<Watch<'static>, ThrottleError> {
+    ) -> Result<AdviseWatch<'static>, ThrottleError> {
         let luc = quote(self.luc);
         let think = if think_ns > 0 { format!(" --think {think_ns}ns") } else { String::new() };
         let random = if is_random { " --random 1" } else { "" };
@@ -164,11 +168,11 @@ impl ProbeBench<'_> {
             let file = quote(file);
             let probe =
                 format!("{luc} bench ranking {file} --cold --block {block_bytes}{think}{random}");
-            Task::new(format!("exec {probe} 2>/dev/null").into(), Class::Ignored)
+            CommandTask::new(format!("exec {probe} 2>/dev/null").into(), TaskClass::Ignored)
         };
-        let commands: Vec<Task> = files.iter().map(command).collect();
-        let options = RunOptions::unthrottled(vec![self.plan.disk.clone()]);
-        let mut watch = Watch::open(&options.engine.disks, Box::new(|_| {}))?;
+        let commands: Vec<CommandTask> = files.iter().map(command).collect();
+        let options = ThrottledRunOptions::unthrottled(vec![self.plan.disk.clone()]);
+        let mut watch = AdviseWatch::open(&options.engine.disks, Box::new(|_| {}))?;
         watch.only_for(self.plan.measuring_ns / CELLS);
         let outcome = run_watched(self.luc, &commands, &options, Some(&mut watch))?;
         if outcome.interrupted {
@@ -193,16 +197,16 @@ fn total_rate(seen: &[TaskActivity]) -> f64 {
 
 /// Summarizes the observations; `None` if there are none.
 fn summarize(
-    plan: &Plan,
+    plan: &MeasurementPlan,
     random: &[TaskActivity],
     fastest: &[Vec<TaskActivity>],
-    curves: Vec<Curve>,
+    curves: Vec<DegradationPoint>,
     rates: Vec<(f64, f64)>,
-) -> Option<Learned> {
+) -> Option<DiskProfile> {
     // 1. Rates and speed-ups.
     let alone = fastest.first()?;
     let peak_bytes_per_s = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
-    let mut learned = Learned::new(plan.identity.clone());
+    let mut learned = DiskProfile::new(plan.identity.clone());
     learned.peak_bytes_per_s = peak_bytes_per_s;
     // The mean position of tasks that run together is that of the rates.
     let mean_bytes_per_s = rates.iter().map(|(_, rate)| *rate).sum::<f64>() / rates.len() as f64;
@@ -219,7 +223,7 @@ fn summarize(
         DiskModel { bytes_per_s: mean_bytes_per_s, near_ns: 0, far_ns: 0, request_ns: 0, slots: 1 };
     // Unobserved costs count as 0.
     let together: Vec<TaskActivity> = fastest.iter().skip(1).flatten().copied().collect();
-    learned.switch_ns = fit::disk(&together, Some(&still), false).far_ns;
+    learned.switch_ns = fit_model::disk(&together, Some(&still), false).far_ns;
     learned.random_ns = jump_ns(random, mean_bytes_per_s).unwrap_or(learned.switch_ns);
     // 3. Vector Points.
     let points: Vec<Degradation> = curves

@@ -5,19 +5,19 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_events::Dev;
-use luc_host::{block, mountinfo};
+use luc_host::{block_device, mountinfo};
 
-use super::profile::Identity;
+use super::disk_profile::DiskIdentity;
 use crate::ThrottleError;
-use crate::advise::watch::Watch;
+use crate::advise::advise_watch::AdviseWatch;
 
 /// Numbers of probes that run together.
 pub(super) const STACK_SIZES: [u32; 4] = [1, 2, 4, 8];
 /// Demands of the probes. The first is the fastest.
-pub(super) const DEMANDS: [Demand; 3] = [
-    Demand { block_bytes: 128 << 10, think_ns: 0 },
-    Demand { block_bytes: 32 << 10, think_ns: 1_000_000 },
-    Demand { block_bytes: 4 << 10, think_ns: 1_000_000 },
+pub(super) const DEMANDS: [ProbeDemand; 3] = [
+    ProbeDemand { block_bytes: 128 << 10, think_ns: 0 },
+    ProbeDemand { block_bytes: 32 << 10, think_ns: 1_000_000 },
+    ProbeDemand { block_bytes: 4 << 10, think_ns: 1_000_000 },
 ];
 /// Number of cells: each demand with each number, random reads alone, and each file alone.
 pub(super) const CELLS: u64 = (STACK_SIZES.len() * DEMANDS.len()) as u64 + 1 + MAX_STACK as u64;
@@ -31,14 +31,14 @@ const MIN_CELL_NS: u64 = 250_000_000;
 
 /// Block size of a probe, and its pause after each block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demand {
+pub(super) struct ProbeDemand {
     pub(super) block_bytes: u64,
     pub(super) think_ns: u64,
 }
 
 /// A measurement, and what it takes.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct MeasurementPlan {
     pub disk: String,
     /// Folder in which the files are created.
     pub folder: PathBuf,
@@ -47,13 +47,13 @@ pub struct Plan {
     pub file_bytes: u64,
     /// Time of all measurements, ns, without creating the files.
     pub measuring_ns: u64,
-    pub(super) identity: Identity,
+    pub(super) identity: DiskIdentity,
 }
 
-impl Plan {
+impl MeasurementPlan {
     /// Checks that this machine lets disks be watched.
     pub fn check(&self) -> Result<(), ThrottleError> {
-        Watch::open(std::slice::from_ref(&self.disk), Box::new(|_| {})).map(|_| ())
+        AdviseWatch::open(std::slice::from_ref(&self.disk), Box::new(|_| {})).map(|_| ())
     }
 
     /// Plans a measurement for a device with a mounted file system, or any path. `for_ns` is the time for measuring.
@@ -76,7 +76,7 @@ impl Plan {
         let folder = folder_of(target).map_err(refused)?;
         let about = fs::metadata(&folder).map_err(|error| refused(error.to_string()))?;
         let (disk, dev) = disk_of(about.dev()).map_err(refused)?;
-        let identity = Identity::of(dev).map_err(|error| refused(error.to_string()))?;
+        let identity = DiskIdentity::of(dev).map_err(|error| refused(error.to_string()))?;
         let space = rustix::fs::statvfs(&folder).map_err(|error| refused(error.to_string()))?;
         let files = u64::from(MAX_STACK);
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
@@ -118,7 +118,7 @@ fn folder_of(target: &Path) -> Result<PathBuf, String> {
     }
     let mounts = mountinfo::mounts().map_err(|error| error.to_string())?;
     let wanted = disk_of(about.rdev())?.1;
-    let is_on = |mount: &&mountinfo::Mount| {
+    let is_on = |mount: &&mountinfo::MountEntry| {
         let about = fs::metadata(&mount.mount_point);
         about.is_ok_and(|about| disk_of(about.dev()).is_ok_and(|(_, dev)| dev == wanted))
     };
@@ -135,9 +135,9 @@ fn disk_of(number: u64) -> Result<(String, Dev), String> {
             "its file system ({major}:{minor}) is on no disk of its own: give a path on a disk's"
         )
     };
-    let folder = block::folder(major, minor).map_err(|_| no_disk())?;
-    let disk = block::whole_disk(&folder);
-    let (major, minor) = block::number(disk).ok_or_else(no_disk)?;
+    let folder = block_device::folder(major, minor).map_err(|_| no_disk())?;
+    let disk = block_device::whole_disk(&folder);
+    let (major, minor) = block_device::number(disk).ok_or_else(no_disk)?;
     let name = disk.file_name().ok_or_else(no_disk)?;
     Ok((name.to_string_lossy().into_owned(), Dev::new(major, minor)))
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use luc_control::throttle::vector_points::VectorPoint;
-use luc_control::throttle::wise::{SuspendFirst, WiseConfig};
+use luc_control::throttle::wise_throttling::{SuspendFirst, WiseConfig};
 use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 
 /// The paper's rules for one disk, with changes.

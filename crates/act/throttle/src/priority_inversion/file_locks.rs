@@ -12,15 +12,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use luc_control::throttle::sample::TaskId;
-use luc_probe::contention::{LockNews, RefusedLock};
+use luc_control::throttle::policy_input::TaskId;
+use luc_probe::disk_contention::{LockNews, RefusedLock};
 
-use super::backoff::MIN_HELPFUL_THAWS;
-use super::locks::{self, LockWait, Locks};
-use super::model::{Candidate, Inversion, LOOK_INTERVAL_NS, Resource};
-use super::refusals::{LockClaim, Refusals};
-use crate::Hierarchy;
-use crate::observer::Observer;
+use super::proc_locks::{self, LockWait, ProcLocks};
+use super::refused_thaws::{LockClaim, RefusedThaws};
+use super::search_types::{AwaitedObject, Inversion, InversionTask, LOOK_INTERVAL_NS};
+use super::thaw_backoff::MIN_HELPFUL_THAWS;
+use crate::CgroupHierarchy;
+use crate::disk_observer::DiskObserver;
 
 /// Longest time between two reads of `/proc/locks`, ns.
 const READ_INTERVAL_NS: u64 = 1_000_000_000;
@@ -33,11 +33,11 @@ const MAX_PROCESSES: usize = 64;
 
 /// State of the search for waits on file locks.
 #[derive(Debug, Default)]
-pub(super) struct FileLocks {
+pub(super) struct FileLockSearch {
     /// End of the pause in notifications, ns. Each notification wakes the throttle.
     notify_pause_until_ns: u64,
     last: LastLook,
-    refusals: Refusals,
+    refusals: RefusedThaws,
 }
 
 #[derive(Debug, Default)]
@@ -62,9 +62,9 @@ impl LastLook {
     }
 }
 
-impl FileLocks {
+impl FileLockSearch {
     /// Whether the probe has news that justify a look at once.
-    pub(super) fn has_news(&self, observer: &Observer, now_ns: u64) -> bool {
+    pub(super) fn has_news(&self, observer: &DiskObserver, now_ns: u64) -> bool {
         now_ns >= self.notify_pause_until_ns
             && observer.lock_news().is_some_and(|news| news != self.last.news)
     }
@@ -72,9 +72,9 @@ impl FileLocks {
     /// Finds the waits for frozen tasks. `changes` counts freezes and thaws.
     pub(super) fn look<'a>(
         &mut self,
-        hierarchy: &Hierarchy,
-        observer: &Observer,
-        candidates: impl Fn() -> Vec<Candidate<'a>>,
+        hierarchy: &CgroupHierarchy,
+        observer: &DiskObserver,
+        candidates: impl Fn() -> Vec<InversionTask<'a>>,
         changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
@@ -101,7 +101,7 @@ impl FileLocks {
         // 2. Processes that sleep until a lock is free.
         self.last.read_ns = now_ns;
         let candidates = &candidates()[..];
-        let held = Locks::read();
+        let held = ProcLocks::read();
         let waits = held.waits();
         self.last.has_waiters = !waits.is_empty();
         let inversion_of = |wait: &LockWait| find_inversion(hierarchy, candidates, wait);
@@ -130,7 +130,7 @@ impl FileLocks {
     /// Refused locks for which a thaw is allowed.
     fn list_refused(
         &mut self,
-        observer: &Observer,
+        observer: &DiskObserver,
         news: LockNews,
         changes: u64,
         now_ns: u64,
@@ -151,8 +151,8 @@ impl FileLocks {
 
 /// Makes an inversion of a wait for a lock, if a frozen task holds it.
 fn find_inversion(
-    hierarchy: &Hierarchy,
-    candidates: &[Candidate<'_>],
+    hierarchy: &CgroupHierarchy,
+    candidates: &[InversionTask<'_>],
     wait: &LockWait,
 ) -> Option<Inversion> {
     // A cgroup is frozen by any level above. The task is the innermost of these levels.
@@ -173,17 +173,17 @@ fn find_inversion(
         holder,
         waiter,
         waiter_cgroup,
-        resource: Resource::FileLock,
+        resource: AwaitedObject::FileLock,
         should_couple: true,
     })
 }
 
 /// Finds the innermost wanted task that contains a cgroup.
 fn find_innermost<'a, 'b>(
-    candidates: &'a [Candidate<'b>],
+    candidates: &'a [InversionTask<'b>],
     cgroup: &Path,
-    is_wanted: impl Fn(&Candidate<'b>) -> bool,
-) -> Option<&'a Candidate<'b>> {
+    is_wanted: impl Fn(&InversionTask<'b>) -> bool,
+) -> Option<&'a InversionTask<'b>> {
     candidates
         .iter()
         .filter(|candidate| is_wanted(candidate) && cgroup.starts_with(candidate.cgroup.path()))
@@ -192,11 +192,11 @@ fn find_innermost<'a, 'b>(
 
 /// Finds the frozen task that still has the locked file open. Used if the process that took the lock is gone or
 /// unknown.
-fn find_heir(candidates: &[Candidate<'_>], wait: &LockWait) -> Option<TaskId> {
-    let has = |candidate: &&Candidate<'_>| {
+fn find_heir(candidates: &[InversionTask<'_>], wait: &LockWait) -> Option<TaskId> {
+    let has = |candidate: &&InversionTask<'_>| {
         let processes = candidate.cgroup.processes().unwrap_or_default();
         let mut processes = processes.into_iter().take(MAX_PROCESSES);
-        processes.any(|process| locks::is_held_by(process, &wait.lock))
+        processes.any(|process| proc_locks::is_held_by(process, &wait.lock))
     };
     let mut frozen = candidates.iter().filter(|candidate| candidate.is_frozen);
     frozen.find(has).map(|candidate| candidate.id)

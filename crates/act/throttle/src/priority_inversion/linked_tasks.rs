@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use luc_control::throttle::sample::TaskId;
+use luc_control::throttle::policy_input::TaskId;
 
-use super::model::Candidate;
-use super::processes::{
+use super::search_types::InversionTask;
+use super::shared_objects::{
     LinkKind, SharedObject, has_one_thread, list_shared, proc_folder, process_of,
 };
 
@@ -26,14 +26,14 @@ pub(super) struct TaskProcess {
 
 /// A running task that is linked with frozen ones.
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(super) struct LinkedTask {
     pub(super) task: TaskId,
-    pub(super) processes: Vec<WaiterProcess>,
+    pub(super) processes: Vec<LinkedProcess>,
 }
 
 /// A process of a waiter, or the thread that is the waiter.
 #[derive(Debug)]
-pub(super) struct WaiterProcess {
+pub(super) struct LinkedProcess {
     pub(super) id: u32,
     pub(super) has_one_thread: bool,
     /// Objects that it shares with each frozen task; never empty.
@@ -42,7 +42,7 @@ pub(super) struct WaiterProcess {
 
 /// Lists the processes of all tasks with what they share. `peers` are the inodes of connected sockets.
 pub(super) fn list_processes(
-    tasks: &[Candidate<'_>],
+    tasks: &[InversionTask<'_>],
     peers: &BTreeMap<u64, u64>,
 ) -> Vec<TaskProcess> {
     let mut all = Vec::new();
@@ -80,7 +80,10 @@ pub(super) fn list_processes(
 }
 
 /// Finds the running tasks that share something with frozen ones.
-pub(super) fn find_waiters(processes: &[TaskProcess], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
+pub(super) fn find_waiters(
+    processes: &[TaskProcess],
+    frozen: &BTreeSet<TaskId>,
+) -> Vec<LinkedTask> {
     // 1. Frozen processes, by what they share.
     let (holders, running): (Vec<_>, Vec<_>) =
         processes.iter().partition(|process| frozen.contains(&process.task));
@@ -91,7 +94,7 @@ pub(super) fn find_waiters(processes: &[TaskProcess], frozen: &BTreeSet<TaskId>)
         }
     }
     // 2. Running processes that share some of it.
-    let mut waiters: Vec<Waiter> = Vec::new();
+    let mut waiters: Vec<LinkedTask> = Vec::new();
     for process in running {
         let mut common: BTreeMap<TaskId, Vec<SharedObject>> = BTreeMap::new();
         for shared in &process.shares {
@@ -109,14 +112,14 @@ pub(super) fn find_waiters(processes: &[TaskProcess], frozen: &BTreeSet<TaskId>)
         if common.is_empty() {
             continue;
         }
-        let linked = WaiterProcess {
+        let linked = LinkedProcess {
             id: process.id,
             has_one_thread: process.has_one_thread,
             holders: common,
         };
         match waiters.last_mut().filter(|last| last.task == process.task) {
             Some(last) => last.processes.push(linked),
-            None => waiters.push(Waiter { task: process.task, processes: vec![linked] }),
+            None => waiters.push(LinkedTask { task: process.task, processes: vec![linked] }),
         }
     }
     waiters

@@ -16,7 +16,7 @@
 use std::fs;
 use std::path::Path;
 
-use luc_probe::contention::RefusedLock;
+use luc_probe::disk_contention::RefusedLock;
 
 /// The kernel's list of all file locks.
 const LOCKS: &str = "/proc/locks";
@@ -30,12 +30,12 @@ pub(super) struct LockWait {
     pub(super) waiter: Option<u32>,
     /// The process that took the lock, if the kernel knows one.
     pub(super) holder: Option<u32>,
-    pub(super) lock: FileLock,
+    pub(super) lock: LockIdentity,
 }
 
 /// A lock, without its holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileLock {
+pub(super) struct LockIdentity {
     /// `FLOCK`, `POSIX` or `OFDLCK`, as the kernel writes it.
     kind: String,
     /// Device and inode of the file, as the kernel writes them.
@@ -44,7 +44,7 @@ pub(super) struct FileLock {
     range: (u64, u64),
 }
 
-impl FileLock {
+impl LockIdentity {
     /// Whether this lock may refuse one of another process on the same file.
     fn may_refuse(&self, refused: &RefusedLock) -> bool {
         let is_of_this_kind = match self.kind.as_str() {
@@ -59,9 +59,9 @@ impl FileLock {
 
 /// All locks at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Locks(Vec<LockLine>);
+pub(super) struct ProcLocks(Vec<LockLine>);
 
-impl Locks {
+impl ProcLocks {
     /// Reads all locks; none if that fails.
     pub(super) fn read() -> Self {
         fs::read(LOCKS).map_or_else(|_| Self::default(), |bytes| Self::parse(&bytes))
@@ -99,14 +99,14 @@ impl Locks {
 }
 
 /// Whether a process has an open file that holds the lock.
-pub(super) fn is_held_by(process: u32, lock: &FileLock) -> bool {
+pub(super) fn is_held_by(process: u32, lock: &LockIdentity) -> bool {
     let folder = Path::new("/proc").join(process.to_string()).join("fdinfo");
     let files = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
     let mut infos = files.filter_map(|file| fs::read_to_string(file.path()).ok());
     infos.any(|info| has_lock(&info, lock))
 }
 
-fn has_lock(info: &str, lock: &FileLock) -> bool {
+fn has_lock(info: &str, lock: &LockIdentity) -> bool {
     info.lines()
         .filter_map(|line| LockLine::parse(line.strip_prefix("lock:")?))
         .any(|line| !line.waits && line.lock == *lock)
@@ -119,7 +119,7 @@ struct LockLine {
     number: u64,
     waits: bool,
     process: Option<u32>,
-    lock: FileLock,
+    lock: LockIdentity,
 }
 
 impl LockLine {
@@ -141,7 +141,7 @@ impl LockLine {
             number: number.trim().parse().ok()?,
             waits,
             process: u32::try_from(process).ok().filter(|process| *process > 0),
-            lock: FileLock {
+            lock: LockIdentity {
                 kind: kind.to_owned(),
                 file: file.to_owned(),
                 range: (first.parse().ok()?, parse_last_byte(last)?),
@@ -174,7 +174,7 @@ mod tests {
                         4: LEASE  ACTIVE    READ 12 fe:00:9 0 EOF\n";
 
     fn waits(text: &str) -> Vec<LockWait> {
-        Locks::parse(text.as_bytes()).waits()
+        ProcLocks::parse(text.as_bytes()).waits()
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             takings_by_others: 0,
             last_ns: 1,
         };
-        let locks = Locks::parse(TEXT.as_bytes());
+        let locks = ProcLocks::parse(TEXT.as_bytes());
         let holders = |refused: RefusedLock| -> Vec<Option<u32>> {
             let held = locks.in_the_way_of(&refused);
             held.iter().map(|wait| wait.holder).collect()
@@ -248,8 +248,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text: String, bytes: Vec<u8>) {
-            Locks::parse(text.as_bytes()).waits();
-            Locks::parse(&bytes).waits();
+            ProcLocks::parse(text.as_bytes()).waits();
+            ProcLocks::parse(&bytes).waits();
         }
 
         #[test]

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use luc_probe::contention::RefusedLock;
+use luc_probe::disk_contention::RefusedLock;
 
-use super::backoff::{HELP_TIMEOUT_NS, ThawBackoff};
+use super::thaw_backoff::{HELP_TIMEOUT_NS, ThawBackoff};
 
 const MAX_CLAIMS: usize = 256;
 
@@ -31,7 +31,7 @@ impl LockClaim {
 
 /// Results of thaws, by claim.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(BTreeMap<LockClaim, ThawResults>);
+pub(super) struct RefusedThaws(BTreeMap<LockClaim, ThawResults>);
 
 #[derive(Debug, Default)]
 struct ThawResults {
@@ -41,7 +41,7 @@ struct ThawResults {
     backoff: ThawBackoff,
 }
 
-impl Refusals {
+impl RefusedThaws {
     /// Whether a holder may be thawed for this lock. Judges the last thaw first. Its holder may be thawed again
     /// before the result is clear.
     pub(super) fn allow_thaw(&mut self, lock: &RefusedLock, now_ns: u64) -> bool {
@@ -107,7 +107,7 @@ mod tests {
     /// Number of thaws in `looks` looks of 20 ms, and of those that helped. The process and others take the lock every
     /// `after` and `others_after` looks.
     fn thaws(looks: u64, after: u64, others_after: u64) -> (usize, u32) {
-        let mut refusals = Refusals::default();
+        let mut refusals = RefusedThaws::default();
         let (mut count, mut helped) = (0, 0);
         for look in 0..looks {
             let lock = lock(1, (look / after) as u32, (look / others_after) as u32);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut refusals = Refusals::default();
+        let mut refusals = RefusedThaws::default();
         for cgroup in 0..10_000 {
             refusals.note_thaw(&lock(cgroup, 0, 0), cgroup);
         }

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use luc_control::throttle::sample::TaskId;
+use luc_control::throttle::policy_input::TaskId;
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::FreezableCgroup;
 
 /// Interval between searches while a task is frozen, ns.
 pub(crate) const LOOK_INTERVAL_NS: u64 = 20_000_000;
 
 /// A task as a search for inversions sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct InversionTask<'a> {
     pub(crate) id: TaskId,
-    pub(crate) cgroup: &'a Cgroup,
+    pub(crate) cgroup: &'a FreezableCgroup,
     pub(crate) is_frozen: bool,
     /// Whether it is protected, or has used a disk lately.
     pub(crate) is_active: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Candidate<'a> {
 
 /// Kind of object that a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Resource {
+pub enum AwaitedObject {
     /// A file lock, by flock or by fcntl.
     FileLock,
     Pipe,
@@ -30,7 +30,7 @@ pub enum Resource {
     Futex,
 }
 
-impl Resource {
+impl AwaitedObject {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::FileLock => "a file lock",
@@ -49,7 +49,7 @@ pub(crate) struct Inversion {
     pub(crate) waiter: Option<TaskId>,
     /// Cgroup of the waiter, if it is known.
     pub(crate) waiter_cgroup: Option<PathBuf>,
-    pub(crate) resource: Resource,
+    pub(crate) resource: AwaitedObject,
     /// Whether the holder and the waiter should be treated as one task.
     pub(crate) should_couple: bool,
 }

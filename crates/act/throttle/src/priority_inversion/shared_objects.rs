@@ -35,7 +35,7 @@ impl SharedObject {
 
 /// A sleep of a thread. It is the same sleep as long as the number of sleeps is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Sleep {
+pub(super) struct ThreadSleep {
     pub(super) thread: u32,
     /// Number of times that the thread has gone to sleep.
     pub(super) sleeps: u64,
@@ -177,10 +177,10 @@ impl BlockedCall {
         has(LinkKind::Pipe) || has(LinkKind::Socket)
     }
 
-    pub(super) fn sleep(&self) -> Option<Sleep> {
+    pub(super) fn sleep(&self) -> Option<ThreadSleep> {
         let id = self.folder.file_name()?.to_string_lossy().parse().ok()?;
         let status = read_beginning(&self.folder.join("status"))?;
-        Some(Sleep { thread: id, sleeps: count_sleeps(&status)? })
+        Some(ThreadSleep { thread: id, sleeps: count_sleeps(&status)? })
     }
 }
 

@@ -19,15 +19,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use luc_control::throttle::sample::TaskId;
+use luc_control::throttle::policy_input::TaskId;
 
-use super::backoff::MIN_HELPFUL_THAWS;
-use super::model::Candidate;
-use super::pair::Pair;
-use super::processes::{LinkKind, SharedObject, Sleep, list_calls, list_shared, proc_folder};
-use super::sockets::read_peers;
-use super::waiters::{TaskProcess, Waiter, find_waiters, list_processes};
-use crate::clock;
+use super::linked_pair::LinkedPair;
+use super::linked_tasks::{LinkedTask, TaskProcess, find_waiters, list_processes};
+use super::search_types::InversionTask;
+use super::shared_objects::{
+    LinkKind, SharedObject, ThreadSleep, list_calls, list_shared, proc_folder,
+};
+use super::thaw_backoff::MIN_HELPFUL_THAWS;
+use super::unix_sockets::read_peers;
+use crate::kernel_clocks;
 
 /// Shortest interval between two scans for links, ns, and the shortest pause as a multiple of a scan's duration.
 /// Reading all files and memory maps of a hundred tasks is expensive.
@@ -60,7 +62,7 @@ struct PairId {
 
 /// Links of all tasks, and the state of their waits.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(super) struct TaskLinks {
     scan_ns: u64,
     /// Number of freezes and thaws until the last look.
     changes: u64,
@@ -70,7 +72,7 @@ pub(super) struct Links {
     /// The tasks that were frozen when `waiters` was made.
     frozen: BTreeSet<TaskId>,
     /// Tasks that are linked with them.
-    waiters: Vec<Waiter>,
+    waiters: Vec<LinkedTask>,
     /// Time of the last look at each task, ns.
     looked_ns: BTreeMap<TaskId, u64>,
     /// Tasks that had just fallen asleep then.
@@ -79,14 +81,14 @@ pub(super) struct Links {
     restless: BTreeMap<TaskId, u32>,
     /// Time of the second look at them, ns; 0: none.
     relook_ns: u64,
-    pairs: BTreeMap<PairId, Pair>,
+    pairs: BTreeMap<PairId, LinkedPair>,
 }
 
-impl Links {
+impl TaskLinks {
     /// Finds the waits for frozen ones of these tasks. `changes` counts freezes and thaws.
     pub(super) fn look<'a>(
         &mut self,
-        tasks: impl FnOnce() -> Vec<Candidate<'a>>,
+        tasks: impl FnOnce() -> Vec<InversionTask<'a>>,
         changes: u64,
         now_ns: u64,
     ) -> Vec<LinkWait> {
@@ -101,9 +103,9 @@ impl Links {
         let frozen: BTreeSet<TaskId> =
             tasks.iter().filter(|task| task.is_frozen).map(|task| task.id).collect();
         if is_scan_due {
-            let begun_ns = clock::now_ns();
+            let begun_ns = kernel_clocks::now_ns();
             self.scan(tasks);
-            let rest_ns = MIN_SCAN_PAUSE_FACTOR * clock::now_ns().saturating_sub(begun_ns);
+            let rest_ns = MIN_SCAN_PAUSE_FACTOR * kernel_clocks::now_ns().saturating_sub(begun_ns);
             self.scan_ns = now_ns + rest_ns.max(SCAN_INTERVAL_NS);
         }
         if is_scan_due || frozen != self.frozen {
@@ -113,11 +115,11 @@ impl Links {
         // 2. Waits, the most urgent first, as far as the time allows.
         let active: BTreeSet<TaskId> =
             tasks.iter().filter(|task| task.is_active).map(|task| task.id).collect();
-        let begun_ns = clock::now_ns();
+        let begun_ns = kernel_clocks::now_ns();
         let mut found = Vec::new();
         for (count, index) in self.prioritize(&active, now_ns).into_iter().enumerate() {
             if count >= MIN_WAITERS_PER_LOOK
-                && clock::now_ns().saturating_sub(begun_ns) > LOOK_BUDGET_NS
+                && kernel_clocks::now_ns().saturating_sub(begun_ns) > LOOK_BUDGET_NS
             {
                 break;
             }
@@ -136,7 +138,7 @@ impl Links {
     /// Finds the waits among tasks that had just fallen asleep.
     pub(super) fn look_again(&mut self, now_ns: u64) -> Vec<LinkWait> {
         self.relook_ns = 0;
-        let begun_ns = clock::now_ns();
+        let begun_ns = kernel_clocks::now_ns();
         let mut found = Vec::new();
         for index in 0..self.waiters.len() {
             let task = self.waiters[index].task;
@@ -144,7 +146,7 @@ impl Links {
                 continue;
             }
             self.look_at(index, now_ns, &mut found);
-            if clock::now_ns().saturating_sub(begun_ns) > LOOK_BUDGET_NS {
+            if kernel_clocks::now_ns().saturating_sub(begun_ns) > LOOK_BUDGET_NS {
                 break;
             }
         }
@@ -183,7 +185,7 @@ impl Links {
     fn look_at(&mut self, index: usize, now_ns: u64, found: &mut Vec<LinkWait>) {
         // 1. Sleeps of the waiter that may be waits, by holder.
         let waiter = &self.waiters[index];
-        let mut asleep: BTreeMap<TaskId, (BTreeSet<Sleep>, LinkKind)> = BTreeMap::new();
+        let mut asleep: BTreeMap<TaskId, (BTreeSet<ThreadSleep>, LinkKind)> = BTreeMap::new();
         for process in &waiter.processes {
             let calls = list_calls(process.id, process.has_one_thread);
             for (holder, common) in &process.holders {
@@ -243,7 +245,7 @@ impl Links {
         is_linked
     }
 
-    fn scan(&mut self, tasks: &[Candidate<'_>]) {
+    fn scan(&mut self, tasks: &[InversionTask<'_>]) {
         self.peers = read_peers();
         self.processes = list_processes(tasks, &self.peers);
         let is_there = |id: &TaskId| tasks.iter().any(|task| task.id == *id);
@@ -256,20 +258,20 @@ impl Links {
 
 #[cfg(test)]
 mod tests {
-    use super::super::waiters::WaiterProcess;
+    use super::super::linked_tasks::LinkedProcess;
     use super::*;
 
     /// Tasks that share something with task 9.
-    fn linked(tasks: u32) -> Links {
-        let waiter = |task| Waiter {
+    fn linked(tasks: u32) -> TaskLinks {
+        let waiter = |task| LinkedTask {
             task: TaskId(task),
-            processes: vec![WaiterProcess {
+            processes: vec![LinkedProcess {
                 id: 1,
                 has_one_thread: true,
                 holders: BTreeMap::from([(TaskId(9), Vec::new())]),
             }],
         };
-        Links { waiters: (0..tasks).map(waiter).collect(), ..Links::default() }
+        TaskLinks { waiters: (0..tasks).map(waiter).collect(), ..TaskLinks::default() }
     }
 
     #[test]
@@ -283,10 +285,10 @@ mod tests {
         let pipe = pipe.expect("the pipe is open");
         let only = std::slice::from_ref(&pipe);
         let processes = vec![TaskProcess::having(9, own, only), TaskProcess::having(1, 1, only)];
-        let mut links = Links {
+        let mut links = TaskLinks {
             waiters: find_waiters(&processes, &BTreeSet::from([TaskId(9)])),
             processes,
-            ..Links::default()
+            ..TaskLinks::default()
         };
         assert!(links.is_still_linked(0, TaskId(9)));
         drop((reader, file));
@@ -303,7 +305,7 @@ mod tests {
         assert_eq!(links.prioritize(&active, 2), [3, 2, 4, 0, 1]);
         links.fallen_asleep.insert(TaskId(4));
         assert_eq!(links.prioritize(&active, 2), [4, 2, 3, 0, 1]);
-        let mut paused = Pair::default();
+        let mut paused = LinkedPair::default();
         paused.backoff.pause_until_ns = 7;
         links.pairs.insert(PairId { holder: TaskId(9), waiter: TaskId(2) }, paused);
         assert_eq!(links.prioritize(&active, 6), [4, 0, 3, 1]);

@@ -7,14 +7,14 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use luc_control::throttle::sample::TaskId;
+use luc_control::throttle::policy_input::TaskId;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::ThrottleError;
-use crate::cgroup::Cgroup;
-use crate::clock::now_ns;
-use crate::engine::{Engine, Totals};
-use crate::threads::Threads;
+use crate::cgroup::FreezableCgroup;
+use crate::engine::{FreezeTotals, ThrottleEngine};
+use crate::kernel_clocks::now_ns;
+use crate::thread_tasks::ThreadTasks;
 
 /// Exit status of a command that cannot be waited for.
 const LOST_STATUS: i32 = 255;
@@ -22,13 +22,13 @@ const LOST_STATUS: i32 = 255;
 /// A cgroup that is ready for its command.
 #[derive(Debug)]
 pub(super) struct ReadyCgroup {
-    cgroup: Cgroup,
+    cgroup: FreezableCgroup,
     entrance: File,
 }
 
 impl ReadyCgroup {
     pub(super) fn new(
-        cgroup: Cgroup,
+        cgroup: FreezableCgroup,
         settings: &[(String, String)],
     ) -> Result<Self, ThrottleError> {
         for (file, value) in settings {
@@ -41,28 +41,28 @@ impl ReadyCgroup {
 
 /// A command that was started.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(super) struct RunningCommand {
     pub(super) id: Option<TaskId>,
     /// Its threads, if they are tasks instead of the whole.
-    pub(super) threads: Option<Threads>,
+    pub(super) threads: Option<ThreadTasks>,
     pub(super) command: String,
     pub(super) cgroup: PathBuf,
     pub(super) start_ns: u64,
     pub(super) finish_ns: u64,
     pub(super) status: i32,
-    pub(super) totals: Totals,
+    pub(super) totals: FreezeTotals,
     pub(super) bytes: Option<u64>,
     process: std::process::Child,
     /// Present until the command has ended.
     pidfd: Option<OwnedFd>,
 }
 
-impl Child {
+impl RunningCommand {
     pub(super) fn start(
         command: &OsStr,
         place: ReadyCgroup,
         discard_output: bool,
-    ) -> Result<(Self, Cgroup), ThrottleError> {
+    ) -> Result<(Self, FreezableCgroup), ThrottleError> {
         let text = command.to_string_lossy().into_owned();
         let failed = || ThrottleError::process(format!("cannot start {text:?}"));
         let entrance = place.entrance;
@@ -89,7 +89,7 @@ impl Child {
             start_ns,
             finish_ns: start_ns,
             status: 0,
-            totals: Totals::default(),
+            totals: FreezeTotals::default(),
             process,
             bytes: None,
             pidfd: Some(pidfd),
@@ -126,7 +126,10 @@ impl Child {
     }
 
     /// Finds new threads. Returns the latest time of the next call, ns.
-    pub(super) fn look_at_threads(&mut self, engine: &mut Engine) -> Result<u64, ThrottleError> {
+    pub(super) fn look_at_threads(
+        &mut self,
+        engine: &mut ThrottleEngine,
+    ) -> Result<u64, ThrottleError> {
         match &mut self.threads {
             Some(threads) if self.pidfd.is_some() => threads.look(engine),
             _ => Ok(u64::MAX),
@@ -134,7 +137,7 @@ impl Child {
     }
 
     /// Takes the totals of its freezes, after it has ended.
-    pub(super) fn take_totals(&mut self, engine: &mut Engine) -> Result<(), ThrottleError> {
+    pub(super) fn take_totals(&mut self, engine: &mut ThrottleEngine) -> Result<(), ThrottleError> {
         if let Some(id) = self.id {
             self.totals = engine.end_task(id)?;
         }

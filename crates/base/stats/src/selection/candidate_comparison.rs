@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::MIN_ROUNDS;
-use crate::interpolated::{interpolated_interval, leaves_some_out};
-use crate::logs::geometric_interval;
-use crate::paired::paired_ratios;
+use crate::interpolated_median::{interpolated_interval, leaves_some_out};
+use crate::log_ratio_mean::geometric_interval;
+use crate::paired_ratios::paired_ratios;
 
 /// The best over another candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct CandidateComparison {
     /// The other's place among the candidates.
     pub against: usize,
     /// Rounds that both have.
@@ -19,15 +19,15 @@ pub struct Comparison {
     /// Lower bound, adjusted so that all comparisons hold together.
     pub low: f64,
     pub high: f64,
-    pub method: Method,
+    pub method: ComparisonMethod,
     /// Conclusion: better or worse if the interval leaves 1 out.
-    pub best_is: Standing,
+    pub best_is: ComparisonVerdict,
 }
 
 /// Method by which a ratio and its bounds were computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Method {
+pub enum ComparisonMethod {
     /// Median of the ratios, bounds from order statistics: nothing is assumed of the distribution.
     OrderStatistics,
     /// Geometric mean, bounds from Student's t on logarithms, which are assumed to be about normal. Used for few
@@ -38,7 +38,7 @@ pub enum Method {
 /// Standing of the best against another candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ComparisonVerdict {
     Better,
     /// Significantly worse: only an unsafe candidate or an odd distribution does that to the one with the highest
     /// median.
@@ -53,7 +53,7 @@ pub(super) fn compare(
     against: usize,
     other: &[Option<f64>],
     confidence: f64,
-) -> Option<Comparison> {
+) -> Option<CandidateComparison> {
     let (with, without): (Vec<f64>, Vec<f64>) =
         best.iter().zip(other).filter_map(|(best, other)| Some(((*best)?, (*other)?))).unzip();
     let ratios = paired_ratios(&with, &without).ok()?;
@@ -65,13 +65,13 @@ pub(super) fn compare(
         .then(|| interpolated_interval(&ratios, confidence))
         .flatten();
     let (ratio, low, high, method) = match by_order {
-        Some(found) => (found.median, found.low, found.high, Method::OrderStatistics),
+        Some(found) => (found.median, found.low, found.high, ComparisonMethod::OrderStatistics),
         None => {
             let found = geometric_interval(&ratios, confidence)?;
-            (found.mean, found.low, found.high, Method::LogT)
+            (found.mean, found.low, found.high, ComparisonMethod::LogT)
         }
     };
-    Some(Comparison {
+    Some(CandidateComparison {
         against,
         rounds,
         ratio,
@@ -79,11 +79,11 @@ pub(super) fn compare(
         high,
         method,
         best_is: if low > 1.0 {
-            Standing::Better
+            ComparisonVerdict::Better
         } else if high < 1.0 {
-            Standing::Worse
+            ComparisonVerdict::Worse
         } else {
-            Standing::NotDistinguishable
+            ComparisonVerdict::NotDistinguishable
         },
     })
 }

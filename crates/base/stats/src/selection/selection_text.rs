@@ -2,16 +2,19 @@
 
 use std::fmt;
 
-use super::{Bounds, CandidateName, Comparison, Method, Ranking, Selection, Standing, Verdict};
-use luc_units::figures::FourDigits;
+use super::{
+    BoundsKind, CandidateComparison, CandidateName, CandidateRanking, CandidateSelection,
+    ComparisonMethod, ComparisonVerdict, SelectionVerdict,
+};
+use luc_units::number_formats::FourDigits;
 
 #[derive(Debug)]
 pub struct SelectionText<'a> {
-    selection: &'a Selection,
+    selection: &'a CandidateSelection,
     unit: &'a str,
 }
 
-impl Selection {
+impl CandidateSelection {
     /// Shows the selection; rates are in `unit`, as `operations/s`.
     #[must_use]
     pub fn text<'a>(&'a self, unit: &'a str) -> SelectionText<'a> {
@@ -20,7 +23,7 @@ impl Selection {
 
     /// States the conclusion of `ranking`, one of this selection's, as a sentence without its full stop.
     #[must_use]
-    pub fn verdict(&self, ranking: &Ranking) -> String {
+    pub fn verdict(&self, ranking: &CandidateRanking) -> String {
         let name = |at: usize| self.candidates[at].name();
         let best = name(ranking.best);
         let others = || {
@@ -28,14 +31,14 @@ impl Selection {
             names.join(", ")
         };
         match ranking.verdict {
-            Verdict::Best => format!("best: {best}, better than every other"),
-            Verdict::OneOfSeveral => {
+            SelectionVerdict::Best => format!("best: {best}, better than every other"),
+            SelectionVerdict::OneOfSeveral => {
                 format!("best: {best}, with no significant difference to {}", others())
             }
-            Verdict::NoSignificantDifference if ranking.as_good.is_empty() => {
+            SelectionVerdict::NoSignificantDifference if ranking.as_good.is_empty() => {
                 format!("only {best} was measured enough")
             }
-            Verdict::NoSignificantDifference => format!(
+            SelectionVerdict::NoSignificantDifference => format!(
                 "no significant difference: {best} has the highest median, and is not shown to be better than {}",
                 others()
             ),
@@ -55,7 +58,12 @@ impl fmt::Display for SelectionText<'_> {
 }
 
 impl SelectionText<'_> {
-    fn ranking(&self, f: &mut fmt::Formatter<'_>, unit: &str, ranking: &Ranking) -> fmt::Result {
+    fn ranking(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        unit: &str,
+        ranking: &CandidateRanking,
+    ) -> fmt::Result {
         let selection = self.selection;
         writeln!(f, "{unit}: {}", selection.verdict(ranking))?;
         let names: Vec<String> = selection.candidates.iter().map(CandidateName::name).collect();
@@ -86,8 +94,8 @@ impl SelectionText<'_> {
     }
 
     /// Explains the bounds and their assumptions.
-    fn notes(&self, f: &mut fmt::Formatter<'_>, ranking: &Ranking) -> fmt::Result {
-        let Selection { terms, pairs, .. } = self.selection;
+    fn notes(&self, f: &mut fmt::Formatter<'_>, ranking: &CandidateRanking) -> fmt::Result {
+        let CandidateSelection { terms, pairs, .. } = self.selection;
         let percent = terms.confidence * 100.0;
         let plural = if *pairs == 1 { "" } else { "s" };
         write!(
@@ -99,8 +107,9 @@ impl SelectionText<'_> {
             0 | 1 => writeln!(f, ")")?,
             looks => writeln!(f, ", {looks} looks)")?,
         }
-        let is_by = |method: Method| move |found: &&Comparison| found.method == method;
-        let by_t = ranking.comparisons.iter().filter(is_by(Method::LogT)).count();
+        let is_by =
+            |method: ComparisonMethod| move |found: &&CandidateComparison| found.method == method;
+        let by_t = ranking.comparisons.iter().filter(is_by(ComparisonMethod::LogT)).count();
         if by_t > 0 {
             let count = ranking.comparisons.len();
             writeln!(
@@ -109,7 +118,7 @@ impl SelectionText<'_> {
                  logarithms, which assumes that these are about normal"
             )?;
         }
-        let is_range = |bounds: Bounds| bounds == Bounds::Range;
+        let is_range = |bounds: BoundsKind| bounds == BoundsKind::Range;
         if ranking.figures.iter().flatten().any(|found| is_range(found.bounds)) {
             writeln!(f, "  [lowest to highest]: too few rounds for an interval of a median")?;
         }
@@ -118,7 +127,7 @@ impl SelectionText<'_> {
 }
 
 /// Orders candidates: the best first, then by median, those without a median last.
-fn order(ranking: &Ranking) -> Vec<usize> {
+fn order(ranking: &CandidateRanking) -> Vec<usize> {
     let mut places: Vec<usize> = (0..ranking.figures.len()).collect();
     let median = |at: usize| ranking.figures[at].map_or(f64::NEG_INFINITY, |found| found.median);
     places.sort_by(|&a, &b| median(b).total_cmp(&median(a)));
@@ -126,24 +135,24 @@ fn order(ranking: &Ranking) -> Vec<usize> {
     places
 }
 
-fn figure(found: &Option<super::Figure>) -> String {
+fn figure(found: &Option<super::CandidateFigure>) -> String {
     let Some(found) = found else {
         return "-".to_owned();
     };
     let (median, low, high) =
         (FourDigits(found.median), FourDigits(found.low), FourDigits(found.high));
     match found.bounds {
-        Bounds::Interval => format!("{median} ({low} to {high})"),
-        Bounds::Range => format!("{median} [{low} to {high}]"),
+        BoundsKind::Interval => format!("{median} ({low} to {high})"),
+        BoundsKind::Range => format!("{median} [{low} to {high}]"),
     }
 }
 
-fn against(found: &Comparison) -> String {
-    let Comparison { ratio, low, high, .. } = found;
+fn against(found: &CandidateComparison) -> String {
+    let CandidateComparison { ratio, low, high, .. } = found;
     let ratio = format!("{ratio:.3} ({low:.3} to {high:.3})");
     match found.best_is {
-        Standing::Better => ratio,
-        Standing::Worse => format!("{ratio}, faster than the best"),
-        Standing::NotDistinguishable => format!("{ratio}, no significant difference"),
+        ComparisonVerdict::Better => ratio,
+        ComparisonVerdict::Worse => format!("{ratio}, faster than the best"),
+        ComparisonVerdict::NotDistinguishable => format!("{ratio}, no significant difference"),
     }
 }

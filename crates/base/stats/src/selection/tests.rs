@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::random;
-use crate::simulated::{Case, cases};
+use crate::seeded_random;
+use crate::simulated_coverage::{CoverageCase, cases};
 
 /// Experiments of each simulation.
 const TRIALS: u64 = 1000;
 
-fn candidate(options: &str, rates: Vec<f64>) -> Candidate {
-    Candidate {
+fn candidate(options: &str, rates: Vec<f64>) -> MeasuredCandidate {
+    MeasuredCandidate {
         file_system: "ext4".to_owned(),
         options: options.to_owned(),
         is_default: options == "default",
@@ -20,13 +20,13 @@ fn candidate(options: &str, rates: Vec<f64>) -> Candidate {
     }
 }
 
-fn chosen(candidates: &[Candidate]) -> Selection {
-    select(candidates, Terms::default()).expect("a selection")
+fn chosen(candidates: &[MeasuredCandidate]) -> CandidateSelection {
+    select(candidates, SelectionTerms::default()).expect("a selection")
 }
 
 /// Storage-like runs: skewed, autocorrelated within.
-fn storage() -> Vec<Case> {
-    let mut found: Vec<Case> = Vec::new();
+fn storage() -> Vec<CoverageCase> {
+    let mut found: Vec<CoverageCase> = Vec::new();
     for case in cases() {
         if case.spread == 0.1 && found.iter().all(|other| other.kind != case.kind) {
             found.push(case);
@@ -37,12 +37,17 @@ fn storage() -> Vec<Case> {
 }
 
 /// `factors` are how many times as fast each candidate truly is; every round has a drift of its own, that all share.
-fn simulated(case: &Case, factors: &[f64], rounds: usize, trial: u64) -> Vec<Candidate> {
-    let mut random = random::stream(trial, 11);
-    let mut candidates: Vec<Candidate> =
+fn simulated(
+    case: &CoverageCase,
+    factors: &[f64],
+    rounds: usize,
+    trial: u64,
+) -> Vec<MeasuredCandidate> {
+    let mut random = seeded_random::stream(trial, 11);
+    let mut candidates: Vec<MeasuredCandidate> =
         (0..factors.len()).map(|at| candidate(&format!("o{at}"), Vec::new())).collect();
     for _ in 0..rounds {
-        let drift = (0.3 * random::normal(&mut random)).exp();
+        let drift = (0.3 * seeded_random::normal(&mut random)).exp();
         for (candidate, factor) in candidates.iter_mut().zip(factors) {
             candidate.rates.push(1000.0 * factor * drift * case.run(&mut random));
         }
@@ -57,7 +62,7 @@ fn where_there_is_no_difference_none_is_found() {
             let found = (0..TRIALS)
                 .filter(|&trial| {
                     let candidates = simulated(&case, &vec![1.0; count], rounds, trial);
-                    chosen(&candidates).rate.verdict != Verdict::NoSignificantDifference
+                    chosen(&candidates).rate.verdict != SelectionVerdict::NoSignificantDifference
                 })
                 .count();
             let share = found as f64 / TRIALS as f64;
@@ -76,8 +81,8 @@ fn a_true_difference_is_found_and_by_how_much() {
         for trial in 0..TRIALS {
             let selection = chosen(&simulated(&case, &factors, 12, trial));
             let rate = &selection.rate;
-            is_found += u32::from(rate.best == 1 && rate.verdict == Verdict::Best);
-            let holds = |found: &Comparison| {
+            is_found += u32::from(rate.best == 1 && rate.verdict == SelectionVerdict::Best);
+            let holds = |found: &CandidateComparison| {
                 let truth = factors[rate.best] / factors[found.against];
                 found.low <= truth && truth <= found.high
             };
@@ -114,12 +119,12 @@ fn what_loses_data_is_never_best() {
     let selection = chosen(&[fast.clone(), slow]);
     assert_eq!(selection.rate.best, 1);
     assert!(selection.rate.as_good.is_empty());
-    assert_eq!(selection.rate.comparisons[0].best_is, Standing::Worse);
-    assert_eq!(selection.rate.verdict, Verdict::NoSignificantDifference);
+    assert_eq!(selection.rate.comparisons[0].best_is, ComparisonVerdict::Worse);
+    assert_eq!(selection.rate.verdict, SelectionVerdict::NoSignificantDifference);
     let text = selection.text("operations/s").to_string();
     assert!(text.contains("UNSAFE: no journal"), "{text}");
     assert!(text.contains("faster than the best"), "{text}");
-    assert_eq!(select(&[fast], Terms::default()), Err(SelectionError::TooFew));
+    assert_eq!(select(&[fast], SelectionTerms::default()), Err(SelectionError::TooFew));
 }
 
 #[test]
@@ -133,7 +138,7 @@ fn a_default_that_is_as_good_is_kept() {
         chosen(&[candidate("default", rates), candidate("tuned", tuned), candidate("slow", slow)]);
     let rate = &selection.rate;
     assert_eq!((rate.best, rate.keep), (1, Some(0)));
-    assert_eq!(rate.verdict, Verdict::OneOfSeveral);
+    assert_eq!(rate.verdict, SelectionVerdict::OneOfSeveral);
     assert_eq!(rate.as_good, [0]);
     let text = selection.text("operations/s").to_string();
     assert!(
@@ -154,7 +159,7 @@ fn few_rounds_are_a_range_and_none_a_dash() {
     let rate = &selection.rate;
     assert_eq!((rate.best, rate.unjudged.as_slice()), (0, &[1, 2][..]));
     let figure = rate.figures[0].expect("a figure");
-    assert_eq!((figure.low, figure.high, figure.bounds), (10.0, 12.0, Bounds::Range));
+    assert_eq!((figure.low, figure.high, figure.bounds), (10.0, 12.0, BoundsKind::Range));
     assert_eq!(rate.figures[2], None);
     let text = selection.text("files/s").to_string();
     assert!(text.contains("only ext4 a was measured enough"), "{text}");
@@ -176,7 +181,7 @@ fn energy_is_ranked_by_itself() {
     assert!(text.contains("\nfiles/J: "), "{text}");
     fast.rates[0] = 0.0;
     assert_eq!(
-        select(&[fast], Terms::default()),
+        select(&[fast], SelectionTerms::default()),
         Err(SelectionError::NotPositive("ext4 fast".to_owned()))
     );
 }
@@ -186,7 +191,7 @@ fn every_look_makes_intervals_wider() {
     let case = storage()[0];
     let candidates = simulated(&case, &[1.0, 1.2, 1.1], 5, 1);
     let one = chosen(&candidates);
-    let terms = Terms { looks: 4, ..Terms::default() };
+    let terms = SelectionTerms { looks: 4, ..SelectionTerms::default() };
     let four = select(&candidates, terms).expect("a selection");
     for (narrow, wide) in one.rate.comparisons.iter().zip(&four.rate.comparisons) {
         assert!(wide.low < narrow.low && narrow.high < wide.high);
@@ -204,12 +209,12 @@ proptest! {
         rates in prop::collection::vec(prop::collection::vec(1.0_f64..1e6, 0..15), 1..10),
         scale in 0.01_f64..100.0,
     ) {
-        let candidates: Vec<Candidate> = rates
+        let candidates: Vec<MeasuredCandidate> = rates
             .iter()
             .enumerate()
             .map(|(at, rates)| candidate(&format!("o{at}"), rates.clone()))
             .collect();
-        let Ok(selection) = select(&candidates, Terms::default()) else {
+        let Ok(selection) = select(&candidates, SelectionTerms::default()) else {
             prop_assert!(rates.iter().all(|rates| rates.len() < MIN_ROUNDS));
             return Ok(());
         };
@@ -218,10 +223,10 @@ proptest! {
         prop_assert_eq!(others + 1, candidates.len());
         for found in &rate.comparisons {
             prop_assert!(found.low <= found.ratio && found.ratio <= found.high);
-            prop_assert_eq!(rate.as_good.contains(&found.against), found.best_is != Standing::Better);
+            prop_assert_eq!(rate.as_good.contains(&found.against), found.best_is != ComparisonVerdict::Better);
         }
         // What it is counted in changes nothing.
-        let scaled: Vec<Candidate> = candidates
+        let scaled: Vec<MeasuredCandidate> = candidates
             .iter()
             .map(|candidate| {
                 let mut candidate = candidate.clone();

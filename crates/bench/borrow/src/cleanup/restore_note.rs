@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_host::owned;
+use luc_host::root_owned;
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::programs::ProcessGroup;
+use super::process_groups::ProcessGroup;
 use super::state::CleanupState;
 use crate::error::{BorrowError, TRUST};
 
@@ -30,18 +30,19 @@ fn folder() -> PathBuf {
 
 /// An open and locked note.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct RestoreNote {
     path: PathBuf,
     file: File,
 }
 
+/// Content of a [`RestoreNote`]: names to restore, and process groups to end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoteContent {
+pub(super) struct RestoreNoteContent {
     pub(super) state: CleanupState,
     pub(super) groups: Vec<ProcessGroup>,
 }
 
-impl Note {
+impl RestoreNote {
     /// Creates the note of the sweep `name`, or opens the one of an earlier run with its text. Returns `None` for
     /// ordinary users, since root would not trust their notes.
     pub(super) fn take(name: &str) -> Result<Option<Self>, BorrowError> {
@@ -77,7 +78,7 @@ impl Note {
         let Ok(entries) = fs::read_dir(&folder) else {
             return Vec::new();
         };
-        if let Some(doubt) = owned::doubt_at(&folder) {
+        if let Some(doubt) = root_owned::doubt_at(&folder) {
             let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
             return vec![Err(BorrowError::io(TRUST, &folder)(reason))];
         }
@@ -101,7 +102,7 @@ impl Note {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path)?;
-        owned::check(&file)?;
+        root_owned::check(&file)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             outcome => outcome?,
@@ -131,7 +132,7 @@ impl Note {
     }
 
     /// Reads its content; `None` if the first line is unfinished, since that sweep had changed nothing.
-    pub(super) fn read(&mut self) -> Result<Option<NoteContent>, BorrowError> {
+    pub(super) fn read(&mut self) -> Result<Option<RestoreNoteContent>, BorrowError> {
         let mut text = String::new();
         self.file.read_to_string(&mut text).map_err(BorrowError::io("read", &self.path))?;
         Ok(parse(&text))
@@ -160,7 +161,7 @@ impl Note {
 fn make(folder: &Path) -> Result<(), BorrowError> {
     let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
     made.map_err(BorrowError::io("make", folder))?;
-    match owned::doubt_at(folder) {
+    match root_owned::doubt_at(folder) {
         None => Ok(()),
         Some(doubt) => {
             let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
@@ -169,9 +170,9 @@ fn make(folder: &Path) -> Result<(), BorrowError> {
     }
 }
 
-pub(super) fn parse(text: &str) -> Option<NoteContent> {
+pub(super) fn parse(text: &str) -> Option<RestoreNoteContent> {
     let (state, rest) = text.split_once('\n')?;
-    Some(NoteContent {
+    Some(RestoreNoteContent {
         state: serde_json::from_str(state).ok()?,
         // A kill may have cut the last line short.
         groups: rest

@@ -6,13 +6,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_host::mountinfo::mounts;
-use luc_power::frequency::{self, throttle};
+use luc_power::frequency::{self, cpu_quota};
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
-use crate::device::{self, LentDevice};
+use crate::borrow_request::BorrowRequest;
+use crate::device::{self, ChangedDevice};
 use crate::error::BorrowError;
-use crate::request::BorrowRequest;
 
 /// Time for a disk to become free after its users are killed.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -28,7 +28,7 @@ pub fn name_of(out: &Path) -> String {
     format!("sweep-{hash:016x}")
 }
 
-/// Names of everything that a sweep makes or changes, all of which is removed or restored at its end.
+/// Names of everything that a sweep makes or changes. All of it is removed or restored at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanupState {
     /// Name of the sweep and of its emulated disk.
@@ -60,7 +60,7 @@ impl CleanupState {
         let name = name_of(&out);
         let directories = request.directories.iter();
         let cgroup = if request.throttles {
-            let place = throttle::find(sysfs)?;
+            let place = cpu_quota::find(sysfs)?;
             Some(absolute(&place.root.join(format!("luc-{name}")))?)
         } else {
             None
@@ -101,7 +101,7 @@ impl CleanupState {
             left.push("the processors' settings".to_owned());
         }
         // A file that is not trusted is reported by `clear`.
-        let lent = LentDevice::all(&self.devices).unwrap_or_default();
+        let lent = ChangedDevice::all(&self.devices).unwrap_or_default();
         left.extend(lent.iter().map(|lent| lent.path().display().to_string()));
         let cgroup = self.cgroup.iter().filter(|cgroup| cgroup.exists());
         left.extend(cgroup.map(|cgroup| format!("cgroup {}", cgroup.display())));
@@ -121,7 +121,7 @@ impl CleanupState {
     /// Removes everything and restores processors and schedulers. A failure of one does not keep the others back.
     fn clear(&self) -> Result<(), BorrowError> {
         let processors = frequency::restore(&self.sysfs, &self.processors);
-        let schedulers = LentDevice::restore_schedulers(&self.devices, &self.sysfs);
+        let schedulers = ChangedDevice::restore_schedulers(&self.devices, &self.sysfs);
         self.remove()?;
         schedulers?;
         Ok(processors?)
@@ -129,10 +129,10 @@ impl CleanupState {
 
     fn remove(&self) -> Result<(), BorrowError> {
         if let Some(cgroup) = &self.cgroup {
-            throttle::remove(cgroup).map_err(BorrowError::io("remove", cgroup))?;
+            cpu_quota::remove(cgroup).map_err(BorrowError::io("remove", cgroup))?;
         }
         self.remove_disk()?;
-        LentDevice::wipe(&self.devices, &self.named, &self.mount(), &self.sysfs)?;
+        ChangedDevice::wipe(&self.devices, &self.named, &self.mount(), &self.sysfs)?;
         remove_folders(&self.folders())
     }
 
@@ -146,7 +146,7 @@ impl CleanupState {
     /// Removes leftovers of a failed repeat. Formatted devices stay on record.
     pub(super) fn remove_repeat(&self) -> Result<(), BorrowError> {
         // Before the disk is removed: its loop device stays, with its scheduler.
-        LentDevice::restore_schedulers(&self.devices, &self.sysfs)?;
+        ChangedDevice::restore_schedulers(&self.devices, &self.sysfs)?;
         self.remove_disk()?;
         // It may not be mounted. If it is busy, removing its folder fails.
         let _ = luc_disk::unmount(&self.mount());

@@ -4,18 +4,18 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::owned;
+use luc_host::root_owned;
 use luc_host::sysfs;
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::{BorrowError, TRUST};
-use super::super::scheduler::Scheduler;
-use super::{Block, identity, refuse};
+use super::super::scheduler::IoScheduler;
+use super::{BorrowableDevice, refuse, signatures};
 
 /// A block device that a sweep has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LentDevice {
+pub struct ChangedDevice {
     path: PathBuf,
     number: (u32, u32),
     /// Disk sequence number. With the boot ID it identifies the disk, since device names are reused.
@@ -32,8 +32,8 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-impl LentDevice {
-    fn new(block: &Block) -> Self {
+impl ChangedDevice {
+    fn new(block: &BorrowableDevice) -> Self {
         Self {
             path: block.path.clone(),
             number: (block.major, block.minor),
@@ -45,7 +45,7 @@ impl LentDevice {
     }
 
     /// Returns whether `block` is this device, and not another one with the same name.
-    pub(super) fn is(&self, block: &Block) -> bool {
+    pub(super) fn is(&self, block: &BorrowableDevice) -> bool {
         let now = Self::new(block);
         (self.number, self.sequence, &self.boot) == (now.number, now.sequence, &now.boot)
     }
@@ -61,7 +61,7 @@ impl LentDevice {
 
     /// Reads all entries of `file`; without the file, nothing was changed.
     pub(crate) fn all(file: &Path) -> Result<Vec<Self>, BorrowError> {
-        let text = owned::read(file).map_err(BorrowError::io(TRUST, file))?;
+        let text = root_owned::read(file).map_err(BorrowError::io(TRUST, file))?;
         text.map_or(Ok(Vec::new()), |text| {
             Self::parse(&text)
                 .map_err(|reason| BorrowError::Saved { path: file.to_owned(), reason })
@@ -74,7 +74,7 @@ impl LentDevice {
             let scheduler = lent.scheduler.as_deref().unwrap_or("none");
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             lent.path.is_absolute()
-                && lent.uuid.as_deref().is_none_or(identity::is_uuid)
+                && lent.uuid.as_deref().is_none_or(signatures::is_uuid)
                 && !scheduler.is_empty()
                 && scheduler.chars().all(is_name)
         };
@@ -95,7 +95,7 @@ impl LentDevice {
             };
         }
         let new = file.with_extension("json.new");
-        let written = owned::create(&new).and_then(|mut place| {
+        let written = root_owned::create(&new).and_then(|mut place| {
             writeln!(place, "{:#}", serde_json::json!(all))?;
             place.sync_all()?;
             fs::rename(&new, file)?;
@@ -107,7 +107,7 @@ impl LentDevice {
     /// Changes the entry of `block`, or adds one, and saves the file.
     fn change(
         file: &Path,
-        block: &Block,
+        block: &BorrowableDevice,
         change: impl FnOnce(&mut Self),
     ) -> Result<(), BorrowError> {
         let mut all = Self::all(file)?;
@@ -128,8 +128,8 @@ impl LentDevice {
 
     /// Records that `block` is about to be formatted, and returns the UUID to be used. A device always gets the same
     /// UUID, so that leftovers of several file systems are all recognized.
-    pub(super) fn format(file: &Path, block: &Block) -> Result<String, BorrowError> {
-        let new = identity::new_uuid()?;
+    pub(super) fn format(file: &Path, block: &BorrowableDevice) -> Result<String, BorrowError> {
+        let new = signatures::new_uuid()?;
         let mut given = String::new();
         Self::change(file, block, |lent| {
             given.clone_from(lent.uuid.get_or_insert(new));
@@ -143,8 +143,8 @@ impl LentDevice {
     /// [`BorrowError`]: the disk has no scheduler, or the kernel refuses this one.
     pub fn set_scheduler(
         file: &Path,
-        block: &Block,
-        scheduler: Scheduler,
+        block: &BorrowableDevice,
+        scheduler: IoScheduler,
     ) -> Result<(), BorrowError> {
         let wanted = scheduler.name();
         let no = |reason: String| refuse(&block.path, reason);
@@ -193,8 +193,8 @@ impl LentDevice {
         sysfs: &Path,
     ) -> Result<(), BorrowError> {
         let all = Self::all(file)?;
-        let named: Vec<Block> =
-            named.iter().filter_map(|path| Block::open(path, sysfs).ok()).collect();
+        let named: Vec<BorrowableDevice> =
+            named.iter().filter_map(|path| BorrowableDevice::open(path, sysfs).ok()).collect();
         for lent in &all {
             let (Some(block), Some(uuid)) = (lent.block(sysfs), &lent.uuid) else {
                 continue;
@@ -210,8 +210,8 @@ impl LentDevice {
     }
 
     /// Finds the device; `None` if its name now belongs to another one, as after a reboot.
-    fn block(&self, sysfs: &Path) -> Option<Block> {
-        let block = Block::open(&self.path, sysfs).ok()?;
+    fn block(&self, sysfs: &Path) -> Option<BorrowableDevice> {
+        let block = BorrowableDevice::open(&self.path, sysfs).ok()?;
         self.is(&block).then_some(block)
     }
 }
@@ -220,11 +220,11 @@ impl LentDevice {
 mod tests {
     use super::*;
 
-    fn block(disk: &Path) -> Block {
+    fn block(disk: &Path) -> BorrowableDevice {
         fs::create_dir_all(disk.join("queue")).expect("made");
         fs::write(disk.join("queue/scheduler"), "[none] bfq").expect("written");
         fs::write(disk.join("diskseq"), "7\n").expect("written");
-        Block { path: "/dev/x".into(), major: 8, minor: 16, about: disk.to_owned() }
+        BorrowableDevice { path: "/dev/x".into(), major: 8, minor: 16, about: disk.to_owned() }
     }
 
     #[test]
@@ -233,16 +233,16 @@ mod tests {
         let file = folder.path().join("devices.json");
         let block = block(&folder.path().join("sdb"));
         // It has that scheduler already: nothing to restore.
-        LentDevice::set_scheduler(&file, &block, Scheduler::None).expect("set");
+        ChangedDevice::set_scheduler(&file, &block, IoScheduler::None).expect("set");
         assert!(!file.exists());
         // Unlike the kernel, a plain file keeps the text without brackets: refused, but recorded.
-        LentDevice::set_scheduler(&file, &block, Scheduler::Bfq).expect_err("not in brackets");
-        let uuid = LentDevice::format(&file, &block).expect("kept");
-        let all = LentDevice::all(&file).expect("read");
+        ChangedDevice::set_scheduler(&file, &block, IoScheduler::Bfq).expect_err("not in brackets");
+        let uuid = ChangedDevice::format(&file, &block).expect("kept");
+        let all = ChangedDevice::all(&file).expect("read");
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].scheduler.as_deref(), Some("none"));
         assert!(all[0].uuid() == Some(&uuid) && all[0].is(&block));
-        assert_eq!(LentDevice::format(&file, &block).expect("kept"), uuid);
+        assert_eq!(ChangedDevice::format(&file, &block).expect("kept"), uuid);
         let scheduler = fs::read_to_string(block.scheduler_file()).expect("there");
         assert_eq!(scheduler, "bfq");
     }
@@ -252,12 +252,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("devices.json");
         let block = block(&folder.path().join("sdb"));
-        LentDevice::format(&file, &block).expect("kept");
+        ChangedDevice::format(&file, &block).expect("kept");
         fs::write(folder.path().join("sdb/diskseq"), "8\n").expect("written");
-        assert!(!LentDevice::all(&file).expect("read")[0].is(&block));
+        assert!(!ChangedDevice::all(&file).expect("read")[0].is(&block));
         // A device that is gone is not wiped, and its entry is dropped.
         let mount = folder.path().join("mnt");
-        LentDevice::wipe(&file, &["/dev/x".into()], &mount, Path::new("/sys")).expect("forgotten");
+        ChangedDevice::wipe(&file, &["/dev/x".into()], &mount, Path::new("/sys"))
+            .expect("forgotten");
         assert!(!file.exists());
     }
 
@@ -265,15 +266,15 @@ mod tests {
     fn what_no_sweep_writes_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("devices.json");
-        assert_eq!(LentDevice::all(&file).expect("no file"), []);
-        let uuid = identity::new_uuid().expect("a UUID");
+        assert_eq!(ChangedDevice::all(&file).expect("no file"), []);
+        let uuid = signatures::new_uuid().expect("a UUID");
         let entry = |path: &str, scheduler: &str, uuid: &str| {
             format!(
                 "[{{\"path\":\"{path}\",\"number\":[8,0],\"sequence\":1,\"boot\":\"b\",\"scheduler\":\"{scheduler}\",\
                  \"uuid\":\"{uuid}\"}}]"
             )
         };
-        LentDevice::parse(&entry("/dev/x", "mq-deadline", &uuid)).expect("sane");
+        ChangedDevice::parse(&entry("/dev/x", "mq-deadline", &uuid)).expect("sane");
         for text in [
             "",
             "{}",
@@ -282,7 +283,7 @@ mod tests {
             &entry("/dev/x", "none", "--all"),
         ] {
             fs::write(&file, text).expect("written");
-            let said = LentDevice::all(&file).expect_err("refused").to_string();
+            let said = ChangedDevice::all(&file).expect_err("refused").to_string();
             assert!(said.contains("devices.json") && said.lines().count() == 1, "{said}");
         }
     }

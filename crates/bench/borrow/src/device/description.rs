@@ -7,11 +7,11 @@ use luc_host::sysfs;
 use serde::Serialize;
 
 use super::super::error::BorrowError;
-use super::Block;
+use super::BorrowableDevice;
 
 /// A block device as sysfs describes it. `None` stands for attributes that are not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeviceAbout {
+pub struct DeviceDescription {
     pub path: PathBuf,
     /// Vendor and model, or the file or devices that it is made of.
     pub model: Option<String>,
@@ -25,16 +25,16 @@ pub struct DeviceAbout {
     pub scheduler: Option<String>,
 }
 
-impl DeviceAbout {
+impl DeviceDescription {
     /// Describes the device at `path` without opening it; `sysfs` is the root of sysfs.
     ///
     /// # Errors
     /// [`BorrowError::Device`]: it is no block device.
     pub fn of(path: &Path, sysfs: &Path) -> Result<Self, BorrowError> {
-        Ok(Self::read(&Block::open(path, sysfs)?))
+        Ok(Self::read(&BorrowableDevice::open(path, sysfs)?))
     }
 
-    fn read(block: &Block) -> Self {
+    fn read(block: &BorrowableDevice) -> Self {
         let disk = block.disk();
         let queue = |name: &str| sysfs::read(&disk.join("queue").join(name)).ok();
         let name = disk.file_name().unwrap_or_default().to_string_lossy();
@@ -70,7 +70,7 @@ fn model(disk: &Path) -> Option<String> {
     }
 }
 
-impl fmt::Display for DeviceAbout {
+impl fmt::Display for DeviceDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model = self.model.as_deref().unwrap_or("no model name");
         write!(f, "{}: {model}", self.path.display())?;
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     /// Makes a sysfs folder of a disk with these files.
-    fn disk(files: &[(&str, &str)]) -> (tempfile::TempDir, Block) {
+    fn disk(files: &[(&str, &str)]) -> (tempfile::TempDir, BorrowableDevice) {
         let folder = tempfile::tempdir().expect("a folder");
         let about = folder.path().join("sdb");
         for (name, text) in files {
@@ -119,7 +119,7 @@ mod tests {
             fs::create_dir_all(file.parent().expect("a parent")).expect("made");
             fs::write(file, text).expect("written");
         }
-        let block = Block { path: "/dev/sdb".into(), major: 8, minor: 16, about };
+        let block = BorrowableDevice { path: "/dev/sdb".into(), major: 8, minor: 16, about };
         (folder, block)
     }
 
@@ -136,11 +136,11 @@ mod tests {
             ("sdb2/size", "204800\n"),
         ]);
         assert_eq!(
-            DeviceAbout::read(&block).to_string(),
+            DeviceDescription::read(&block).to_string(),
             "/dev/sdb: ST250DM000-1BD14, 232.9 GiB, rotational, write back cache, scheduler mq-deadline"
         );
         block.about.push("sdb2");
-        let partition = DeviceAbout::read(&block);
+        let partition = DeviceDescription::read(&block);
         assert_eq!(partition.size_bytes, 100 << 20);
         assert!(
             partition
@@ -165,7 +165,7 @@ mod tests {
             (&[("md/level", "raid1")], "RAID raid1"),
         ] {
             let (_folder, block) = disk(files);
-            let said = DeviceAbout::read(&block).to_string();
+            let said = DeviceDescription::read(&block).to_string();
             assert!(said.contains(&format!(": {wanted},")), "{said}");
         }
     }

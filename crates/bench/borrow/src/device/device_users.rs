@@ -5,13 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use luc_host::mountinfo::{self, Mount};
+use luc_host::mountinfo::{self, MountEntry};
 use luc_host::sysfs;
 
-use super::Block;
+use super::BorrowableDevice;
 
 /// Describes a user of the device, in words that follow its name; `None` if there is none.
-pub(super) fn describe_user(block: &Block) -> Option<String> {
+pub(super) fn describe_user(block: &BorrowableDevice) -> Option<String> {
     if let Some(place) = mounted_anywhere(block) {
         return Some(format!("is mounted on {place}"));
     }
@@ -42,7 +42,7 @@ pub(super) fn describe_user(block: &Block) -> Option<String> {
 }
 
 /// Finds a mount point of it, also in mount namespaces of other processes.
-fn mounted_anywhere(block: &Block) -> Option<String> {
+fn mounted_anywhere(block: &BorrowableDevice) -> Option<String> {
     if let Some(place) = mounted_on(&mountinfo::mounts().unwrap_or_default(), block) {
         return Some(place);
     }
@@ -63,8 +63,8 @@ fn mounted_anywhere(block: &Block) -> Option<String> {
 }
 
 /// Finds its mount point among `mounts`.
-fn mounted_on(mounts: &[Mount], block: &Block) -> Option<String> {
-    let is_it = |mount: &&Mount| {
+fn mounted_on(mounts: &[MountEntry], block: &BorrowableDevice) -> Option<String> {
+    let is_it = |mount: &&MountEntry| {
         // btrfs mounts have an anonymous device number; their source is the device.
         mount.device == (block.major, block.minor) || is_same(Path::new(&mount.source), block)
     };
@@ -72,7 +72,7 @@ fn mounted_on(mounts: &[Mount], block: &Block) -> Option<String> {
     Some(mount.mount_point.display().to_string())
 }
 
-fn is_same(path: &Path, block: &Block) -> bool {
+fn is_same(path: &Path, block: &BorrowableDevice) -> bool {
     path.is_absolute() && fs::metadata(path).is_ok_and(|node| node.rdev() == block.number())
 }
 
@@ -90,7 +90,7 @@ fn holder(about: &Path) -> Option<String> {
 }
 
 /// Finds a loop device on it or on its whole disk, with the device number of the backing file.
-fn loop_on(block: &Block) -> Option<(String, u64)> {
+fn loop_on(block: &BorrowableDevice) -> Option<(String, u64)> {
     let disk = sysfs::read(&block.disk().join("dev")).unwrap_or_default();
     let whole = disk.split_once(':').and_then(|(major, minor)| {
         Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
@@ -117,12 +117,13 @@ mod tests {
             b"36 35 98:0 /mnt1 /srv/a rw,noatime master:1 - ext3 /dev/root rw\n\
               37 35 0:45 / /srv/b rw - btrfs /dev/null rw\n",
         );
-        let block = Block { path: "/dev/x".into(), major: 98, minor: 0, about: "/sys".into() };
+        let block =
+            BorrowableDevice { path: "/dev/x".into(), major: 98, minor: 0, about: "/sys".into() };
         assert_eq!(mounted_on(&mounts, &block).as_deref(), Some("/srv/a"));
         // By its source: /dev/null has the number 1:3.
-        let other = Block { major: 1, minor: 3, ..block.clone() };
+        let other = BorrowableDevice { major: 1, minor: 3, ..block.clone() };
         assert_eq!(mounted_on(&mounts, &other).as_deref(), Some("/srv/b"));
-        let free = Block { minor: 7, ..block };
+        let free = BorrowableDevice { minor: 7, ..block };
         assert_eq!(mounted_on(&mounts, &free), None);
     }
 

@@ -25,9 +25,9 @@ use luc_units::plain;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::super::borrow_request::BorrowRequest;
 use super::super::error::BorrowError;
-use super::super::request::BorrowRequest;
-use super::{Block, refuse};
+use super::{BorrowableDevice, refuse};
 
 /// Time for udev to look at a device, and for a process that has just ended to release it.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -38,7 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub struct HeldDevices {
     locks: Vec<File>,
-    blocks: Vec<Block>,
+    blocks: Vec<BorrowableDevice>,
     /// Devices open with `O_EXCL`, by device number.
     claims: RefCell<BTreeMap<(u32, u32), File>>,
 }
@@ -49,7 +49,7 @@ impl HeldDevices {
         let mut held = Self::default();
         let mut nodes: BTreeMap<PathBuf, Node> = BTreeMap::new();
         for device in &request.devices {
-            let block = Block::open(&device.path, request.sysfs)?;
+            let block = BorrowableDevice::open(&device.path, request.sysfs)?;
             if held.blocks.iter().any(|known| known.is_same(&block)) {
                 continue;
             }
@@ -80,7 +80,7 @@ impl HeldDevices {
     }
 
     /// Gives up the `O_EXCL` claim on `block`, which stays locked.
-    pub fn release(&self, block: &Block) {
+    pub fn release(&self, block: &BorrowableDevice) {
         self.claims.borrow_mut().remove(&(block.major, block.minor));
     }
 
@@ -103,7 +103,7 @@ impl HeldDevices {
 }
 
 /// Opens it with `O_EXCL`: nobody else can mount or format it until the file is closed.
-pub(super) fn claim(block: &Block) -> Result<File, BorrowError> {
+pub(super) fn claim(block: &BorrowableDevice) -> Result<File, BorrowError> {
     let begun = Instant::now();
     loop {
         let alone = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&block.path);
@@ -134,7 +134,7 @@ struct Node {
 }
 
 impl Node {
-    fn of(block: &Block, sets_scheduler: bool) -> Vec<Self> {
+    fn of(block: &BorrowableDevice, sets_scheduler: bool) -> Vec<Self> {
         let own = Self {
             // The kernel's name: all sweeps find the same node, whatever name their plans use.
             path: node(&block.about).unwrap_or_else(|| block.path.clone()),
@@ -297,7 +297,7 @@ mod tests {
         // A node that every machine has.
         fs::write(disk.join("uevent"), "MAJOR=1\nDEVNAME=null\n").expect("written");
         fs::write(disk.join("dev"), "1:3\n").expect("written");
-        let block = |about: &Path| Block {
+        let block = |about: &Path| BorrowableDevice {
             path: "/dev/x".into(),
             major: 1,
             minor: 3,

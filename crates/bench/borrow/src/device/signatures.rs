@@ -12,23 +12,26 @@ const RANDOM_UUID: &str = "/proc/sys/kernel/random/uuid";
 
 /// A signature that wipefs finds on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Signature {
+pub(super) struct WipefsSignature {
     pub(super) kind: String,
     /// `None` if signatures of this kind have no UUID.
     uuid: Option<String>,
 }
 
-impl Signature {
+impl WipefsSignature {
     pub(super) fn is_of(&self, uuid: &str) -> bool {
         self.uuid.as_deref() == Some(uuid)
     }
 }
 
 /// Parses lines as `ext4 235368ae-...`; the UUID may be missing.
-pub(super) fn parse(text: &str) -> Vec<Signature> {
+pub(super) fn parse(text: &str) -> Vec<WipefsSignature> {
     let signature = |line: &str| {
         let mut words = line.split_whitespace();
-        Some(Signature { kind: words.next()?.to_owned(), uuid: words.next().map(str::to_owned) })
+        Some(WipefsSignature {
+            kind: words.next()?.to_owned(),
+            uuid: words.next().map(str::to_owned),
+        })
     };
     text.lines().filter_map(signature).collect()
 }

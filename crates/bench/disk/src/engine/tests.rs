@@ -10,7 +10,7 @@ enum Outcome {
     Failed(BlockErrno),
 }
 
-impl Reply for Sender<Outcome> {
+impl RequestReply for Sender<Outcome> {
     fn data(self, bytes: &[u8]) {
         let _ = self.send(Outcome::Data(bytes.to_vec()));
     }
@@ -23,8 +23,8 @@ impl Reply for Sender<Outcome> {
 }
 
 /// Returns a disk of 1 MiB; with its timer only if `timed`, so that without, late requests stay.
-fn disk(flush_ns: u64, timed: bool) -> Arc<Engine<Sender<Outcome>>> {
-    let engine = Engine::new(1 << 20, 1 << 20, Pages::Ordinary).expect("memory and a timer");
+fn disk(flush_ns: u64, timed: bool) -> Arc<DiskEngine<Sender<Outcome>>> {
+    let engine = DiskEngine::new(1 << 20, 1 << 20, PageKind::Ordinary).expect("memory and a timer");
     let spec = ModelSpec::Fixed { read_ns: 0, write_ns: 0, flush_ns };
     engine.begin(spec.build(1 << 20));
     if timed {
@@ -34,7 +34,7 @@ fn disk(flush_ns: u64, timed: bool) -> Arc<Engine<Sender<Outcome>>> {
     engine
 }
 
-fn restore(engine: &Engine<Sender<Outcome>>) -> bool {
+fn restore(engine: &DiskEngine<Sender<Outcome>>) -> bool {
     engine.restore(ModelSpec::free().build(1 << 20))
 }
 
@@ -44,12 +44,12 @@ fn outcome(request: impl FnOnce(Sender<Outcome>)) -> Receiver<Outcome> {
     receiver
 }
 
-fn write(engine: &Engine<Sender<Outcome>>, byte: u8) {
+fn write(engine: &DiskEngine<Sender<Outcome>>, byte: u8) {
     let written = outcome(|reply| engine.write(4096, &[byte; 512], reply));
     assert_eq!(written.recv(), Ok(Outcome::Done(512)));
 }
 
-fn read(engine: &Engine<Sender<Outcome>>) -> Outcome {
+fn read(engine: &DiskEngine<Sender<Outcome>>) -> Outcome {
     outcome(|reply| engine.read(4096, 512, reply)).recv().expect("an outcome")
 }
 

@@ -3,10 +3,10 @@ use proptest::prelude::*;
 
 const SIZE: u64 = 1 << 20;
 
-fn numbers(fault: &mut Fault, count: u64) -> Vec<u64> {
+fn numbers(fault: &mut ActiveFault, count: u64) -> Vec<u64> {
     let mut failed = Vec::new();
     for number in 1..=count {
-        if fault.strikes(0, Kind::Write, 0, 512).is_some() {
+        if fault.strikes(0, DiskRequestKind::Write, 0, 512).is_some() {
             failed.push(number);
         }
     }
@@ -23,10 +23,10 @@ fn after_and_every_count_matching_requests() {
         (9, 1, vec![]),
     ] {
         let spec = FaultSpec { after, every, ..FaultSpec::writes(BlockErrno::EIO) };
-        let mut fault = Fault::new(spec, 0);
+        let mut fault = ActiveFault::new(spec, 0);
         // Reads and discards do not match, and are not counted.
-        assert_eq!(fault.strikes(0, Kind::Read, 0, 512), None);
-        assert_eq!(fault.strikes(0, Kind::Discard, 0, 512), None);
+        assert_eq!(fault.strikes(0, DiskRequestKind::Read, 0, 512), None);
+        assert_eq!(fault.strikes(0, DiskRequestKind::Discard, 0, 512), None);
         assert_eq!(numbers(&mut fault, 6), expected, "after {after} every {every}");
         let status = fault.status(0);
         assert_eq!((status.matched, status.failed), (6, expected.len() as u64));
@@ -39,7 +39,7 @@ fn ranges_are_touched_or_not() {
         ranges: vec!["4K-8K".parse().expect("a range"), "1M-2M".parse().expect("a range")],
         ..FaultSpec::writes(BlockErrno::EIO)
     };
-    let mut fault = Fault::new(spec, 0);
+    let mut fault = ActiveFault::new(spec, 0);
     for (offset, len, fails) in [
         (0, 4096, false),
         (0, 4097, true),
@@ -48,7 +48,7 @@ fn ranges_are_touched_or_not() {
         (0, 2 << 20, true),
         (1 << 20, 512, true),
     ] {
-        let struck = fault.strikes(0, Kind::Write, offset, len).is_some();
+        let struck = fault.strikes(0, DiskRequestKind::Write, offset, len).is_some();
         assert_eq!(struck, fails, "{offset} {len}");
     }
 }
@@ -61,16 +61,16 @@ fn a_flush_has_no_place() {
         ..FaultSpec::writes(BlockErrno::EIO)
     };
     assert!(spec.check(SIZE).is_ok());
-    let mut fault = Fault::new(spec, 0);
-    assert!(fault.strikes(0, Kind::Flush, 0, 0).is_some());
+    let mut fault = ActiveFault::new(spec, 0);
+    assert!(fault.strikes(0, DiskRequestKind::Flush, 0, 0).is_some());
 }
 
 #[test]
 fn it_ends_in_time() {
     let spec = FaultSpec { for_ns: Some(1000), ..FaultSpec::writes(BlockErrno::EIO) };
-    let mut fault = Fault::new(spec, 500);
-    assert!(fault.strikes(1499, Kind::Write, 0, 512).is_some());
-    assert_eq!(fault.strikes(1500, Kind::Write, 0, 512), None);
+    let mut fault = ActiveFault::new(spec, 500);
+    assert!(fault.strikes(1499, DiskRequestKind::Write, 0, 512).is_some());
+    assert_eq!(fault.strikes(1500, DiskRequestKind::Write, 0, 512), None);
     assert!(fault.status(1500).is_over);
 }
 

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Model, Request};
+use super::{DiskRequest, DiskRequestKind, LatencyModel};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -48,8 +48,9 @@ impl CloudParameters {
     }
 }
 
+/// State of the model of a network volume.
 #[derive(Debug)]
-pub(super) struct Cloud {
+pub(super) struct CloudModel {
     parameters: CloudParameters,
     operations: Bucket,
     bytes: Bucket,
@@ -57,20 +58,20 @@ pub(super) struct Cloud {
     written_ns: u64,
 }
 
-impl Cloud {
+impl CloudModel {
     pub(super) fn new(parameters: CloudParameters) -> Self {
         Self { parameters, operations: Bucket::default(), bytes: Bucket::default(), written_ns: 0 }
     }
 }
 
-impl Model for Cloud {
-    fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64 {
+impl LatencyModel for CloudModel {
+    fn complete_at_ns(&mut self, now_ns: u64, request: DiskRequest) -> u64 {
         let p = &self.parameters;
-        if request.kind == Kind::Flush {
+        if request.kind == DiskRequestKind::Flush {
             return self.written_ns.max(now_ns);
         }
         let (operations, bytes) = match request.kind {
-            Kind::Discard => (1, 0),
+            DiskRequestKind::Discard => (1, 0),
             _ => (request.len_bytes.div_ceil(p.operation_bytes).max(1), request.len_bytes),
         };
         let admitted_ns = self
@@ -78,7 +79,7 @@ impl Model for Cloud {
             .admit_ns(now_ns, operations, p.iops, p.burst_ns)
             .max(self.bytes.admit_ns(now_ns, bytes, p.bytes_per_second, p.burst_ns));
         let done_ns = admitted_ns + p.latency_ns;
-        if request.kind != Kind::Read {
+        if request.kind != DiskRequestKind::Read {
             self.written_ns = self.written_ns.max(done_ns);
         }
         done_ns
@@ -106,28 +107,29 @@ mod tests {
     use super::*;
     use crate::model::test_support::{closed_loop, request};
 
-    fn gp3() -> Cloud {
-        Cloud::new(CloudParameters::default())
+    fn gp3() -> CloudModel {
+        CloudModel::new(CloudParameters::default())
     }
 
     #[test]
     fn alone_a_request_takes_the_latency() {
         assert_eq!(
-            gp3().complete_at_ns(5_000_000_000, request(Kind::Read, 0, 4096)),
+            gp3().complete_at_ns(5_000_000_000, request(DiskRequestKind::Read, 0, 4096)),
             5_001_000_000
         );
     }
 
     #[test]
     fn operations_are_capped() {
-        let (count, seconds) = (60_000, closed_loop(&mut gp3(), 64, 60_000, Kind::Write, 4096));
+        let (count, seconds) =
+            (60_000, closed_loop(&mut gp3(), 64, 60_000, DiskRequestKind::Write, 4096));
         let iops = f64::from(count) / seconds;
         assert!((2950.0..=3050.0).contains(&iops), "{iops}");
     }
 
     #[test]
     fn bytes_are_capped() {
-        let seconds = closed_loop(&mut gp3(), 32, 2_000, Kind::Read, 1 << 20);
+        let seconds = closed_loop(&mut gp3(), 32, 2_000, DiskRequestKind::Read, 1 << 20);
         let mib_per_second = 2_000.0 / seconds;
         assert!((123.0..=127.0).contains(&mib_per_second), "{mib_per_second}");
     }
@@ -135,8 +137,11 @@ mod tests {
     #[test]
     fn a_flush_waits_for_earlier_writes_and_no_more() {
         let mut volume = gp3();
-        let written = volume.complete_at_ns(0, request(Kind::Write, 0, 4096));
-        assert_eq!(volume.complete_at_ns(10, request(Kind::Flush, 0, 0)), written);
-        assert_eq!(volume.complete_at_ns(written + 10, request(Kind::Flush, 0, 0)), written + 10);
+        let written = volume.complete_at_ns(0, request(DiskRequestKind::Write, 0, 4096));
+        assert_eq!(volume.complete_at_ns(10, request(DiskRequestKind::Flush, 0, 0)), written);
+        assert_eq!(
+            volume.complete_at_ns(written + 10, request(DiskRequestKind::Flush, 0, 0)),
+            written + 10
+        );
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// Disjoint ranges by offset, neighbours merged.
+/// Disjoint dirty ranges of a disk's cache by offset, neighbours merged.
 #[derive(Debug, Default)]
-pub(super) struct Dirty {
+pub(super) struct DirtyRanges {
     ranges: BTreeMap<u64, u64>,
     bytes: u64,
 }
 
-impl Dirty {
+impl DirtyRanges {
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn goes_up_and_starts_over() {
-        let mut dirty = Dirty::default();
+        let mut dirty = DirtyRanges::default();
         for offset in [50, 10, 90] {
             dirty.insert(offset, 5);
         }
@@ -77,7 +77,7 @@ mod tests {
     proptest! {
         #[test]
         fn holds_the_union(ranges in prop::collection::vec((0u64..200, 1u64..30), 0..40)) {
-            let mut dirty = Dirty::default();
+            let mut dirty = DirtyRanges::default();
             let mut bytes = [false; 256];
             for (offset, len) in ranges {
                 dirty.insert(offset, len);

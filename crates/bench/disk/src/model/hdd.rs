@@ -13,9 +13,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dirty::Dirty;
-use super::seek::SeekCurve;
-use super::{Kind, Model, Request};
+use super::dirty_ranges::DirtyRanges;
+use super::seek_curve::SeekCurve;
+use super::{DiskRequest, DiskRequestKind, LatencyModel};
 
 /// Zones of constant track length from the outer to the inner edge.
 const ZONES: u64 = 16;
@@ -114,8 +114,9 @@ struct ReadAhead {
     since_ns: u64,
 }
 
+/// State of the model of a hard disk.
 #[derive(Debug)]
-pub(super) struct Hdd {
+pub(super) struct HddModel {
     parameters: HddParameters,
     curve: SeekCurve,
     capacity_bytes: u64,
@@ -127,12 +128,12 @@ pub(super) struct Hdd {
     /// Time at which the link is free.
     link_free_ns: u64,
     read_ahead: Option<ReadAhead>,
-    dirty: Dirty,
+    dirty: DirtyRanges,
     /// Arrival time of the last request.
     last_ns: u64,
 }
 
-impl Hdd {
+impl HddModel {
     /// Returns a drive whose parameters have been checked, at least `size_bytes` large.
     pub(super) fn new(parameters: HddParameters, size_bytes: u64) -> Self {
         let curve = parameters.curve().or_else(|| HddParameters::default().curve());
@@ -147,7 +148,7 @@ impl Hdd {
             free_ns: 0,
             link_free_ns: 0,
             read_ahead: None,
-            dirty: Dirty::default(),
+            dirty: DirtyRanges::default(),
             last_ns: 0,
         }
     }
@@ -280,15 +281,15 @@ impl Hdd {
     }
 }
 
-impl Model for Hdd {
-    fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64 {
+impl LatencyModel for HddModel {
+    fn complete_at_ns(&mut self, now_ns: u64, request: DiskRequest) -> u64 {
         self.catch_up(now_ns);
         match request.kind {
-            Kind::Read => self.read(now_ns, request.offset_bytes, request.len_bytes),
-            Kind::Write => self.write(now_ns, request.offset_bytes, request.len_bytes),
-            Kind::Flush => self.flush(now_ns),
+            DiskRequestKind::Read => self.read(now_ns, request.offset_bytes, request.len_bytes),
+            DiskRequestKind::Write => self.write(now_ns, request.offset_bytes, request.len_bytes),
+            DiskRequestKind::Flush => self.flush(now_ns),
             // Hard disks of this age have no TRIM: only a command is spent.
-            Kind::Discard => self.link(now_ns, 0),
+            DiskRequestKind::Discard => self.link(now_ns, 0),
         }
     }
 }

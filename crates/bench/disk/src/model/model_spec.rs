@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::cloud::Cloud;
-use super::hdd::Hdd;
-use super::ssd::Ssd;
-use super::{CloudParameters, Fixed, HddParameters, Model, SsdParameters};
+use super::cloud::CloudModel;
+use super::hdd::HddModel;
+use super::ssd::SsdModel;
+use super::{CloudParameters, FixedModel, HddParameters, LatencyModel, SsdParameters};
 use crate::Error;
 
 /// A model and its parameters. As TOML, `model` names it and the rest are its parameters, each
@@ -167,17 +167,17 @@ impl ModelSpec {
     }
 
     /// Builds a model in its initial state, for a disk of `size_bytes`.
-    pub fn build(&self, size_bytes: u64) -> Box<dyn Model> {
+    pub fn build(&self, size_bytes: u64) -> Box<dyn LatencyModel> {
         match self {
-            Self::Fixed { read_ns, write_ns, flush_ns } => Box::new(Fixed {
+            Self::Fixed { read_ns, write_ns, flush_ns } => Box::new(FixedModel {
                 read_ns: *read_ns,
                 write_ns: *write_ns,
                 flush_ns: *flush_ns,
-                ..Fixed::default()
+                ..FixedModel::default()
             }),
-            Self::Hdd(parameters) => Box::new(Hdd::new(parameters.clone(), size_bytes)),
-            Self::Ssd(parameters) => Box::new(Ssd::new(parameters.clone())),
-            Self::Cloud(parameters) => Box::new(Cloud::new(parameters.clone())),
+            Self::Hdd(parameters) => Box::new(HddModel::new(parameters.clone(), size_bytes)),
+            Self::Ssd(parameters) => Box::new(SsdModel::new(parameters.clone())),
+            Self::Cloud(parameters) => Box::new(CloudModel::new(parameters.clone())),
         }
     }
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_slowed_disk_takes_as_much_longer_for_all() {
-        use super::super::{Kind, Request};
+        use super::super::{DiskRequest, DiskRequestKind};
         for name in NAMES {
             let spec = ModelSpec::from_name(name).expect("known");
             assert_eq!(spec.slowed(1000), spec);
@@ -253,16 +253,16 @@ mod tests {
             let ends = |spec: &ModelSpec, permille: u64| -> Vec<u64> {
                 let mut model = spec.build(2 << 30);
                 let requests = [
-                    (Kind::Read, 0, 4096),
-                    (Kind::Read, 1 << 30, 65_536),
-                    (Kind::Write, 3 << 28, 4096),
-                    (Kind::Write, 1 << 20, 1 << 20),
-                    (Kind::Flush, 0, 0),
+                    (DiskRequestKind::Read, 0, 4096),
+                    (DiskRequestKind::Read, 1 << 30, 65_536),
+                    (DiskRequestKind::Write, 3 << 28, 4096),
+                    (DiskRequestKind::Write, 1 << 20, 1 << 20),
+                    (DiskRequestKind::Flush, 0, 0),
                 ];
                 let mut now_ns = 0;
                 let mut all = Vec::new();
                 for (kind, offset_bytes, len_bytes) in requests {
-                    let request = Request { kind, offset_bytes, len_bytes };
+                    let request = DiskRequest { kind, offset_bytes, len_bytes };
                     now_ns = model.complete_at_ns(now_ns, request);
                     all.push(now_ns);
                     now_ns += 3_000_000 * permille / 1000;

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Model, Request};
+use super::{DiskRequest, DiskRequestKind, LatencyModel};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -56,15 +56,16 @@ impl SsdParameters {
     }
 }
 
+/// State of the model of a solid-state disk.
 #[derive(Debug)]
-pub(super) struct Ssd {
+pub(super) struct SsdModel {
     parameters: SsdParameters,
     pipeline_free_ns: u64,
     written_ns: u64,
     unflushed_bytes: u64,
 }
 
-impl Ssd {
+impl SsdModel {
     pub(super) fn new(parameters: SsdParameters) -> Self {
         Self { parameters, pipeline_free_ns: 0, written_ns: 0, unflushed_bytes: 0 }
     }
@@ -76,19 +77,19 @@ impl Ssd {
     }
 }
 
-impl Model for Ssd {
-    fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64 {
+impl LatencyModel for SsdModel {
+    fn complete_at_ns(&mut self, now_ns: u64, request: DiskRequest) -> u64 {
         let p = &self.parameters;
         let (latency_ns, iops, rate) = match request.kind {
-            Kind::Read => (p.read_ns, p.read_iops, p.read_bytes_per_second),
+            DiskRequestKind::Read => (p.read_ns, p.read_iops, p.read_bytes_per_second),
             _ => (p.write_ns, p.write_iops, p.write_bytes_per_second),
         };
         match request.kind {
-            Kind::Read | Kind::Write => {
+            DiskRequestKind::Read | DiskRequestKind::Write => {
                 let least_ns = 1_000_000_000 / iops;
                 let busy_ns = least_ns.max(transfer_ns(request.len_bytes, rate));
                 let done_ns = self.occupy(now_ns, busy_ns) + latency_ns.saturating_sub(least_ns);
-                if request.kind == Kind::Write {
+                if request.kind == DiskRequestKind::Write {
                     self.written_ns = self.written_ns.max(done_ns);
                     let cache_bytes = self.parameters.cache_bytes;
                     self.unflushed_bytes =
@@ -96,8 +97,8 @@ impl Model for Ssd {
                 }
                 done_ns
             }
-            Kind::Discard => self.occupy(now_ns, 1_000_000_000 / iops) + latency_ns,
-            Kind::Flush => {
+            DiskRequestKind::Discard => self.occupy(now_ns, 1_000_000_000 / iops) + latency_ns,
+            DiskRequestKind::Flush => {
                 let unflushed_bytes = std::mem::take(&mut self.unflushed_bytes);
                 let busy_ns = p.flush_ns + transfer_ns(unflushed_bytes, rate);
                 self.occupy(now_ns.max(self.written_ns), busy_ns)
@@ -119,27 +120,30 @@ mod tests {
         assert!((value / expected - 1.0).abs() < 0.02, "{value}, not {expected}");
     }
 
-    fn rate(depth: usize, kind: Kind, len: u64) -> f64 {
-        let mut ssd = Ssd::new(SsdParameters::default());
+    fn rate(depth: usize, kind: DiskRequestKind, len: u64) -> f64 {
+        let mut ssd = SsdModel::new(SsdParameters::default());
         20_000.0 / closed_loop(&mut ssd, depth, 20_000, kind, len)
     }
 
     #[test]
     fn rates_are_the_data_sheets() {
-        close(rate(1, Kind::Read, 4096), 10_000.0);
-        close(rate(32, Kind::Read, 4096), 100_000.0);
-        close(rate(1, Kind::Write, 4096), 36_000.0);
-        close(rate(32, Kind::Write, 4096), 90_000.0);
-        close(rate(32, Kind::Read, 1 << 20) * f64::from(1 << 20), 550e6);
-        close(rate(32, Kind::Write, 1 << 20) * f64::from(1 << 20), 520e6);
+        close(rate(1, DiskRequestKind::Read, 4096), 10_000.0);
+        close(rate(32, DiskRequestKind::Read, 4096), 100_000.0);
+        close(rate(1, DiskRequestKind::Write, 4096), 36_000.0);
+        close(rate(32, DiskRequestKind::Write, 4096), 90_000.0);
+        close(rate(32, DiskRequestKind::Read, 1 << 20) * f64::from(1 << 20), 550e6);
+        close(rate(32, DiskRequestKind::Write, 1 << 20) * f64::from(1 << 20), 520e6);
     }
 
     #[test]
     fn a_flush_follows_what_it_flushes() {
-        let mut ssd = Ssd::new(SsdParameters::default());
-        let written = ssd.complete_at_ns(0, request(Kind::Write, 0, 1 << 20));
-        let flushed = ssd.complete_at_ns(1, request(Kind::Flush, 0, 0));
+        let mut ssd = SsdModel::new(SsdParameters::default());
+        let written = ssd.complete_at_ns(0, request(DiskRequestKind::Write, 0, 1 << 20));
+        let flushed = ssd.complete_at_ns(1, request(DiskRequestKind::Flush, 0, 0));
         assert!(flushed >= written + 1_000_000 + 2_000_000, "1 ms and 1 MiB at 520 MB/s");
-        assert_eq!(ssd.complete_at_ns(flushed, request(Kind::Flush, 0, 0)), flushed + 1_000_000);
+        assert_eq!(
+            ssd.complete_at_ns(flushed, request(DiskRequestKind::Flush, 0, 0)),
+            flushed + 1_000_000
+        );
     }
 }

@@ -1,15 +1,15 @@
 //! Helpers of the models' tests.
 
-use super::{Kind, Model, Request};
+use super::{DiskRequest, DiskRequestKind, LatencyModel};
 
-pub(super) fn request(kind: Kind, offset_bytes: u64, len_bytes: u64) -> Request {
-    Request { kind, offset_bytes, len_bytes }
+pub(super) fn request(kind: DiskRequestKind, offset_bytes: u64, len_bytes: u64) -> DiskRequest {
+    DiskRequest { kind, offset_bytes, len_bytes }
 }
 
 /// Numbers that look random and are the same every time (SplitMix64).
-pub(super) struct Random(u64);
+pub(super) struct SplitMixNumbers(u64);
 
-impl Random {
+impl SplitMixNumbers {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -24,13 +24,13 @@ impl Random {
 
 /// Returns seconds that `count` requests at random offsets take, `depth` of them under way at any time.
 pub(super) fn closed_loop(
-    model: &mut dyn Model,
+    model: &mut dyn LatencyModel,
     depth: usize,
     count: usize,
-    kind: Kind,
+    kind: DiskRequestKind,
     len: u64,
 ) -> f64 {
-    let mut random = Random::new(7);
+    let mut random = SplitMixNumbers::new(7);
     let mut under_way = std::collections::BinaryHeap::new();
     let (mut now, mut last) = (0, 0);
     for _ in 0..count {

@@ -48,15 +48,16 @@ impl Reference {
     }
 }
 
-fn content(store: &Store, sector: usize) -> u8 {
+fn content(store: &VolatileCache, sector: usize) -> u8 {
     let bytes = &store.bytes()[sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES];
     assert!(bytes.iter().all(|byte| *byte == bytes[0]), "a sector is never torn");
     bytes[0]
 }
 
 /// Runs the steps on both; returns them with the mark of the last `Mark` done as a flush.
-fn run(steps: &[Step], cache: usize) -> (Store, Reference) {
-    let mut store = Store::new(SECTORS * SECTOR_BYTES, cache, Pages::Ordinary).expect("maps");
+fn run(steps: &[Step], cache: usize) -> (VolatileCache, Reference) {
+    let mut store =
+        VolatileCache::new(SECTORS * SECTOR_BYTES, cache, PageKind::Ordinary).expect("maps");
     let mut reference = Reference::new();
     let mut marks = (0, 1);
     for (number, step) in steps.iter().enumerate() {
@@ -133,7 +134,8 @@ proptest! {
 
 #[test]
 fn a_seeded_cut_keeps_loses_and_reorders() {
-    let mut store = Store::new(SECTORS * SECTOR_BYTES, 1 << 20, Pages::Ordinary).expect("maps");
+    let mut store =
+        VolatileCache::new(SECTORS * SECTOR_BYTES, 1 << 20, PageKind::Ordinary).expect("maps");
     for version in 1..=3 {
         store.write(0, &[version; SECTORS * SECTOR_BYTES]);
     }
@@ -148,7 +150,8 @@ fn a_seeded_cut_keeps_loses_and_reorders() {
 
 #[test]
 fn without_a_cache_writes_are_durable() {
-    let mut store = Store::new(SECTORS * SECTOR_BYTES, 0, Pages::Ordinary).expect("maps");
+    let mut store =
+        VolatileCache::new(SECTORS * SECTOR_BYTES, 0, PageKind::Ordinary).expect("maps");
     store.write(0, &[9; SECTOR_BYTES]);
     assert_eq!(store.cut(None), CutReport::default());
     assert_eq!(content(&store, 0), 9);

@@ -6,24 +6,24 @@ use std::sync::atomic::Ordering;
 
 use rand::RngExt;
 
-use crate::plan::Flowop;
-use crate::worker::{Stop, Worker};
-use luc_workload::fileset::Wanted;
+use crate::flowop_worker::{FlowopWorker, WorkerStop};
+use crate::plan::PlannedFlowop;
+use luc_workload::fileset::WantedFile;
 
 /// Bytes that a directory entry counts besides its name.
 const ENTRY_BYTES: u64 = 279;
 
-impl Worker<'_> {
-    pub(crate) fn make_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
-        let (files, index) = self.pick_leaf(flowop, Wanted::Missing)?;
+impl FlowopWorker<'_> {
+    pub(crate) fn make_directory(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
+        let (files, index) = self.pick_leaf(flowop, WantedFile::Missing)?;
         let tree = &self.shared.trees[files];
         self.timed(flowop, |_| fs::create_dir(&tree.leaves[index]).map(|()| 0))?;
         tree.leaf_state.made(index);
         Ok(())
     }
 
-    pub(crate) fn remove_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
-        let (files, index) = self.pick_leaf(flowop, Wanted::Existing)?;
+    pub(crate) fn remove_directory(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
+        let (files, index) = self.pick_leaf(flowop, WantedFile::Existing)?;
         let tree = &self.shared.trees[files];
         self.timed(flowop, |_| fs::remove_dir(&tree.leaves[index]).map(|()| 0))?;
         tree.leaf_state.deleted(index);
@@ -31,7 +31,7 @@ impl Worker<'_> {
     }
 
     /// Lists the next directory, or any; the root is one of them.
-    pub(crate) fn list_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn list_directory(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
         let count = tree.directories.len();

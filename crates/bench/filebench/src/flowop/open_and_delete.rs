@@ -5,14 +5,18 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 
-use crate::calls;
-use crate::plan::{Access, Flowop};
-use crate::worker::{Stop, Worker};
-use luc_workload::fileset::Wanted;
-use luc_workload::workers::Fault;
+use crate::file_syscalls;
+use crate::flowop_worker::{FlowopWorker, WorkerStop};
+use crate::plan::{FileAccess, PlannedFlowop};
+use luc_workload::fileset::WantedFile;
+use luc_workload::workers::ClientFault;
 
-impl Worker<'_> {
-    pub(crate) fn open_flowop(&mut self, flowop: &Flowop, create: bool) -> Result<(), Stop> {
+impl FlowopWorker<'_> {
+    pub(crate) fn open_flowop(
+        &mut self,
+        flowop: &PlannedFlowop,
+        create: bool,
+    ) -> Result<(), WorkerStop> {
         let number = self.slot(flowop);
         if self.slots.get(number).file.is_some() {
             return Err(
@@ -25,19 +29,19 @@ impl Worker<'_> {
     /// Opens or creates a file of the flowop's fileset; `counted` as an operation of the flowop.
     fn open(
         &mut self,
-        flowop: &Flowop,
+        flowop: &PlannedFlowop,
         number: usize,
         create: bool,
         counted: bool,
-    ) -> Result<(), Stop> {
-        let wanted = if create { Wanted::Missing } else { Wanted::Existing };
+    ) -> Result<(), WorkerStop> {
+        let wanted = if create { WantedFile::Missing } else { WantedFile::Existing };
         let (files, index) = self.pick(flowop, wanted)?;
         let tree = &self.shared.trees[files];
         let access = self.shared.plan.filesets[files].access;
         let mut options = OpenOptions::new();
         options
-            .read(access != Access::Write)
-            .write(access != Access::Read || create)
+            .read(access != FileAccess::Write)
+            .write(access != FileAccess::Read || create)
             .create(create)
             .custom_flags(
                 if flowop.direct { libc::O_DIRECT } else { 0 }
@@ -54,7 +58,7 @@ impl Worker<'_> {
         if counted {
             self.timed(flowop, call)?;
         } else {
-            call(self).map_err(Fault::of(flowop.operation))?;
+            call(self).map_err(ClientFault::of(flowop.operation))?;
         }
         tree.state.opened(index);
         self.slots.get(number).identity = Some((files, index));
@@ -62,7 +66,7 @@ impl Worker<'_> {
     }
 
     /// Returns the slot of a flowop that opens a file or moves data.
-    fn slot(&mut self, flowop: &Flowop) -> usize {
+    fn slot(&mut self, flowop: &PlannedFlowop) -> usize {
         match flowop.files {
             Some(files) if flowop.opennext && flowop.fd == 0 => {
                 let entries = self.shared.trees[files].paths.len();
@@ -73,7 +77,7 @@ impl Worker<'_> {
     }
 
     /// Returns the slot of a flowop that moves data, opened if it is closed: one more operation in Filebench.
-    pub(crate) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Stop> {
+    pub(crate) fn ready(&mut self, flowop: &PlannedFlowop) -> Result<(usize, u64), WorkerStop> {
         let number = self.slot(flowop);
         if self.slots.get(number).file.is_none() {
             self.open(flowop, number, false, self.shared.compat)?;
@@ -85,7 +89,7 @@ impl Worker<'_> {
         Ok((number, if flowop.workingset > 0 { flowop.workingset } else { size }))
     }
 
-    pub(crate) fn close(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn close(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         let slot = self.slots.get(number);
         let (Some(file), Some((files, index))) = (slot.file.take(), slot.identity) else {
@@ -99,17 +103,17 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(crate) fn delete(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn delete(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let named = if flowop.fd > 0 { self.slots.get(flowop.fd).identity } else { None };
         let (files, index) = match named {
             Some((files, index)) => {
-                if !self.shared.trees[files].state.claim(index, Wanted::Closed) {
+                if !self.shared.trees[files].state.claim(index, WantedFile::Closed) {
                     return Ok(());
                 }
                 (files, index)
             }
             None if self.shared.compat => {
-                let (files, index) = self.pick(flowop, Wanted::Existing)?;
+                let (files, index) = self.pick(flowop, WantedFile::Existing)?;
                 let state = &self.shared.trees[files].state;
                 if state.is_open(index) {
                     state.release(index);
@@ -117,7 +121,7 @@ impl Worker<'_> {
                 }
                 (files, index)
             }
-            None => self.pick(flowop, Wanted::Closed)?,
+            None => self.pick(flowop, WantedFile::Closed)?,
         };
         let tree = &self.shared.trees[files];
         self.timed(flowop, |_| fs::remove_file(&tree.paths[index]).map(|()| 0))?;
@@ -125,15 +129,15 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(crate) fn stat(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn stat(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         if flowop.fd > 0 && self.slots.get(flowop.fd).file.is_some() {
             let stat = |worker: &mut Self| match &worker.slots.get(flowop.fd).file {
-                Some(file) => calls::stat(file).map(|()| 0),
+                Some(file) => file_syscalls::stat(file).map(|()| 0),
                 None => Ok(0),
             };
             return self.timed(flowop, stat).map(drop);
         }
-        let (files, index) = self.pick(flowop, Wanted::Existing)?;
+        let (files, index) = self.pick(flowop, WantedFile::Existing)?;
         let tree = &self.shared.trees[files];
         let outcome = self
             .timed(flowop, |_| rustix::fs::stat(&tree.paths[index]).map(|_| 0).map_err(Into::into));
@@ -141,7 +145,7 @@ impl Worker<'_> {
         outcome.map(drop)
     }
 
-    pub(crate) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn fsync(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         if self.slots.get(number).file.is_none() {
             return Err(self.fail(flowop, "no file is open; open one before or name another fd"));
@@ -154,7 +158,7 @@ impl Worker<'_> {
     }
 
     /// Syncs every file of the fileset that this client has open, each as an operation.
-    pub(crate) fn fsync_set(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn fsync_set(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         for number in 0..self.slots.count() {
             let slot = self.slots.get(number);
             let of_set = slot.identity.map(|(files, _)| files) == flowop.files;

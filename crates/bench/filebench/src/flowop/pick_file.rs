@@ -2,21 +2,25 @@
 
 use rand::RngExt;
 
-use crate::ast::Mode;
-use crate::plan::Flowop;
-use crate::worker::{Stop, Worker};
-use luc_workload::fileset::{Fileset, Wanted};
+use crate::ast::RunEndRule;
+use crate::flowop_worker::{FlowopWorker, WorkerStop};
+use crate::plan::PlannedFlowop;
+use luc_workload::fileset::{Fileset, WantedFile};
 
-impl Worker<'_> {
+impl FlowopWorker<'_> {
     /// Returns the fileset that a flowop names.
-    pub(crate) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
+    pub(crate) fn files(&self, flowop: &PlannedFlowop) -> Result<usize, WorkerStop> {
         flowop.files.ok_or_else(|| {
             self.fail(flowop, "it has neither an open file nor a fileset; add filesetname=NAME")
         })
     }
 
     /// Picks a file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
-    pub(crate) fn pick(&mut self, flowop: &Flowop, wanted: Wanted) -> Result<(usize, usize), Stop> {
+    pub(crate) fn pick(
+        &mut self,
+        flowop: &PlannedFlowop,
+        wanted: WantedFile,
+    ) -> Result<(usize, usize), WorkerStop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
         let count = tree.paths.len();
@@ -34,16 +38,16 @@ impl Worker<'_> {
             _ => self.pick_any(&tree.state, wanted, count),
         };
         let kind =
-            if wanted == Wanted::Missing { "name left to create" } else { "file left to use" };
+            if wanted == WantedFile::Missing { "name left to create" } else { "file left to use" };
         self.use_pick(flowop, files, index, kind)
     }
 
     /// Picks a leaf directory of the flowop's fileset, made busy.
     pub(crate) fn pick_leaf(
         &mut self,
-        flowop: &Flowop,
-        wanted: Wanted,
-    ) -> Result<(usize, usize), Stop> {
+        flowop: &PlannedFlowop,
+        wanted: WantedFile,
+    ) -> Result<(usize, usize), WorkerStop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
         let count = tree.leaves.len();
@@ -54,7 +58,7 @@ impl Worker<'_> {
             }
             _ => self.pick_any(&tree.leaf_state, wanted, count),
         };
-        let kind = if wanted == Wanted::Missing {
+        let kind = if wanted == WantedFile::Missing {
             "leaf directory left to make"
         } else {
             "leaf directory left to remove"
@@ -62,7 +66,7 @@ impl Worker<'_> {
         self.use_pick(flowop, files, index, kind)
     }
 
-    fn pick_any(&mut self, state: &Fileset, wanted: Wanted, count: usize) -> Option<usize> {
+    fn pick_any(&mut self, state: &Fileset, wanted: WantedFile, count: usize) -> Option<usize> {
         if self.shared.compat {
             state.pick(wanted)
         } else if count > 0 {
@@ -75,14 +79,14 @@ impl Worker<'_> {
     /// Returns the pick. With nothing left to pick, the run fails if it has a time, and otherwise ends.
     fn use_pick(
         &self,
-        flowop: &Flowop,
+        flowop: &PlannedFlowop,
         files: usize,
         index: Option<usize>,
         kind: &str,
-    ) -> Result<(usize, usize), Stop> {
+    ) -> Result<(usize, usize), WorkerStop> {
         match index {
             Some(index) => Ok((files, index)),
-            None if self.shared.plan.mode != Mode::Timeout => Err(Stop::Done),
+            None if self.shared.plan.mode != RunEndRule::Timeout => Err(WorkerStop::Done),
             None => {
                 let name = &self.shared.plan.filesets[files].name;
                 let advice = "change its entries or prealloc, or set mode quit firstdone";

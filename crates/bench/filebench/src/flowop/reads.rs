@@ -4,17 +4,21 @@ use std::io::Seek as _;
 
 use rand::RngExt;
 
-use crate::calls;
-use crate::plan::Flowop;
-use crate::worker::{Stop, Worker};
-use luc_workload::workers::Fault;
+use crate::file_syscalls;
+use crate::flowop_worker::{FlowopWorker, WorkerStop};
+use crate::plan::PlannedFlowop;
+use luc_workload::workers::ClientFault;
 
 /// A single call moves at most this, bytes.
 const MAX_CALL_BYTES: u64 = 1 << 30;
 
-impl Worker<'_> {
+impl FlowopWorker<'_> {
     /// Returns the size of the flowop's next call.
-    pub(crate) fn io_size(&mut self, flowop: &Flowop, file: u64) -> Result<usize, Stop> {
+    pub(crate) fn io_size(
+        &mut self,
+        flowop: &PlannedFlowop,
+        file: u64,
+    ) -> Result<usize, WorkerStop> {
         let size = match self.draw(&flowop.iosize) {
             0 => file.max(1),
             size => size,
@@ -28,7 +32,12 @@ impl Worker<'_> {
     }
 
     /// Draws a random offset in the first `file` bytes, a multiple of `size`. Filebench never draws the last.
-    pub(crate) fn offset(&mut self, flowop: &Flowop, file: u64, size: usize) -> Result<u64, Stop> {
+    pub(crate) fn offset(
+        &mut self,
+        flowop: &PlannedFlowop,
+        file: u64,
+        size: usize,
+    ) -> Result<u64, WorkerStop> {
         let size = size as u64;
         if size > file {
             let why = format!(
@@ -43,7 +52,7 @@ impl Worker<'_> {
         Ok(self.random.random_range(0..file / size) * size)
     }
 
-    pub(crate) fn read(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn read(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         if flowop.random {
@@ -51,7 +60,7 @@ impl Worker<'_> {
             let call = |worker: &mut Self| {
                 let data = worker.buffer.of(size, &mut worker.random);
                 match &worker.slots.get(number).file {
-                    Some(file) => calls::read_at(file, data, offset),
+                    Some(file) => file_syscalls::read_at(file, data, offset),
                     None => Ok(0),
                 }
             };
@@ -63,20 +72,20 @@ impl Worker<'_> {
             let Some(mut file) = worker.slots.get(number).file.as_deref() else {
                 return Ok(0);
             };
-            let bytes = calls::read(file, data)?;
+            let bytes = file_syscalls::read(file, data)?;
             if bytes == 0 && rewinds {
                 file.rewind()?;
-                return calls::read(file, data);
+                return file_syscalls::read(file, data);
             }
             Ok(bytes)
         })?;
         if let (0, Some(mut file)) = (bytes, self.slots.get(number).file.as_deref()) {
-            file.rewind().map_err(Fault::of(flowop.operation))?;
+            file.rewind().map_err(ClientFault::of(flowop.operation))?;
         }
         Ok(())
     }
 
-    pub(crate) fn read_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn read_whole(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let call = |worker: &mut Self| {
@@ -85,7 +94,7 @@ impl Worker<'_> {
             if let Some(mut file) = worker.slots.get(number).file.as_deref() {
                 file.rewind()?;
                 loop {
-                    match calls::read(file, data)? {
+                    match file_syscalls::read(file, data)? {
                         0 => break,
                         bytes => total += bytes,
                     }

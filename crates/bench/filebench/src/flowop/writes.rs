@@ -4,14 +4,14 @@ use std::io::{Seek as _, SeekFrom};
 
 use rand::RngExt;
 
-use crate::calls;
-use crate::plan::{Flowop, Task};
-use crate::worker::{Stop, Worker};
+use crate::file_syscalls;
+use crate::flowop_worker::{FlowopWorker, WorkerStop};
+use crate::plan::{FlowopKind, PlannedFlowop};
 use luc_workload::workers::now_ns;
 
-impl Worker<'_> {
+impl FlowopWorker<'_> {
     /// Writes at a random place of the file, or on and on, as in Filebench, so that the file grows.
-    pub(crate) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn write(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let offset = if flowop.random { Some(self.offset(flowop, file_size, size)?) } else { None };
@@ -19,8 +19,8 @@ impl Worker<'_> {
             let data = worker.buffer.of(size, &mut worker.random);
             if let Some(file) = worker.slots.get(number).file.as_deref() {
                 match offset {
-                    Some(offset) => calls::write_at(file, data, offset)?,
-                    None => calls::write_all(file, data)?,
+                    Some(offset) => file_syscalls::write_at(file, data, offset)?,
+                    None => file_syscalls::write_all(file, data)?,
                 }
             }
             Ok(size as u64)
@@ -29,7 +29,7 @@ impl Worker<'_> {
     }
 
     /// Writes as many bytes as the file in `srcfd` has, or as the file itself. Filebench rounds up to whole calls.
-    pub(crate) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn write_whole(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let (number, mut length) = self.ready(flowop)?;
         if let (1.., Some((files, index))) = (flowop.srcfd, self.slots.get(flowop.srcfd).identity) {
             length = self.shared.trees[files].sizes[index];
@@ -44,7 +44,7 @@ impl Worker<'_> {
                 let mut left = length;
                 while left > 0 {
                     let piece = left.min(size);
-                    calls::write_all(file, &data[..piece as usize])?;
+                    file_syscalls::write_all(file, &data[..piece as usize])?;
                     left -= piece;
                 }
             }
@@ -54,10 +54,10 @@ impl Worker<'_> {
     }
 
     /// Appends. Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
-    pub(crate) fn append(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn append(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let (number, file_size) = self.ready(flowop)?;
         let mut size = self.io_size(flowop, file_size)?;
-        if flowop.task == Task::AppendRandom {
+        if flowop.task == FlowopKind::AppendRandom {
             size = self.random.random_range(0..size) + usize::from(!self.shared.compat);
         }
         let call = |worker: &mut Self| {
@@ -66,7 +66,7 @@ impl Worker<'_> {
                 && size > 0
             {
                 file.seek(SeekFrom::End(0))?;
-                calls::write_all(file, data)?;
+                file_syscalls::write_all(file, data)?;
             }
             Ok(size as u64)
         };
@@ -74,7 +74,7 @@ impl Worker<'_> {
     }
 
     /// Hands a random write to the client's pool; it counts when it is handed over.
-    pub(crate) fn aio_write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn aio_write(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let offset = self.offset(flowop, file_size, size)?;
@@ -87,7 +87,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(crate) fn aio_wait(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn aio_wait(&mut self, flowop: &PlannedFlowop) -> Result<(), WorkerStop> {
         let start = now_ns();
         self.aio.reap()?;
         self.completed(flowop, start, 0);

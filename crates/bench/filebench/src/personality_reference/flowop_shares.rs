@@ -1,12 +1,12 @@
-//! Parser of the table's loops; see `stocks`.
+//! Parser of the table's loops; see `personality_parameters`.
 
-use super::stocks::APPEND;
-use crate::plan::Task;
+use super::personality_parameters::APPEND;
+use crate::plan::FlowopKind;
 
 /// A flowop of a loop.
 #[derive(Debug)]
-pub(super) struct Share {
-    pub(super) task: Task,
+pub(super) struct FlowopShare {
+    pub(super) task: FlowopKind,
     /// Occurrences in a round.
     pub(super) weight: u64,
     /// The size of each call, bytes.
@@ -19,7 +19,7 @@ pub(super) struct Share {
 }
 
 /// Parses threads and flowops of a loop; `None` if the text is wrong.
-pub(super) fn shares(text: &str) -> Option<(usize, Vec<Share>)> {
+pub(super) fn shares(text: &str) -> Option<(usize, Vec<FlowopShare>)> {
     let (threads, flowops) = text.split_once(": ")?;
     let text = flowops
         .replace("[A]", APPEND)
@@ -29,7 +29,7 @@ pub(super) fn shares(text: &str) -> Option<(usize, Vec<Share>)> {
     Some((threads.parse().ok()?, shares?))
 }
 
-fn share(word: &str) -> Option<Share> {
+fn share(word: &str) -> Option<FlowopShare> {
     let kept = word.strip_suffix('?');
     let (text, openings) = after(kept.unwrap_or(word), '+');
     let (text, weight) = after(text, 'x');
@@ -42,7 +42,7 @@ fn share(word: &str) -> Option<Share> {
         }
         None => None,
     };
-    Some(Share {
+    Some(FlowopShare {
         task: task(kind)?,
         weight: weight.map_or(Some(1), |count| count.parse().ok())?,
         exact: match exact {
@@ -63,25 +63,25 @@ fn after(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-fn task(letters: &str) -> Option<Task> {
+fn task(letters: &str) -> Option<FlowopKind> {
     Some(match letters {
-        "O" => Task::Open,
-        "C" => Task::Close,
-        "N" => Task::Create,
-        "D" => Task::Delete,
-        "S" => Task::Stat,
-        "F" => Task::Fsync,
-        "RW" => Task::ReadWhole,
-        "WW" => Task::WriteWhole,
-        "A" => Task::Append,
-        "AR" => Task::AppendRandom,
-        "r" => Task::Read,
-        "w" => Task::Write,
-        "aw" => Task::AioWrite,
-        "ai" => Task::AioWait,
-        "M" => Task::MakeDirectory,
-        "X" => Task::RemoveDirectory,
-        "L" => Task::ListDirectory,
+        "O" => FlowopKind::Open,
+        "C" => FlowopKind::Close,
+        "N" => FlowopKind::Create,
+        "D" => FlowopKind::Delete,
+        "S" => FlowopKind::Stat,
+        "F" => FlowopKind::Fsync,
+        "RW" => FlowopKind::ReadWhole,
+        "WW" => FlowopKind::WriteWhole,
+        "A" => FlowopKind::Append,
+        "AR" => FlowopKind::AppendRandom,
+        "r" => FlowopKind::Read,
+        "w" => FlowopKind::Write,
+        "aw" => FlowopKind::AioWrite,
+        "ai" => FlowopKind::AioWait,
+        "M" => FlowopKind::MakeDirectory,
+        "X" => FlowopKind::RemoveDirectory,
+        "L" => FlowopKind::ListDirectory,
         _ => return None,
     })
 }

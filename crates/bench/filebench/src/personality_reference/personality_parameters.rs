@@ -6,8 +6,9 @@
 //! so much on average, with this standard deviation. `+1`: an opening by each thread counts as well. `?`: may
 //! be skipped, as the deletion of a file that is open.
 
+/// Parameters of one of Filebench's personalities.
 #[derive(Debug)]
-pub struct Stock {
+pub struct PersonalityParameters {
     pub name: &'static str,
     /// Variables that make it small: for a test, or where the files of the original do not fit.
     pub small: &'static [&'static str],
@@ -22,8 +23,8 @@ const fn stock(
     small: &'static [&'static str],
     filesets: &'static str,
     loops: &'static [&'static str],
-) -> Stock {
-    Stock { name, small, filesets, loops }
+) -> PersonalityParameters {
+    PersonalityParameters { name, small, filesets, loops }
 }
 
 const SMALL: &[&str] = &["filesize=8m"];
@@ -33,7 +34,7 @@ const WRITE: &str = "1: w=1048576+1";
 /// Deviation of a gamma variable of shape 1.5.
 pub(super) const APPEND: &str = "AR~8191.5/4730";
 
-pub const STOCKS: &[Stock] = &[
+pub const STOCKS: &[PersonalityParameters] = &[
     stock(
         "varmail",
         &["nthreads=2", "nfiles=5000"],

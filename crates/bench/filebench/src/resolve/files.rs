@@ -1,13 +1,17 @@
 //! Resolution of files and filesets.
 
-use super::super::ast::{Attributes, Value};
+use super::super::ast::{AstAttributes, AstValue};
 use super::super::diagnostic::Diagnostic;
-use super::super::plan::{Access, Files};
-use super::super::variables::Number;
-use super::scope::{Bound, Scope};
+use super::super::drawn_numbers::WorkloadNumber;
+use super::super::plan::{FileAccess, PlannedFileset};
+use super::scope::{VariableBinding, VariableScope};
 
-impl Scope {
-    pub(super) fn files(&self, alone: bool, attributes: &Attributes) -> Result<Files, Diagnostic> {
+impl VariableScope {
+    pub(super) fn files(
+        &self,
+        alone: bool,
+        attributes: &AstAttributes,
+    ) -> Result<PlannedFileset, Diagnostic> {
         let depth = attributes
             .get("dirdepthrv")
             .map(|found| self.number(found.at, &found.value))
@@ -24,21 +28,23 @@ impl Scope {
         let prealloc = match attributes.get("prealloc") {
             None => 0,
             Some(found) => match self.look_up(found.at, &found.value)? {
-                Bound::Plain(Value::Boolean(all)) => 100 * u64::from(all),
+                VariableBinding::Plain(AstValue::Boolean(all)) => 100 * u64::from(all),
                 _ => self.integer(found.at, &found.value)?.min(100),
             },
         };
         let size = ["size", "filesize"].into_iter().find_map(|name| attributes.get(name));
         let access =
             match (self.boolean(attributes, "readonly")?, self.boolean(attributes, "writeonly")?) {
-                (true, _) => Access::Read,
-                (_, true) => Access::Write,
-                _ => Access::Both,
+                (true, _) => FileAccess::Read,
+                (_, true) => FileAccess::Write,
+                _ => FileAccess::Both,
             };
-        Ok(Files {
+        Ok(PlannedFileset {
             name,
             entries: if alone { 1 } else { self.integer_or(attributes, "entries", 0)? },
-            size: size.map_or(Ok(Number::Fixed(1024)), |size| self.number(size.at, &size.value))?,
+            size: size.map_or(Ok(WorkloadNumber::Fixed(1024)), |size| {
+                self.number(size.at, &size.value)
+            })?,
             leaf_directories: if alone { 0 } else { self.integer_or(attributes, "leafdirs", 0)? },
             prealloc,
             depth,

@@ -1,23 +1,23 @@
 //! Resolution of flowops: task, files and sizes.
 
-use super::super::ast::Attributes;
-use super::super::diagnostic::{Diagnostic, Position};
-use super::super::plan::{Flowop, Plan, Target, Task};
-use super::super::words;
-use super::scope::Scope;
+use super::super::ast::AstAttributes;
+use super::super::diagnostic::{Diagnostic, TextPosition};
+use super::super::language_words;
+use super::super::plan::{FlowopKind, FlowopTarget, PlannedFlowop, WorkloadPlan};
+use super::scope::VariableScope;
 
 /// A file may have this many flowops; a composite counts at each use.
 pub(super) const MAX_FLOWOPS: usize = 1 << 16;
 
-impl Scope {
+impl VariableScope {
     pub(super) fn flowop(
         &self,
-        plan: &mut Plan,
-        at: Position,
+        plan: &mut WorkloadPlan,
+        at: TextPosition,
         kind: &str,
-        given: &Attributes,
+        given: &AstAttributes,
         around: &str,
-    ) -> Result<Flowop, Diagnostic> {
+    ) -> Result<PlannedFlowop, Diagnostic> {
         // 1. Task, files and sizes, which must fit each other.
         let task = task(at, kind)?;
         let name = self.required(given, "name")?;
@@ -37,7 +37,11 @@ impl Scope {
         let iosize = self.number_or(given, "iosize", 0)?;
         let sized = matches!(
             task,
-            Task::Read | Task::Write | Task::Append | Task::AppendRandom | Task::AioWrite
+            FlowopKind::Read
+                | FlowopKind::Write
+                | FlowopKind::Append
+                | FlowopKind::AppendRandom
+                | FlowopKind::AioWrite
         );
         if sized && iosize.is(0) {
             return Err(Diagnostic::new(
@@ -47,7 +51,7 @@ impl Scope {
             ));
         }
         let random = self.boolean(given, "random")?;
-        if task == Task::AioWrite && !random {
+        if task == FlowopKind::AioWrite && !random {
             return Err(Diagnostic::new(
                 given.at,
                 "aiowrite writes at random places only",
@@ -56,11 +60,11 @@ impl Scope {
         }
         let target = given
             .get("target")
-            .map(|found| Ok(Target::Named(found.at, self.text(found)?)))
+            .map(|found| Ok(FlowopTarget::Named(found.at, self.text(found)?)))
             .transpose()?;
         // 2. The flowop, with its other attributes.
         plan.memories += 1;
-        Ok(Flowop {
+        Ok(PlannedFlowop {
             task,
             at,
             operation: operation(plan, format!("{around}{name}")),
@@ -83,14 +87,18 @@ impl Scope {
             no_readahead: self.boolean(given, "noreadahead")?,
             blocking: self.boolean(given, "blocking")?,
             highwater: self.integer_or(given, "highwater", 1)?,
-            target: target.unwrap_or(Target::None),
+            target: target.unwrap_or(FlowopTarget::None),
             point: 0,
             memory: plan.memories - 1,
         })
     }
 
     /// Returns the fileset that a flowop names, as an index into the plan's.
-    fn files_of(&self, plan: &Plan, given: &Attributes) -> Result<Option<usize>, Diagnostic> {
+    fn files_of(
+        &self,
+        plan: &WorkloadPlan,
+        given: &AstAttributes,
+    ) -> Result<Option<usize>, Diagnostic> {
         let Some(found) = given.get("filename").or_else(|| given.get("filesetname")) else {
             return Ok(None);
         };
@@ -104,7 +112,7 @@ impl Scope {
     }
 
     /// Returns the open file of this number.
-    fn slot(&self, given: &Attributes, name: &str) -> Result<usize, Diagnostic> {
+    fn slot(&self, given: &AstAttributes, name: &str) -> Result<usize, Diagnostic> {
         match self.integer_or(given, name, 0)? {
             fd @ 0..=127 => Ok(fd as usize),
             fd => Err(Diagnostic::new(
@@ -117,62 +125,62 @@ impl Scope {
 }
 
 /// Returns whether a flowop must name its fileset, since it picks a file there and has none open.
-fn needs_files(task: Task, given: &Attributes) -> bool {
+fn needs_files(task: FlowopKind, given: &AstAttributes) -> bool {
     match task {
-        Task::Open
-        | Task::Create
-        | Task::FsyncSet
-        | Task::MakeDirectory
-        | Task::RemoveDirectory
-        | Task::ListDirectory => true,
-        Task::Delete | Task::Stat => given.get("fd").is_none(),
+        FlowopKind::Open
+        | FlowopKind::Create
+        | FlowopKind::FsyncSet
+        | FlowopKind::MakeDirectory
+        | FlowopKind::RemoveDirectory
+        | FlowopKind::ListDirectory => true,
+        FlowopKind::Delete | FlowopKind::Stat => given.get("fd").is_none(),
         _ => false,
     }
 }
 
 /// Returns the place of a flowop's name among the plan's, where flowops of one name are counted together.
-fn operation(plan: &mut Plan, name: String) -> usize {
+fn operation(plan: &mut WorkloadPlan, name: String) -> usize {
     *plan.name_places.entry(name).or_insert_with_key(|name| {
         plan.names.push(name.clone());
         plan.names.len() - 1
     })
 }
 
-fn task(at: Position, kind: &str) -> Result<Task, Diagnostic> {
+fn task(at: TextPosition, kind: &str) -> Result<FlowopKind, Diagnostic> {
     Ok(match kind {
-        "openfile" => Task::Open,
-        "createfile" => Task::Create,
-        "closefile" => Task::Close,
-        "deletefile" => Task::Delete,
-        "statfile" => Task::Stat,
-        "fsync" => Task::Fsync,
-        "fsyncset" => Task::FsyncSet,
-        "read" => Task::Read,
-        "write" => Task::Write,
-        "readwholefile" => Task::ReadWhole,
-        "writewholefile" => Task::WriteWhole,
-        "appendfile" => Task::Append,
-        "appendfilerand" => Task::AppendRandom,
-        "makedir" => Task::MakeDirectory,
-        "removedir" => Task::RemoveDirectory,
-        "listdir" => Task::ListDirectory,
-        "aiowrite" => Task::AioWrite,
-        "aiowait" => Task::AioWait,
-        "delay" => Task::Delay,
-        "think" => Task::Think,
-        "hog" => Task::Hog,
-        "block" => Task::Block,
-        "wakeup" => Task::Wakeup,
-        "semblock" => Task::SemaphoreBlock,
-        "sempost" => Task::SemaphorePost,
-        "eventlimit" => Task::EventLimit,
-        "iopslimit" => Task::TransferLimit,
-        "opslimit" => Task::OperationLimit,
-        "bwlimit" => Task::BandwidthLimit,
-        "finishoncount" => Task::FinishOnCount,
-        "finishonbytes" => Task::FinishOnBytes,
-        "print" => Task::Print,
-        "testrandvar" => Task::TestRandom,
-        other => return Err(Diagnostic::unknown(at, "flowop", other, words::FLOWOPS)),
+        "openfile" => FlowopKind::Open,
+        "createfile" => FlowopKind::Create,
+        "closefile" => FlowopKind::Close,
+        "deletefile" => FlowopKind::Delete,
+        "statfile" => FlowopKind::Stat,
+        "fsync" => FlowopKind::Fsync,
+        "fsyncset" => FlowopKind::FsyncSet,
+        "read" => FlowopKind::Read,
+        "write" => FlowopKind::Write,
+        "readwholefile" => FlowopKind::ReadWhole,
+        "writewholefile" => FlowopKind::WriteWhole,
+        "appendfile" => FlowopKind::Append,
+        "appendfilerand" => FlowopKind::AppendRandom,
+        "makedir" => FlowopKind::MakeDirectory,
+        "removedir" => FlowopKind::RemoveDirectory,
+        "listdir" => FlowopKind::ListDirectory,
+        "aiowrite" => FlowopKind::AioWrite,
+        "aiowait" => FlowopKind::AioWait,
+        "delay" => FlowopKind::Delay,
+        "think" => FlowopKind::Think,
+        "hog" => FlowopKind::Hog,
+        "block" => FlowopKind::Block,
+        "wakeup" => FlowopKind::Wakeup,
+        "semblock" => FlowopKind::SemaphoreBlock,
+        "sempost" => FlowopKind::SemaphorePost,
+        "eventlimit" => FlowopKind::EventLimit,
+        "iopslimit" => FlowopKind::TransferLimit,
+        "opslimit" => FlowopKind::OperationLimit,
+        "bwlimit" => FlowopKind::BandwidthLimit,
+        "finishoncount" => FlowopKind::FinishOnCount,
+        "finishonbytes" => FlowopKind::FinishOnBytes,
+        "print" => FlowopKind::Print,
+        "testrandvar" => FlowopKind::TestRandom,
+        other => return Err(Diagnostic::unknown(at, "flowop", other, language_words::FLOWOPS)),
     })
 }

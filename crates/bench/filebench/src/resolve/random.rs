@@ -4,13 +4,18 @@ use std::collections::HashMap;
 
 use rand_distr::Triangular;
 
-use super::super::ast::{Attributes, Value};
+use super::super::ast::{AstAttributes, AstValue};
 use super::super::diagnostic::Diagnostic;
-use super::super::variables::{Distribution, Drawn, Number, Source};
-use super::scope::Scope;
+use super::super::drawn_numbers::{
+    RandomSource, RandomVariable, VariableDistribution, WorkloadNumber,
+};
+use super::scope::VariableScope;
 
-impl Scope {
-    pub(super) fn random(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
+impl VariableScope {
+    pub(super) fn random(
+        &mut self,
+        attributes: &AstAttributes,
+    ) -> Result<WorkloadNumber, Diagnostic> {
         let least = self.integer_or(attributes, "min", 0)? as f64;
         let mean = attributes
             .get("mean")
@@ -21,11 +26,11 @@ impl Scope {
         let kind =
             attributes.get("type").map_or(Ok("gamma".to_owned()), |found| self.text(found))?;
         let shape = match kind.as_str() {
-            "uniform" => Distribution::Uniform {
+            "uniform" => VariableDistribution::Uniform {
                 low: least,
                 high: (2.0 * mean.unwrap_or(least) - least).max(least),
             },
-            "gamma" => Distribution::Gamma {
+            "gamma" => VariableDistribution::Gamma {
                 least,
                 mean: mean.map_or(shape, |mean| (mean - least).max(0.0)),
                 shape,
@@ -41,13 +46,13 @@ impl Scope {
 
     fn build_drawn(
         &mut self,
-        attributes: &Attributes,
-        shape: Distribution,
-    ) -> Result<Number, Diagnostic> {
+        attributes: &AstAttributes,
+        shape: VariableDistribution,
+    ) -> Result<WorkloadNumber, Diagnostic> {
         let most =
             attributes.get("max").map(|found| self.integer(found.at, &found.value)).transpose()?;
         let source = self.source(attributes)?;
-        Ok(Number::Drawn(Box::new(Drawn {
+        Ok(WorkloadNumber::Drawn(Box::new(RandomVariable {
             shape,
             source,
             least: self.integer_or(attributes, "min", 0)? as f64,
@@ -57,25 +62,28 @@ impl Scope {
     }
 
     /// Makes a stream of its own, if `seed` or `randsrc` ask for one.
-    fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Diagnostic> {
+    fn source(&mut self, attributes: &AstAttributes) -> Result<Option<usize>, Diagnostic> {
         let kind = attributes.get("randsrc").map(|found| (found.at, self.text(found)));
         let source = match (kind, self.integer_or(attributes, "seed", 0)?) {
             (Some((at, kind)), seed) => match (kind?.as_str(), seed) {
-                ("urandom", _) => Source::System,
+                ("urandom", _) => RandomSource::System,
                 ("rand48", 0) => return Ok(None),
-                ("rand48", seed) => Source::Seeded(seed),
+                ("rand48", seed) => RandomSource::Seeded(seed),
                 (other, _) => {
                     return Err(Diagnostic::unknown(at, "source", other, &["rand48", "urandom"]));
                 }
             },
             (None, 0) => return Ok(None),
-            (None, seed) => Source::Seeded(seed),
+            (None, seed) => RandomSource::Seeded(seed),
         };
         self.sources.push(source);
         Ok(Some(self.sources.len() - 1))
     }
 
-    pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
+    pub(super) fn custom(
+        &mut self,
+        attributes: &AstAttributes,
+    ) -> Result<WorkloadNumber, Diagnostic> {
         // 1. The parameters, as `name:number;...`.
         let kind = self.required(attributes, "type")?;
         let at = attributes.get("parameters").map_or(attributes.at, |found| found.at);
@@ -99,29 +107,31 @@ impl Scope {
         let (shape, known): (_, &[&str]) = match kind.as_str() {
             "cvar-gamma" => {
                 let (mean, shape) = (get("mean", 4096.0), get("gamma", 1.5).max(1e-3));
-                (Distribution::Gamma { least: 0.0, mean, shape }, &["mean", "gamma"])
+                (VariableDistribution::Gamma { least: 0.0, mean, shape }, &["mean", "gamma"])
             }
             "cvar-uniform" => {
                 let (low, high) = (get("lower", 0.0), get("upper", 1.0));
-                (Distribution::Uniform { low, high }, &["lower", "upper"])
+                (VariableDistribution::Uniform { low, high }, &["lower", "upper"])
             }
             "cvar-normal" => {
                 let (mean, sigma) = (get("mean", 0.0), get("sigma", 1.0));
-                (Distribution::Normal { mean, sigma }, &["mean", "sigma"])
+                (VariableDistribution::Normal { mean, sigma }, &["mean", "sigma"])
             }
-            "cvar-exponential" => (Distribution::Exponential { mean: get("mean", 1.0) }, &["mean"]),
+            "cvar-exponential" => {
+                (VariableDistribution::Exponential { mean: get("mean", 1.0) }, &["mean"])
+            }
             "cvar-erlang" => {
                 let (shape, rate) = (get("shape", 1.0).max(1.0), get("rate", 1.0));
                 let mean = shape / rate;
-                (Distribution::Gamma { least: 0.0, mean, shape }, &["shape", "rate"])
+                (VariableDistribution::Gamma { least: 0.0, mean, shape }, &["shape", "rate"])
             }
             "cvar-lognormal" => {
                 let (shape, scale) = (get("shape", 1.0), get("scale", 1.0));
-                (Distribution::LogNormal { shape, scale }, &["shape", "scale"])
+                (VariableDistribution::LogNormal { shape, scale }, &["shape", "scale"])
             }
             "cvar-weibull" => {
                 let (shape, scale) = (get("shape", 1.0), get("scale", 1.0));
-                (Distribution::Weibull { shape, scale }, &["shape", "scale"])
+                (VariableDistribution::Weibull { shape, scale }, &["shape", "scale"])
             }
             "cvar-triangular" => {
                 let (low, high, mode) = (get("lower", 0.0), get("upper", 1.0), get("mode", 0.5));
@@ -129,7 +139,7 @@ impl Scope {
                     let what = format!("no triangle has lower:{low};upper:{high};mode:{mode}");
                     Diagnostic::new(at, what, "write lower <= mode <= upper")
                 })?;
-                (Distribution::Triangular(found), &["lower", "upper", "mode"])
+                (VariableDistribution::Triangular(found), &["lower", "upper", "mode"])
             }
             other => {
                 let known = [
@@ -154,14 +164,14 @@ impl Scope {
 
 /// Builds a table, scaled so that its lowest value becomes `least` and its mean `mean`.
 fn table(
-    attributes: &Attributes,
+    attributes: &AstAttributes,
     least: f64,
     mean: Option<f64>,
-) -> Result<Distribution, Diagnostic> {
+) -> Result<VariableDistribution, Diagnostic> {
     let bad = |what: &str| {
         Diagnostic::new(attributes.at, what, "write randtable={{percent,low,high},...}")
     };
-    let Some(Value::Table(rows)) = attributes.get("randtable").map(|found| &found.value) else {
+    let Some(AstValue::Table(rows)) = attributes.get("randtable").map(|found| &found.value) else {
         return Err(bad("a tabular variable without its table"));
     };
     let percent: u64 = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row[0]));
@@ -177,5 +187,5 @@ fn table(
         Some(mean) if own > shift => (mean - least).max(0.0) / (own - shift),
         _ => 1.0,
     };
-    Ok(Distribution::Table { rows: rows.clone(), shift, scale, least, own })
+    Ok(VariableDistribution::Table { rows: rows.clone(), shift, scale, least, own })
 }

@@ -2,49 +2,55 @@
 
 use std::collections::HashMap;
 
-use super::super::ast::{Attribute, Attributes, Setting, Value};
-use super::super::diagnostic::{Diagnostic, Position};
-use super::super::variables::{Number, Source};
+use super::super::ast::{AstAttribute, AstAttributes, AstValue, VariableSetting};
+use super::super::diagnostic::{Diagnostic, TextPosition};
+use super::super::drawn_numbers::{RandomSource, WorkloadNumber};
 
+/// Value that a variable of a workload file is bound to.
 #[derive(Debug, Clone)]
-pub(super) enum Bound {
-    Plain(Value),
-    Number(Number),
+pub(super) enum VariableBinding {
+    Plain(AstValue),
+    Number(WorkloadNumber),
 }
 
+/// Variables of a workload file, by name.
 #[derive(Default, Clone)]
-pub(super) struct Scope {
-    bound: HashMap<String, Bound>,
+pub(super) struct VariableScope {
+    bound: HashMap<String, VariableBinding>,
     /// Streams that random variables have for themselves.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<RandomSource>,
 }
 
-impl Scope {
+impl VariableScope {
     /// Sets the user's value of a variable, which overrides the file's.
-    pub(super) fn give(&mut self, name: &str, value: &Value) {
-        self.bound.insert(name.to_owned(), Bound::Plain(value.clone()));
+    pub(super) fn give(&mut self, name: &str, value: &AstValue) {
+        self.bound.insert(name.to_owned(), VariableBinding::Plain(value.clone()));
     }
 
     /// Returns the value of a variable, if it is set.
-    pub(super) fn bound(&self, name: &str) -> Option<&Bound> {
+    pub(super) fn bound(&self, name: &str) -> Option<&VariableBinding> {
         self.bound.get(name)
     }
 
     /// Binds a composite's local variable.
-    pub(super) fn bind(&mut self, name: &str, bound: Bound) {
+    pub(super) fn bind(&mut self, name: &str, bound: VariableBinding) {
         self.bound.insert(name.to_owned(), bound);
     }
 
     pub(super) fn set(
         &mut self,
-        at: Position,
+        at: TextPosition,
         name: &str,
-        setting: &Setting,
+        setting: &VariableSetting,
     ) -> Result<(), Diagnostic> {
         let bound = match setting {
-            Setting::Random(attributes) => Bound::Number(self.random(attributes)?),
-            Setting::Custom(attributes) => Bound::Number(self.custom(attributes)?),
-            Setting::Product(factors) => match &factors[..] {
+            VariableSetting::Random(attributes) => {
+                VariableBinding::Number(self.random(attributes)?)
+            }
+            VariableSetting::Custom(attributes) => {
+                VariableBinding::Number(self.custom(attributes)?)
+            }
+            VariableSetting::Product(factors) => match &factors[..] {
                 [one] => self.look_up(at, one)?,
                 many => {
                     let product = many.iter().try_fold(1_u64, |product, factor| {
@@ -53,7 +59,7 @@ impl Scope {
                             Diagnostic::new(at, "the product is too large", "use less than 16 EiB")
                         })
                     })?;
-                    Bound::Plain(Value::Integer(product))
+                    VariableBinding::Plain(AstValue::Integer(product))
                 }
             },
         };
@@ -61,9 +67,13 @@ impl Scope {
         Ok(())
     }
 
-    pub(super) fn look_up(&self, at: Position, value: &Value) -> Result<Bound, Diagnostic> {
-        let Value::Variable(name) = value else {
-            return Ok(Bound::Plain(value.clone()));
+    pub(super) fn look_up(
+        &self,
+        at: TextPosition,
+        value: &AstValue,
+    ) -> Result<VariableBinding, Diagnostic> {
+        let AstValue::Variable(name) = value else {
+            return Ok(VariableBinding::Plain(value.clone()));
         };
         self.bound.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = self.bound.keys().map(String::as_str).collect();
@@ -71,20 +81,24 @@ impl Scope {
         })
     }
 
-    pub(super) fn number(&self, at: Position, value: &Value) -> Result<Number, Diagnostic> {
+    pub(super) fn number(
+        &self,
+        at: TextPosition,
+        value: &AstValue,
+    ) -> Result<WorkloadNumber, Diagnostic> {
         match self.look_up(at, value)? {
-            Bound::Number(number) => Ok(number),
-            Bound::Plain(Value::Integer(number)) => Ok(Number::Fixed(number)),
-            Bound::Plain(_) => {
+            VariableBinding::Number(number) => Ok(number),
+            VariableBinding::Plain(AstValue::Integer(number)) => Ok(WorkloadNumber::Fixed(number)),
+            VariableBinding::Plain(_) => {
                 Err(Diagnostic::new(at, "this value is no number", "write a number or a $variable"))
             }
         }
     }
 
-    pub(super) fn integer(&self, at: Position, value: &Value) -> Result<u64, Diagnostic> {
+    pub(super) fn integer(&self, at: TextPosition, value: &AstValue) -> Result<u64, Diagnostic> {
         match self.number(at, value)? {
-            Number::Fixed(number) => Ok(number),
-            Number::Drawn(_) => {
+            WorkloadNumber::Fixed(number) => Ok(number),
+            WorkloadNumber::Drawn(_) => {
                 Err(Diagnostic::new(at, "a random value cannot stand here", "write a number"))
             }
         }
@@ -92,7 +106,7 @@ impl Scope {
 
     pub(super) fn integer_or(
         &self,
-        attributes: &Attributes,
+        attributes: &AstAttributes,
         name: &str,
         default: u64,
     ) -> Result<u64, Diagnostic> {
@@ -101,23 +115,27 @@ impl Scope {
 
     pub(super) fn number_or(
         &self,
-        attributes: &Attributes,
+        attributes: &AstAttributes,
         name: &str,
         default: u64,
-    ) -> Result<Number, Diagnostic> {
+    ) -> Result<WorkloadNumber, Diagnostic> {
         attributes
             .get(name)
-            .map_or(Ok(Number::Fixed(default)), |found| self.number(found.at, &found.value))
+            .map_or(Ok(WorkloadNumber::Fixed(default)), |found| self.number(found.at, &found.value))
     }
 
-    pub(super) fn boolean(&self, attributes: &Attributes, name: &str) -> Result<bool, Diagnostic> {
+    pub(super) fn boolean(
+        &self,
+        attributes: &AstAttributes,
+        name: &str,
+    ) -> Result<bool, Diagnostic> {
         let Some(found) = attributes.get(name) else {
             return Ok(false);
         };
         match self.look_up(found.at, &found.value)? {
-            Bound::Plain(Value::Boolean(value)) => Ok(value),
+            VariableBinding::Plain(AstValue::Boolean(value)) => Ok(value),
             // Stock files say directio=$directio with 0.
-            Bound::Plain(Value::Integer(value @ 0..=1)) => Ok(value == 1),
+            VariableBinding::Plain(AstValue::Integer(value @ 0..=1)) => Ok(value == 1),
             _ => Err(Diagnostic::new(
                 found.at,
                 format!("'{name}' is neither true nor false"),
@@ -126,10 +144,10 @@ impl Scope {
         }
     }
 
-    pub(super) fn text(&self, found: &Attribute) -> Result<String, Diagnostic> {
+    pub(super) fn text(&self, found: &AstAttribute) -> Result<String, Diagnostic> {
         match self.look_up(found.at, &found.value)? {
-            Bound::Plain(Value::Text(text)) => Ok(text),
-            Bound::Plain(Value::Integer(number)) => Ok(number.to_string()),
+            VariableBinding::Plain(AstValue::Text(text)) => Ok(text),
+            VariableBinding::Plain(AstValue::Integer(number)) => Ok(number.to_string()),
             _ => Err(Diagnostic::new(
                 found.at,
                 format!("'{}' is no text", found.name),
@@ -140,7 +158,7 @@ impl Scope {
 
     pub(super) fn required(
         &self,
-        attributes: &Attributes,
+        attributes: &AstAttributes,
         name: &str,
     ) -> Result<String, Diagnostic> {
         let found = attributes.get(name).ok_or_else(|| {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::super::ast::{Attributes, Flowop, Value};
+use super::super::ast::{AstAttributes, AstFlowop, AstValue};
 use super::super::diagnostic::Diagnostic;
-use super::super::plan::{Plan, Step};
+use super::super::plan::{LoopStep, WorkloadPlan};
 use super::flowop::MAX_FLOWOPS;
-use super::scope::Scope;
+use super::scope::VariableScope;
 
 /// Composites that may contain composites; deeper ones are refused.
 const MAX_DEPTH: usize = 32;
@@ -17,20 +17,20 @@ pub(super) struct Composites(HashMap<String, Composite>);
 
 #[derive(Debug)]
 struct Composite {
-    locals: Vec<(String, Option<Value>)>,
-    flowops: Vec<Flowop>,
+    locals: Vec<(String, Option<AstValue>)>,
+    flowops: Vec<AstFlowop>,
     /// Composites around the innermost flowop.
     depth: usize,
     /// Number of flowops at each use.
     size: usize,
 }
 
-impl Scope {
+impl VariableScope {
     pub(super) fn composite(
         &self,
         composites: &mut Composites,
-        attributes: &Attributes,
-        flowops: &[Flowop],
+        attributes: &AstAttributes,
+        flowops: &[AstFlowop],
     ) -> Result<(), Diagnostic> {
         let name = self.required(attributes, "name")?;
         let inside = flowops.iter().filter_map(|flowop| composites.0.get(&flowop.kind));
@@ -58,11 +58,11 @@ impl Scope {
     /// Builds the steps of `flowops`; `around` is the name, with a dot, of the composite that they are in.
     pub(super) fn steps(
         &self,
-        plan: &mut Plan,
+        plan: &mut WorkloadPlan,
         composites: &Composites,
-        flowops: &[Flowop],
+        flowops: &[AstFlowop],
         around: &str,
-    ) -> Result<Vec<Step>, Diagnostic> {
+    ) -> Result<Vec<LoopStep>, Diagnostic> {
         let mut steps = Vec::new();
         for flowop in flowops {
             let given = &flowop.attributes;
@@ -72,12 +72,12 @@ impl Scope {
                     return Err(Diagnostic::new(given.at, what, "give it to a composite flowop"));
                 }
                 let made = self.flowop(plan, flowop.at, &flowop.kind, given, around)?;
-                steps.push(Step::Flowop(Box::new(made)));
+                steps.push(LoopStep::Flowop(Box::new(made)));
                 continue;
             };
             let name = self.required(given, "name")?;
             let inner = self.inner(composite, given)?;
-            steps.push(Step::Body {
+            steps.push(LoopStep::Body {
                 iters: self.number_or(given, "iters", 1)?,
                 steps: inner.steps(
                     plan,
@@ -91,7 +91,7 @@ impl Scope {
     }
 
     /// Returns the variables inside a composite: its locals have the values of this use, else the definition's.
-    fn inner(&self, composite: &Composite, given: &Attributes) -> Result<Self, Diagnostic> {
+    fn inner(&self, composite: &Composite, given: &AstAttributes) -> Result<Self, Diagnostic> {
         let mut inner = self.clone();
         for (name, value) in &composite.locals {
             if let Some(value) = value {

@@ -6,26 +6,26 @@
 use std::ops::Range;
 
 use super::super::diagnostic::Diagnostic;
-use super::super::plan::{Flowop, Plan, Step, Target, Task};
+use super::super::plan::{FlowopKind, FlowopTarget, LoopStep, PlannedFlowop, WorkloadPlan};
 
 /// A place to wait at, by the names that it answers to.
 struct WaitPlace {
-    task: Task,
+    task: FlowopKind,
     /// Names with and without that of its composite.
     names: [String; 2],
     points: Range<usize>,
 }
 
-pub(super) fn resolve(plan: &mut Plan) -> Result<(), Diagnostic> {
+pub(super) fn resolve(plan: &mut WorkloadPlan) -> Result<(), Diagnostic> {
     let places = places(plan);
     let names = plan.names.clone();
     for steps in &mut plan.loops {
         let mut own = Vec::new();
-        Step::each(steps, &mut |flowop| {
+        LoopStep::each(steps, &mut |flowop| {
             own.push((flowop.name.clone(), flowop.operation));
         });
         let mut wrong = None;
-        Step::each_mut(steps, &mut |flowop| {
+        LoopStep::each_mut(steps, &mut |flowop| {
             if let Err(diagnostic) = point(flowop, &places, &own, &names) {
                 wrong.get_or_insert(diagnostic);
             }
@@ -36,13 +36,13 @@ pub(super) fn resolve(plan: &mut Plan) -> Result<(), Diagnostic> {
 }
 
 /// Gives every instance of a flowop that waits a point of its own.
-fn places(plan: &mut Plan) -> Vec<WaitPlace> {
+fn places(plan: &mut WorkloadPlan) -> Vec<WaitPlace> {
     let mut places = Vec::new();
-    let Plan { loops, clients, points, names, .. } = plan;
+    let WorkloadPlan { loops, clients, points, names, .. } = plan;
     for (index, steps) in loops.iter_mut().enumerate() {
         let instances = clients.iter().filter(|member| member.steps == index).count();
-        Step::each_mut(steps, &mut |flowop| {
-            if matches!(flowop.task, Task::SemaphoreBlock | Task::Block) {
+        LoopStep::each_mut(steps, &mut |flowop| {
+            if matches!(flowop.task, FlowopKind::SemaphoreBlock | FlowopKind::Block) {
                 flowop.point = points.len();
                 points.extend((0..instances).map(|_| flowop.highwater));
                 places.push(WaitPlace {
@@ -57,17 +57,17 @@ fn places(plan: &mut Plan) -> Vec<WaitPlace> {
 }
 
 fn point(
-    flowop: &mut Flowop,
+    flowop: &mut PlannedFlowop,
     places: &[WaitPlace],
     own: &[(String, usize)],
     names: &[String],
 ) -> Result<(), Diagnostic> {
     let waits = match flowop.task {
-        Task::SemaphorePost => Some((Task::SemaphoreBlock, "semblock")),
-        Task::Wakeup => Some((Task::Block, "block")),
+        FlowopKind::SemaphorePost => Some((FlowopKind::SemaphoreBlock, "semblock")),
+        FlowopKind::Wakeup => Some((FlowopKind::Block, "block")),
         _ => None,
     };
-    let Target::Named(at, name) = &flowop.target else {
+    let FlowopTarget::Named(at, name) = &flowop.target else {
         return match waits {
             Some((_, kind)) => Err(Diagnostic::new(
                 flowop.at,
@@ -87,7 +87,7 @@ fn point(
             let known: Vec<&str> = own.iter().map(|(bare, _)| &**bare).collect();
             return Err(Diagnostic::unknown(*at, "flowop of this thread", name, &known));
         }
-        flowop.target = Target::Operations(found);
+        flowop.target = FlowopTarget::Operations(found);
         return Ok(());
     };
     let kinds = || places.iter().filter(|place| place.task == task);
@@ -99,6 +99,6 @@ fn point(
         let known: Vec<&str> = kinds().map(|place| &*place.names[0]).collect();
         return Err(Diagnostic::unknown(*at, kind, name, &known));
     }
-    flowop.target = Target::Points(found);
+    flowop.target = FlowopTarget::Points(found);
     Ok(())
 }

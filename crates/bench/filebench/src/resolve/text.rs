@@ -1,14 +1,14 @@
 //! The texts of `echo` and `system`, with their variables.
 
-use super::super::ast::Value;
-use super::super::plan::{Part, Text};
-use super::super::variables::Number;
-use super::scope::{Bound, Scope};
+use super::super::ast::AstValue;
+use super::super::drawn_numbers::WorkloadNumber;
+use super::super::plan::{PlanText, TextPart};
+use super::scope::{VariableBinding, VariableScope};
 
-impl Scope {
+impl VariableScope {
     /// Fills `text` with the values of its variables. An unknown variable stays as text. A variable whose value is one
     /// of `paths`, the filesets' paths, stands for the directory where the files really are.
-    pub(super) fn expand(&self, text: &str, paths: &[String]) -> Text {
+    pub(super) fn expand(&self, text: &str, paths: &[String]) -> PlanText {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -23,15 +23,18 @@ impl Scope {
             plain.push_str(before);
             let (name, left) = variable(rest);
             match self.bound(name) {
-                Some(Bound::Plain(Value::Text(path))) if paths.contains(path) => {
-                    parts.push(Part::Plain(std::mem::take(&mut plain)));
-                    parts.push(Part::Directory);
+                Some(VariableBinding::Plain(AstValue::Text(path))) if paths.contains(path) => {
+                    parts.push(TextPart::Plain(std::mem::take(&mut plain)));
+                    parts.push(TextPart::Directory);
                 }
-                Some(Bound::Plain(Value::Text(text))) => plain.push_str(text),
+                Some(VariableBinding::Plain(AstValue::Text(text))) => plain.push_str(text),
                 Some(
-                    Bound::Plain(Value::Integer(number)) | Bound::Number(Number::Fixed(number)),
+                    VariableBinding::Plain(AstValue::Integer(number))
+                    | VariableBinding::Number(WorkloadNumber::Fixed(number)),
                 ) => plain.push_str(&number.to_string()),
-                Some(Bound::Plain(Value::Boolean(value))) => plain.push_str(&value.to_string()),
+                Some(VariableBinding::Plain(AstValue::Boolean(value))) => {
+                    plain.push_str(&value.to_string())
+                }
                 _ => {
                     plain.push('$');
                     continue;
@@ -40,8 +43,8 @@ impl Scope {
             rest = left;
         }
         plain.push_str(rest);
-        parts.push(Part::Plain(plain.replace("\\n", "\n")));
-        Text(parts)
+        parts.push(TextPart::Plain(plain.replace("\\n", "\n")));
+        PlanText(parts)
     }
 }
 
@@ -62,11 +65,11 @@ mod tests {
 
     #[test]
     fn variables_have_their_values_and_the_path_is_the_directory() {
-        let mut scope = Scope::default();
-        scope.give("dir", &Value::Text("/tmp".to_owned()));
-        scope.give("n1", &Value::Integer(7));
+        let mut scope = VariableScope::default();
+        scope.give("dir", &AstValue::Text("/tmp".to_owned()));
+        scope.give("n1", &AstValue::Integer(7));
         let text = scope.expand("ls $dir/set ${n1} $none \\$n1", &["/tmp".to_owned()]);
-        let plain = |text: &str| Part::Plain(text.to_owned());
-        assert_eq!(text.0, [plain("ls "), Part::Directory, plain("/set 7 $none $n1")]);
+        let plain = |text: &str| TextPart::Plain(text.to_owned());
+        assert_eq!(text.0, [plain("ls "), TextPart::Directory, plain("/set 7 $none $n1")]);
     }
 }

@@ -3,8 +3,8 @@
 use super::*;
 
 /// Runs this file and returns its counts; `{}` stands for its directory.
-fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
-    let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
+fn ran(text: &str, compat: bool) -> (FilebenchReport, HashMap<String, u64>) {
+    let scratch = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
     let text = text.replace("{}", &scratch.path().display().to_string());
     fs::write(&path, text).expect("write");
@@ -12,11 +12,11 @@ fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
 }
 
 fn failed(text: &str) -> String {
-    let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let scratch = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
     fs::write(&path, text).expect("write");
-    let workload = Workload::load(&path.display().to_string(), &[]).expect("loads");
-    let options = Options {
+    let workload = WorkloadFile::load(&path.display().to_string(), &[]).expect("loads");
+    let options = FilebenchOptions {
         directory: scratch.path().to_path_buf(),
         measured_ns: Some(60_000_000_000),
         seed: 1,
@@ -248,14 +248,14 @@ fn commands_before_the_run_see_the_files() {
         "flowop system_is_no_flowop name=x",
         "flowop statfile name=stat,filesetname=set flowop finishoncount name=e,value=999",
     );
-    let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let scratch = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let place = scratch.path().display().to_string();
     let draws = |seed: u64| {
         let variable = "set $rv=randvar(type=uniform,min=0,mean=1000,seed=5)\n".to_owned();
         let path = scratch.path().join("file.f");
         fs::write(&path, variable + &text.replace("{}", &place)).expect("write");
-        let workload = Workload::load(&path.display().to_string(), &[]).expect("loads");
-        let options = Options {
+        let workload = WorkloadFile::load(&path.display().to_string(), &[]).expect("loads");
+        let options = FilebenchOptions {
             directory: scratch.path().to_path_buf(),
             measured_ns: None,
             seed,

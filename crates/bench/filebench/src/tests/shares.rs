@@ -2,11 +2,11 @@
 //! `--compat` the share of each flowop and the mean size of its calls.
 
 use super::*;
-use crate::reference::{Counted, STOCKS, Stock};
+use crate::personality_reference::{FlowopCounts, PersonalityParameters, STOCKS};
 
 #[test]
 fn the_stock_workloads_have_filebenchs_parameters() {
-    assert_eq!(STOCKS.len(), stock::stock_names().count());
+    assert_eq!(STOCKS.len(), stock_workloads::stock_names().count());
     for stock in STOCKS {
         let workload = stock.load(&[]).expect(stock.name);
         let differences = stock.differences(&workload);
@@ -18,7 +18,7 @@ fn the_stock_workloads_have_filebenchs_parameters() {
 }
 
 /// Runs a personality until every flowop was made `least` times: a busy machine needs longer.
-fn run(stock: &Stock, least: u64) -> (Report, Counted) {
+fn run(stock: &PersonalityParameters, least: u64) -> (FilebenchReport, FlowopCounts) {
     let (report, operations) = [500, 2000, 8000]
         .map(|ms| ms * 1_000_000)
         .into_iter()
@@ -27,7 +27,7 @@ fn run(stock: &Stock, least: u64) -> (Report, Counted) {
         .expect(stock.name);
     let moved = report.moved.iter();
     let bytes = moved.map(|row| (row.operation.clone(), row.bytes));
-    let counted = Counted { operations, bytes: bytes.collect() };
+    let counted = FlowopCounts { operations, bytes: bytes.collect() };
     (report, counted)
 }
 
@@ -49,7 +49,7 @@ fn what_is_not_as_in_the_reference_is_found() {
     // Enough that a mean of twice the reference's is no chance.
     let (_, mut counted) = run(stock, 100);
     let workload = stock.load(stock.small).expect("loads");
-    let wrong = |counted: &Counted| stock.judge(&workload, true, counted).wrong;
+    let wrong = |counted: &FlowopCounts| stock.judge(&workload, true, counted).wrong;
     assert_eq!(wrong(&counted), Vec::<String>::new());
     // One that moves nothing: the mean size is by the count.
     let closed = counted.operations.get_mut("closefile2").expect("a close");

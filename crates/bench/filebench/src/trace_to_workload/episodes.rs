@@ -5,25 +5,25 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Counts;
-use super::read::{Operation, Traced, What};
+use super::DerivedCallCounts;
+use super::read_trace::{TracedOperation, TracedOperationKind, TracedOperations};
 
 /// Groups with fewer operations than this share of all are left out.
 const MIN_SHARE: f64 = 0.005;
 
 /// Threads of one name.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct ThreadNameGroup {
     pub(super) name: String,
     /// Threads at work at the same time, on average.
     pub(super) threads: u64,
     /// Episodes on files that the group made.
-    pub(super) fresh: Episodes,
+    pub(super) fresh: EpisodeLists,
     /// Episodes on files that existed.
-    pub(super) old: Episodes,
+    pub(super) old: EpisodeLists,
     /// Pause before each removal, us.
     pub(super) removal_pauses: Vec<u64>,
-    pub(super) counts: Counts,
+    pub(super) counts: DerivedCallCounts,
     /// Bytes written to each file that was made.
     pub(super) fresh_sizes: Vec<u64>,
     /// Known bytes of each file that existed.
@@ -36,7 +36,7 @@ pub(super) struct Group {
 
 /// Episodes of one kind: an item of each list for each.
 #[derive(Debug, Default)]
-pub(super) struct Episodes {
+pub(super) struct EpisodeLists {
     pub(super) writes: Vec<u64>,
     pub(super) reads: Vec<u64>,
     pub(super) syncs: Vec<u64>,
@@ -46,7 +46,7 @@ pub(super) struct Episodes {
     pub(super) read_bytes: Vec<u64>,
 }
 
-impl Episodes {
+impl EpisodeLists {
     pub(super) fn count(&self) -> usize {
         self.writes.len()
     }
@@ -64,15 +64,15 @@ struct Episode {
 }
 
 /// Returns all groups, the busiest first, without those below [`MIN_SHARE`].
-pub(super) fn groups(traced: &Traced) -> Vec<Group> {
-    let mut by_name: BTreeMap<&str, Vec<&[Operation]>> = BTreeMap::new();
+pub(super) fn groups(traced: &TracedOperations) -> Vec<ThreadNameGroup> {
+    let mut by_name: BTreeMap<&str, Vec<&[TracedOperation]>> = BTreeMap::new();
     let threads = traced.operations.chunk_by(|a, b| a.thread == b.thread);
     for operations in threads {
         let name = traced.names.get(&operations[0].thread).map_or("", String::as_str);
         by_name.entry(name).or_default().push(operations);
     }
     let least = (traced.operations.len() as f64 * MIN_SHARE) as u64;
-    let mut groups: Vec<Group> = by_name
+    let mut groups: Vec<ThreadNameGroup> = by_name
         .into_iter()
         .map(|(name, threads)| group(name, &threads, &traced.allocations))
         .collect();
@@ -84,10 +84,10 @@ pub(super) fn groups(traced: &Traced) -> Vec<Group> {
 
 /// Lets a group remove the files that it made and another group removed. Otherwise neither group would keep its
 /// number of files.
-fn hand_removals_over(groups: &mut [Group]) {
+fn hand_removals_over(groups: &mut [ThreadNameGroup]) {
     for giver in 0..groups.len() {
         for taker in 0..groups.len() {
-            let Counts { creations, removals, .. } = groups[giver].counts;
+            let DerivedCallCounts { creations, removals, .. } = groups[giver].counts;
             let wanting = &groups[taker].counts;
             let free = wanting.creations.saturating_sub(wanting.removals);
             let handed = removals.saturating_sub(creations).min(free);
@@ -100,9 +100,16 @@ fn hand_removals_over(groups: &mut [Group]) {
     }
 }
 
-fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) -> Group {
-    let mut group =
-        Group { name: name.to_owned(), threads: count_concurrent(threads), ..Group::default() };
+fn group(
+    name: &str,
+    threads: &[&[TracedOperation]],
+    allocations: &HashMap<u32, u64>,
+) -> ThreadNameGroup {
+    let mut group = ThreadNameGroup {
+        name: name.to_owned(),
+        threads: count_concurrent(threads),
+        ..ThreadNameGroup::default()
+    };
     let mut files = Files::default();
     for operations in threads {
         group.add(operations, &mut files);
@@ -113,7 +120,7 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
     group.live = files.live;
     let allocated: u64 =
         threads.iter().filter_map(|operations| allocations.get(&operations[0].thread)).sum();
-    let synced = |episodes: &Episodes| {
+    let synced = |episodes: &EpisodeLists| {
         let both = episodes.writes.iter().zip(&episodes.syncs);
         both.filter(|(writes, syncs)| **writes > 0 && **syncs > 0).count() as u64
     };
@@ -124,8 +131,8 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
 }
 
 /// Counts the threads that are at work at the same time, on average over the time in which any is.
-fn count_concurrent(threads: &[&[Operation]]) -> u64 {
-    let span = |operations: &&[Operation]| {
+fn count_concurrent(threads: &[&[TracedOperation]]) -> u64 {
+    let span = |operations: &&[TracedOperation]| {
         let begin = operations.first().map_or(0, |first| first.enter_ns);
         let end = operations.last().map_or(0, |last| last.exit_ns);
         (begin, end.max(begin + 1))
@@ -138,22 +145,22 @@ fn count_concurrent(threads: &[&[Operation]]) -> u64 {
     (mean.round() as u64).clamp(1, 1024)
 }
 
-impl Group {
+impl ThreadNameGroup {
     /// Adds a thread's operations, in their order.
-    fn add(&mut self, operations: &[Operation], files: &mut Files) {
+    fn add(&mut self, operations: &[TracedOperation], files: &mut Files) {
         let mut current: Option<Episode> = None;
         let mut last_ns = operations.first().map_or(0, |first| first.enter_ns);
         for operation in operations {
             let pause_us = operation.enter_ns.saturating_sub(last_ns) / 1000;
             last_ns = operation.exit_ns;
             match operation.what {
-                What::Other => self.counts.others += 1,
-                What::Remove => {
+                TracedOperationKind::Other => self.counts.others += 1,
+                TracedOperationKind::Remove => {
                     self.end(current.take());
                     self.counts.removals += 1;
                     self.removal_pauses.push(pause_us);
                 }
-                What::Create => {
+                TracedOperationKind::Create => {
                     self.end(current.take());
                     self.counts.creations += 1;
                     files.made.insert(operation.inode);
@@ -164,7 +171,9 @@ impl Group {
                         ..Episode::default()
                     });
                 }
-                What::Write | What::Read | What::Sync => {
+                TracedOperationKind::Write
+                | TracedOperationKind::Read
+                | TracedOperationKind::Sync => {
                     let is_same = |episode: &mut Episode| {
                         // The number of a file that was just made may not be known.
                         if episode.inode == 0 {
@@ -183,8 +192,8 @@ impl Group {
                     episode.pause_us += pause_us;
                     let is_fresh = episode.is_fresh;
                     match operation.what {
-                        What::Write => episode.writes += 1,
-                        What::Read => episode.reads += 1,
+                        TracedOperationKind::Write => episode.writes += 1,
+                        TracedOperationKind::Read => episode.reads += 1,
                         _ => episode.syncs += 1,
                     }
                     self.count(operation, is_fresh);
@@ -194,14 +203,14 @@ impl Group {
         self.end(current);
     }
 
-    fn count(&mut self, operation: &Operation, is_fresh: bool) {
+    fn count(&mut self, operation: &TracedOperation, is_fresh: bool) {
         let episodes = if is_fresh { &mut self.fresh } else { &mut self.old };
         match operation.what {
-            What::Write => {
+            TracedOperationKind::Write => {
                 self.counts.writes += 1;
                 episodes.write_bytes.push(operation.bytes.max(1));
             }
-            What::Read => {
+            TracedOperationKind::Read => {
                 self.counts.reads += 1;
                 episodes.read_bytes.push(operation.bytes.max(1));
             }
@@ -230,20 +239,24 @@ struct Files {
 
 impl Files {
     /// Adds up bytes, and how many files there were at a time.
-    fn note(&mut self, threads: &[&[Operation]]) {
-        let mut all: Vec<&Operation> = threads.iter().copied().flatten().collect();
+    fn note(&mut self, threads: &[&[TracedOperation]]) {
+        let mut all: Vec<&TracedOperation> = threads.iter().copied().flatten().collect();
         all.sort_by_key(|operation| operation.exit_ns);
         let (mut now, mut lowest, mut highest) = (0_i64, 0_i64, 0_i64);
         for operation in all {
             match operation.what {
-                What::Create => now += 1,
-                What::Remove => now -= 1,
-                What::Write => self.moved.entry(operation.inode).or_default().0 += operation.bytes,
-                What::Read => self.moved.entry(operation.inode).or_default().1 += operation.bytes,
-                What::Sync => {
+                TracedOperationKind::Create => now += 1,
+                TracedOperationKind::Remove => now -= 1,
+                TracedOperationKind::Write => {
+                    self.moved.entry(operation.inode).or_default().0 += operation.bytes
+                }
+                TracedOperationKind::Read => {
+                    self.moved.entry(operation.inode).or_default().1 += operation.bytes
+                }
+                TracedOperationKind::Sync => {
                     self.moved.entry(operation.inode).or_default();
                 }
-                What::Other => {}
+                TracedOperationKind::Other => {}
             }
             lowest = lowest.min(now);
             highest = highest.max(now);

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use luc_events::codes::{CallKind, Direction, SyncKind};
-use luc_events::store::{Reader, StoreError};
-use luc_events::tables::{Call, Data, Handle, Sync, Task};
+use luc_events::event_kinds::{DataDirection, FileCallKind, SyncKind};
+use luc_events::store::{StoreError, TraceReader};
+use luc_events::tables::{FileCall, FileData, FsyncCall, JournalHandle, ThreadInfo};
 
 /// The type of ext4's handles that allocate blocks for data when it is written back (`EXT4_HT_WRITE_PAGE`).
 const WRITE_PAGE: u32 = 2;
@@ -19,17 +19,18 @@ const MAX_WRITE_BYTES: u64 = 1 << 20;
 
 /// A call that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Operation {
+pub(super) struct TracedOperation {
     pub(super) thread: u32,
     pub(super) enter_ns: u64,
     pub(super) exit_ns: u64,
-    pub(super) what: What,
+    pub(super) what: TracedOperationKind,
     pub(super) inode: u64,
     pub(super) bytes: u64,
 }
 
+/// Kind of a file operation in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum TracedOperationKind {
     Create,
     Remove,
     Write,
@@ -39,10 +40,11 @@ pub(super) enum What {
     Other,
 }
 
+/// File operations of a trace, with the names of its threads.
 #[derive(Debug, Default)]
-pub(super) struct Traced {
+pub(super) struct TracedOperations {
     /// Operations by thread, then by time.
-    pub(super) operations: Vec<Operation>,
+    pub(super) operations: Vec<TracedOperation>,
     /// A thread's name, without the number at its end.
     pub(super) names: HashMap<u32, String>,
     /// Handles of each thread that allocated blocks when data was written back.
@@ -53,26 +55,26 @@ pub(super) struct Traced {
     pub(super) command: String,
 }
 
-pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
+pub(super) fn read(directory: &Path) -> Result<TracedOperations, StoreError> {
     // 1. Calls and syncs that succeeded, with their devices.
-    let reader = Reader::open(directory)?;
-    let mut found: Vec<(u32, Operation)> = Vec::new();
-    for call in reader.rows::<Call>()? {
+    let reader = TraceReader::open(directory)?;
+    let mut found: Vec<(u32, TracedOperation)> = Vec::new();
+    for call in reader.rows::<FileCall>()? {
         let call = call?;
         if call.errno != 0 {
             continue;
         }
         let what = match call.kind {
-            CallKind::Create => What::Create,
-            CallKind::Unlink => What::Remove,
-            CallKind::Write => What::Write,
-            CallKind::Read => What::Read,
-            CallKind::Open | CallKind::Close => continue,
-            _ => What::Other,
+            FileCallKind::Create => TracedOperationKind::Create,
+            FileCallKind::Unlink => TracedOperationKind::Remove,
+            FileCallKind::Write => TracedOperationKind::Write,
+            FileCallKind::Read => TracedOperationKind::Read,
+            FileCallKind::Open | FileCallKind::Close => continue,
+            _ => TracedOperationKind::Other,
         };
         found.push((
             call.dev.0,
-            Operation {
+            TracedOperation {
                 thread: call.thread.0,
                 enter_ns: call.enter_ns,
                 exit_ns: call.exit_ns,
@@ -82,7 +84,7 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
             },
         ));
     }
-    for sync in reader.rows::<Sync>()? {
+    for sync in reader.rows::<FsyncCall>()? {
         let sync = sync?;
         // It starts to write, and promises nothing.
         if sync.errno != 0 || sync.kind == SyncKind::SyncFileRange {
@@ -90,24 +92,25 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
         }
         found.push((
             sync.dev.0,
-            Operation {
+            TracedOperation {
                 thread: sync.thread.0,
                 enter_ns: sync.enter_ns,
                 exit_ns: sync.exit_ns,
-                what: What::Sync,
+                what: TracedOperationKind::Sync,
                 inode: sync.inode.0,
                 bytes: 0,
             },
         ));
     }
     // 2. Names of threads, and blocks that they allocated.
-    let mut traced = Traced { command: reader.trace().command.clone(), ..Traced::default() };
-    for task in reader.rows::<Task>()? {
+    let mut traced =
+        TracedOperations { command: reader.trace().command.clone(), ..TracedOperations::default() };
+    for task in reader.rows::<ThreadInfo>()? {
         let task = task?;
         let name = task.comm.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
         traced.names.insert(task.thread.0, name.to_owned());
     }
-    for handle in reader.rows::<Handle>()? {
+    for handle in reader.rows::<JournalHandle>()? {
         let handle = handle?;
         if handle.kind == WRITE_PAGE {
             *traced.allocations.entry(handle.thread.0).or_default() += u64::from(handle.count);
@@ -119,7 +122,7 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
     found.retain(|(dev, _)| *dev == 0 || *dev == main);
     traced.elsewhere = (all - found.len()) as u64;
     traced.operations = found.into_iter().map(|(_, operation)| operation).collect();
-    let in_order = |operation: &Operation| (operation.thread, operation.enter_ns);
+    let in_order = |operation: &TracedOperation| (operation.thread, operation.enter_ns);
     traced.operations.sort_by_key(in_order);
     let unseen = unseen_writes(&reader, main, &traced.operations)?;
     traced.operations.extend(unseen);
@@ -131,20 +134,20 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
 /// data that they made dirty. One write stands for the data that a thread made dirty in a file in one interval. It
 /// comes before the sync that followed, if there was one.
 fn unseen_writes(
-    reader: &Reader,
+    reader: &TraceReader,
     main: u32,
-    operations: &[Operation],
-) -> Result<Vec<Operation>, StoreError> {
-    let mut by_file: HashMap<(u32, u64), Vec<&Operation>> = HashMap::new();
+    operations: &[TracedOperation],
+) -> Result<Vec<TracedOperation>, StoreError> {
+    let mut by_file: HashMap<(u32, u64), Vec<&TracedOperation>> = HashMap::new();
     for operation in operations.iter().filter(|operation| operation.inode != 0) {
         let key = (operation.thread, operation.inode);
         by_file.entry(key).or_default().push(operation);
     }
     // In an order of its own: the same trace is always the same workload.
     let mut dirtied: BTreeMap<(u32, u64), Vec<(u64, u64)>> = BTreeMap::new();
-    for data in reader.rows::<Data>()? {
+    for data in reader.rows::<FileData>()? {
         let data = data?;
-        if data.direction == Direction::Dirtied && data.dev.0 == main {
+        if data.direction == DataDirection::Dirtied && data.dev.0 == main {
             let key = (data.thread.0, data.inode.0);
             dirtied.entry(key).or_default().push((data.at_ns, data.bytes));
         }
@@ -162,11 +165,11 @@ fn unseen_writes(
             while left >= PAGE_BYTES {
                 let piece = left.min(MAX_WRITE_BYTES);
                 left -= piece;
-                unseen.push(Operation {
+                unseen.push(TracedOperation {
                     thread,
                     enter_ns: when_ns,
                     exit_ns: when_ns,
-                    what: What::Write,
+                    what: TracedOperationKind::Write,
                     inode,
                     bytes: piece,
                 });
@@ -178,9 +181,10 @@ fn unseen_writes(
 
 /// Returns a plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can
 /// be for it, else just after the file's previous operation.
-fn place(seen: &[&Operation], at_ns: u64) -> u64 {
+fn place(seen: &[&TracedOperation], at_ns: u64) -> u64 {
     let from_ns = at_ns.saturating_sub(INTERVAL_NS);
-    let is_later = |one: &&&Operation| one.what == What::Sync && one.exit_ns >= from_ns;
+    let is_later =
+        |one: &&&TracedOperation| one.what == TracedOperationKind::Sync && one.exit_ns >= from_ns;
     if let Some(sync) = seen.iter().find(is_later) {
         return sync.enter_ns.saturating_sub(1);
     }
@@ -189,7 +193,7 @@ fn place(seen: &[&Operation], at_ns: u64) -> u64 {
 }
 
 /// Returns the file system with the most operations; 0 is an unknown one and does not count.
-fn busiest(found: &[(u32, Operation)]) -> u32 {
+fn busiest(found: &[(u32, TracedOperation)]) -> u32 {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     for (dev, _) in found.iter().filter(|(dev, _)| *dev != 0) {
         *counts.entry(*dev).or_default() += 1;

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use luc_events::codes::{CallKind, Direction, SyncKind};
-use luc_events::store::Writer;
-use luc_events::tables::{Call, Data, Handle, Sync, Task, Trace};
+use luc_events::event_kinds::{DataDirection, FileCallKind, SyncKind};
+use luc_events::store::TraceWriter;
+use luc_events::tables::{
+    FileCall, FileData, FsyncCall, JournalHandle, ThreadInfo, TraceDescription,
+};
 use luc_events::{Dev, Inode, Pid};
 use tempfile::TempDir;
 
-use super::{Counts, Derived, TracedError, derive};
+use super::{DerivedCallCounts, DerivedPersonality, TracedError, derive};
 use crate as filebench;
 
 /// A trace under way: a thread's calls follow each other, 10 us each, after a pause.
 struct Recorded {
-    writer: Writer,
+    writer: TraceWriter,
     folder: TempDir,
     now_ns: u64,
 }
@@ -21,25 +23,26 @@ struct Recorded {
 impl Recorded {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let trace = Trace { command: "a program".to_owned(), ..Trace::default() };
-        let writer = Writer::create(&folder.path().join("t"), trace).expect("begun");
+        let trace =
+            TraceDescription { command: "a program".to_owned(), ..TraceDescription::default() };
+        let writer = TraceWriter::create(&folder.path().join("t"), trace).expect("begun");
         Self { writer, folder, now_ns: 1_000_000 }
     }
 
     fn thread(&mut self, thread: u32, comm: &str) {
-        let task = Task {
+        let task = ThreadInfo {
             at_ns: self.now_ns,
             thread: Pid(thread),
             comm: comm.to_owned(),
-            ..Task::default()
+            ..ThreadInfo::default()
         };
         self.writer.add(task).expect("added");
     }
 
-    fn call(&mut self, thread: u32, kind: CallKind, inode: u64, bytes: u64, pause_us: u64) {
+    fn call(&mut self, thread: u32, kind: FileCallKind, inode: u64, bytes: u64, pause_us: u64) {
         let enter_ns = self.now_ns + pause_us * 1000;
         self.now_ns = enter_ns + 10_000;
-        let call = Call {
+        let call = FileCall {
             thread: Pid(thread),
             kind,
             enter_ns,
@@ -47,7 +50,7 @@ impl Recorded {
             dev: Dev(8 << 20),
             inode: Inode(inode),
             bytes,
-            ..Call::default()
+            ..FileCall::default()
         };
         self.writer.add(call).expect("added");
     }
@@ -55,20 +58,20 @@ impl Recorded {
     fn sync(&mut self, thread: u32, inode: u64) {
         let enter_ns = self.now_ns;
         self.now_ns += 10_000;
-        let sync = Sync {
+        let sync = FsyncCall {
             thread: Pid(thread),
             kind: SyncKind::Fsync,
             enter_ns,
             exit_ns: self.now_ns,
             dev: Dev(8 << 20),
             inode: Inode(inode),
-            ..Sync::default()
+            ..FsyncCall::default()
         };
         self.writer.add(sync).expect("added");
     }
 
-    fn derived(self) -> Result<Derived, TracedError> {
-        self.writer.finish(Trace::default()).expect("finished");
+    fn derived(self) -> Result<DerivedPersonality, TracedError> {
+        self.writer.finish(TraceDescription::default()).expect("finished");
         derive(&self.folder.path().join("t"))
     }
 }
@@ -77,12 +80,12 @@ impl Recorded {
 fn mail(recorded: &mut Recorded) {
     recorded.thread(7, "deliver3");
     for file in 1..=100 {
-        recorded.call(7, CallKind::Create, file, 0, 500);
-        recorded.call(7, CallKind::Write, file, 4096, 0);
-        recorded.call(7, CallKind::Write, file, 100, 0);
+        recorded.call(7, FileCallKind::Create, file, 0, 500);
+        recorded.call(7, FileCallKind::Write, file, 4096, 0);
+        recorded.call(7, FileCallKind::Write, file, 100, 0);
         recorded.sync(7, file);
         if file % 2 == 0 {
-            recorded.call(7, CallKind::Unlink, file, 0, 0);
+            recorded.call(7, FileCallKind::Unlink, file, 0, 0);
         }
     }
 }
@@ -91,10 +94,16 @@ fn mail(recorded: &mut Recorded) {
 fn files_are_made_written_synced_and_removed() {
     let mut recorded = Recorded::new();
     mail(&mut recorded);
-    let Derived { text, counts } = recorded.derived().expect("a workload");
+    let DerivedPersonality { text, counts } = recorded.derived().expect("a workload");
     assert_eq!(
         counts,
-        Counts { creations: 100, removals: 50, writes: 200, syncs: 100, ..Counts::default() }
+        DerivedCallCounts {
+            creations: 100,
+            removals: 50,
+            writes: 200,
+            syncs: 100,
+            ..DerivedCallCounts::default()
+        }
     );
     for line in [
         "# Made of the trace",
@@ -108,7 +117,7 @@ fn files_are_made_written_synced_and_removed() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let workload = filebench::Workload::parse("t.f", &text, &[]).expect("the language");
+    let workload = filebench::WorkloadFile::parse("t.f", &text, &[]).expect("the language");
     assert_eq!(workload.clients(), 1);
 }
 
@@ -120,13 +129,13 @@ fn it_runs_and_has_the_same_shares() {
     recorded.thread(8, "server");
     for turn in 0..300 {
         let inode = 1000 + turn % 3;
-        recorded.call(8, CallKind::Write, inode, 8192, 0);
-        recorded.call(8, CallKind::Read, inode, 2048, 0);
+        recorded.call(8, FileCallKind::Write, inode, 8192, 0);
+        recorded.call(8, FileCallKind::Read, inode, 2048, 0);
         if turn % 4 == 0 {
             recorded.sync(8, inode);
         }
     }
-    let Derived { text, .. } = recorded.derived().expect("a workload");
+    let DerivedPersonality { text, .. } = recorded.derived().expect("a workload");
     // The server does more calls, so that it is the first group. Each group has a run that ends by its own
     // calls: the other one may not have had a processor by then. Here 200 files of six calls.
     let report = run_until(&text, "flowop g2remove name=g2remove\n", 1200);
@@ -154,15 +163,15 @@ fn it_runs_and_has_the_same_shares() {
 }
 
 /// Runs `text` without pauses until the thread of `last`, one of its lines, has made `calls`. Returns the report.
-fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
+fn run_until(text: &str, last: &str, calls: u64) -> filebench::FilebenchReport {
     assert!(text.contains(last), "{last}\n{text}");
     let text = text.replace(last, &format!("{last}flowop finishoncount name=end,value={calls}\n"));
     let set = ["think=0".to_owned()];
-    let workload = filebench::Workload::parse("t.f", &text, &set).expect("the language");
+    let workload = filebench::WorkloadFile::parse("t.f", &text, &set).expect("the language");
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     let folder = folder.expect("a folder");
-    let options = filebench::Options {
+    let options = filebench::FilebenchOptions {
         directory: folder.path().to_owned(),
         measured_ns: Some(60_000_000_000),
         seed: 1,
@@ -173,7 +182,7 @@ fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
 }
 
 /// Counts the operations called `name`.
-fn count(report: &filebench::Report, name: &str) -> f64 {
+fn count(report: &filebench::FilebenchReport, name: &str) -> f64 {
     let found = report.operations.iter().find(|one| one.operation.ends_with(name));
     found.map_or(0, |one| one.count) as f64
 }
@@ -184,18 +193,18 @@ fn what_the_journal_shows_to_grow_is_appended() {
         let mut recorded = Recorded::new();
         recorded.thread(5, "logger");
         for _ in 0..30 {
-            recorded.call(5, CallKind::Write, 9, 512, 100);
+            recorded.call(5, FileCallKind::Write, 9, 512, 100);
             recorded.sync(5, 9);
             // Another file in between, so that each is an episode of its own.
-            recorded.call(5, CallKind::Write, 10, 512, 0);
+            recorded.call(5, FileCallKind::Write, 10, 512, 0);
         }
         if allocations > 0 {
-            let handle = Handle {
+            let handle = JournalHandle {
                 at_ns: recorded.now_ns,
                 thread: Pid(5),
                 kind: 2,
                 count: allocations,
-                ..Handle::default()
+                ..JournalHandle::default()
             };
             recorded.writer.add(handle).expect("added");
         }
@@ -212,7 +221,7 @@ fn threads_of_a_name_are_one_group() {
             if turn == 0 {
                 recorded.thread(thread, &format!("worker-{thread}"));
             }
-            recorded.call(thread, CallKind::Write, u64::from(thread), 64, 0);
+            recorded.call(thread, FileCallKind::Write, u64::from(thread), 64, 0);
         }
     }
     let text = recorded.derived().expect("a workload").text;
@@ -225,21 +234,21 @@ fn writes_without_rows_are_known_by_what_they_made_dirty() {
     let mut recorded = Recorded::new();
     recorded.thread(7, "deliver");
     for file in 1..=20 {
-        recorded.call(7, CallKind::Create, file, 0, 20_000);
-        let data = Data {
+        recorded.call(7, FileCallKind::Create, file, 0, 20_000);
+        let data = FileData {
             // The slot ends after the sync.
             at_ns: recorded.now_ns + 5_000_000,
             dev: Dev(8 << 20),
             inode: Inode(file),
             thread: Pid(7),
             bytes: 12_288,
-            direction: Direction::Dirtied,
-            ..Data::default()
+            direction: DataDirection::Dirtied,
+            ..FileData::default()
         };
         recorded.writer.add(data).expect("added");
         recorded.sync(7, file);
     }
-    let Derived { text, counts } = recorded.derived().expect("a workload");
+    let DerivedPersonality { text, counts } = recorded.derived().expect("a workload");
     assert_eq!((counts.writes, counts.syncs), (20, 20), "{text}");
     for line in ["set $g1newwrites=1\n", "set $g1newwritesize=12288\n", "set $g1newsize=12288\n"] {
         assert!(text.contains(line), "{line}{text}");
@@ -252,12 +261,12 @@ fn who_makes_files_removes_those_that_others_removed() {
     for file in 1..=50 {
         let (maker, remover) = (100 + 2 * file, 101 + 2 * file);
         recorded.thread(maker, "dd");
-        recorded.call(maker, CallKind::Create, u64::from(file), 0, 0);
-        recorded.call(maker, CallKind::Write, u64::from(file), 4096, 0);
+        recorded.call(maker, FileCallKind::Create, u64::from(file), 0, 0);
+        recorded.call(maker, FileCallKind::Write, u64::from(file), 4096, 0);
         recorded.thread(remover, "rm");
-        recorded.call(remover, CallKind::Unlink, u64::from(file), 0, 0);
+        recorded.call(remover, FileCallKind::Unlink, u64::from(file), 0, 0);
     }
-    let Derived { text, counts } = recorded.derived().expect("a workload");
+    let DerivedPersonality { text, counts } = recorded.derived().expect("a workload");
     assert_eq!((counts.creations, counts.removals), (50, 50));
     assert!(text.contains("# Threads called 'dd'.\n"), "{text}");
     assert!(!text.contains("'rm'"), "{text}");

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::episodes::{Episodes, Group};
-use super::read::Traced;
-use super::table::{variable, write_mean};
-use super::{Counts, Derived};
+use super::distribution_table::{variable, write_mean};
+use super::episodes::{EpisodeLists, ThreadNameGroup};
+use super::read_trace::TracedOperations;
+use super::{DerivedCallCounts, DerivedPersonality};
 
 /// A set has at least this many files, so that one is free while other threads hold some.
 const MIN_FILES: u64 = 64;
@@ -18,10 +18,14 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 const BLOCK_BYTES: u64 = 4096;
 
 /// Writes the work of `groups` in the trace at `directory`.
-pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Derived {
-    let mut counts = Counts::default();
+pub(super) fn write(
+    directory: &Path,
+    traced: &TracedOperations,
+    groups: &[ThreadNameGroup],
+) -> DerivedPersonality {
+    let mut counts = DerivedCallCounts::default();
     for group in groups {
-        let Counts { creations, removals, writes, reads, syncs, others } = group.counts;
+        let DerivedCallCounts { creations, removals, writes, reads, syncs, others } = group.counts;
         counts.creations += creations;
         counts.removals += removals;
         counts.writes += writes;
@@ -53,7 +57,7 @@ pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Deri
         parts.group(number + 1, group);
     }
     let Parts { variables, filesets, composites, processes } = parts;
-    Derived {
+    DerivedPersonality {
         text: format!("{head}{variables}\n{filesets}\n{composites}{processes}run 60\n"),
         counts,
     }
@@ -69,7 +73,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn group(&mut self, number: usize, group: &Group) {
+    fn group(&mut self, number: usize, group: &ThreadNameGroup) {
         let id = format!("g{number}");
         let fresh = group.fresh.count() as u64;
         // As many files are made as removed: else the disk would fill, or no file would be left to remove.
@@ -90,7 +94,7 @@ impl Parts {
             let _ = writeln!(flowops, "    flowop {id}remove name={id}remove");
         }
         let name = if group.name.is_empty() { "unknown" } else { &group.name };
-        let Counts { creations, removals, .. } = group.counts;
+        let DerivedCallCounts { creations, removals, .. } = group.counts;
         let _ = write!(self.processes, "# Threads called '{}'.", make_plain(name));
         if creations != removals {
             let _ = write!(
@@ -107,7 +111,7 @@ impl Parts {
     }
 
     /// Writes the set of files that the group makes and removes.
-    fn write_fresh(&mut self, id: &str, group: &Group) {
+    fn write_fresh(&mut self, id: &str, group: &ThreadNameGroup) {
         let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
         let sizes: Vec<u64> =
             group.fresh_sizes.iter().map(|&size| size.clamp(1, MAX_FILE_BYTES)).collect();
@@ -138,7 +142,7 @@ impl Parts {
     }
 
     /// Writes the set of files that exist before the run.
-    fn write_old(&mut self, id: &str, group: &Group) {
+    fn write_old(&mut self, id: &str, group: &ThreadNameGroup) {
         let largest = group.old.write_bytes.iter().chain(&group.old.read_bytes).max();
         let least = largest.copied().unwrap_or(1).next_multiple_of(BLOCK_BYTES);
         let whole = |&size: &u64| {
@@ -160,7 +164,7 @@ impl Parts {
     }
 
     /// Writes the operations on an open file, and the pause.
-    fn body(&mut self, id: &str, kind: &str, episodes: &Episodes, grows: bool) -> String {
+    fn body(&mut self, id: &str, kind: &str, episodes: &EpisodeLists, grows: bool) -> String {
         let mut body = String::new();
         let random = if grows { "" } else { ",random" };
         // A new file grows from its beginning, one that exists from its end.

@@ -7,32 +7,33 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::Source;
+use super::EnergySource;
 
 /// Longest gap between samples. After a longer gap the power in between is unknown.
 const MAX_GAP: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Power in watts at one moment, as the meter's command printed it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct WattSample {
     pub(super) at: Duration,
     pub(super) watts: f64,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
-    samples: Vec<Sample>,
+    samples: Vec<WattSample>,
     last_line: String,
     ended: bool,
 }
 
-/// The command while it runs.
+/// Command of a meter while it runs.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(super) struct MeterCommand {
     child: Child,
     seen: Arc<(Mutex<Seen>, Condvar)>,
     reader: Option<JoinHandle<()>>,
@@ -41,7 +42,7 @@ pub(super) struct Meter {
     begun: Duration,
 }
 
-impl Meter {
+impl MeterCommand {
     /// Starts it and waits for a first sample. Errors: why there is none.
     pub(super) fn start(
         command: &str,
@@ -68,7 +69,7 @@ impl Meter {
                 let at = origin.elapsed();
                 let mut seen = lock(&shared.0);
                 if let Some(watts) = watts(&line, regex.as_ref()) {
-                    seen.samples.push(Sample { at, watts });
+                    seen.samples.push(WattSample { at, watts });
                 }
                 seen.last_line = line;
                 shared.1.notify_all();
@@ -100,7 +101,7 @@ impl Meter {
             if seen.ended {
                 return Err(format!("the meter has ended; its last line was '{}'", seen.last_line));
             }
-            if Instant::now() >= until || interrupt::interrupted() {
+            if Instant::now() >= until || interrupt_flag::interrupted() {
                 return Err(format!(
                     "the meter gave no number for {} s; its last line was '{}'",
                     MAX_GAP.as_secs(),
@@ -113,7 +114,7 @@ impl Meter {
     }
 }
 
-impl Source for Meter {
+impl EnergySource for MeterCommand {
     fn name(&self) -> &'static str {
         "meter"
     }
@@ -142,7 +143,7 @@ impl Source for Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for MeterCommand {
     fn drop(&mut self) {
         // The child is not waited for yet, so that its number is still its own, and its group's.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
@@ -169,7 +170,11 @@ fn watts(line: &str, regex: Option<&Regex>) -> Option<f64> {
 
 /// Integrates from `begun` to `ended`; at both ends power is interpolated between the samples around it. Errors: there
 /// is no sample around an end, or a gap in which the meter was silent.
-pub(super) fn joules(samples: &[Sample], begun: Duration, ended: Duration) -> Result<f64, String> {
+pub(super) fn joules(
+    samples: &[WattSample],
+    begun: Duration,
+    ended: Duration,
+) -> Result<f64, String> {
     let around = samples.first().is_some_and(|first| first.at <= begun)
         && samples.last().is_some_and(|last| last.at >= ended);
     if !around {

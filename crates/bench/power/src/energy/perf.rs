@@ -7,7 +7,7 @@ use std::path::Path;
 
 use luc_host::sysfs;
 
-use super::{Source, scope_of};
+use super::{EnergySource, scope_of};
 
 /// The kernel's `struct perf_event_attr`, as far as its first version goes (64 bytes); it takes that for all time.
 #[repr(C)]
@@ -41,14 +41,14 @@ struct PerfCounter {
     begun: u64,
 }
 
-/// Packages, and DRAM if it has an event.
+/// RAPL events of perf: the packages, and DRAM if it has an event.
 #[derive(Debug)]
-pub(super) struct Perf {
+pub(super) struct PerfRaplEvents {
     counts: Vec<PerfCounter>,
     has_dram: bool,
 }
 
-impl Perf {
+impl PerfRaplEvents {
     /// Opens all events on all packages. Errors: why not.
     pub(super) fn open(sysfs: &Path) -> Result<Self, String> {
         let device = sysfs.join("bus/event_source/devices/power");
@@ -83,7 +83,7 @@ impl Perf {
     }
 }
 
-impl Source for Perf {
+impl EnergySource for PerfRaplEvents {
     fn name(&self) -> &'static str {
         "perf"
     }
@@ -223,7 +223,7 @@ mod tests {
             put(&format!("events/{name}.scale"), scale);
             put(&format!("events/{name}.unit"), "Joules\n");
         }
-        let mut perf = match Perf::open(sysfs.path()) {
+        let mut perf = match PerfRaplEvents::open(sysfs.path()) {
             Err(reason) if reason.contains("needs root") => {
                 luc_testkit::skipped!("{reason}");
                 return;
@@ -242,7 +242,7 @@ mod tests {
         let is_right = joules >= least * 0.5 && joules <= most * 2.0;
         assert!(is_right, "{least} {joules} {most}");
         put("events/energy-ram.unit", "Furlongs\n");
-        let reason = Perf::open(sysfs.path()).expect_err("refused");
+        let reason = PerfRaplEvents::open(sysfs.path()).expect_err("refused");
         assert!(reason.contains("Furlongs"), "{reason}");
     }
 }

@@ -15,18 +15,18 @@ use std::time::{Duration, Instant};
 
 use luc_host::sysfs;
 
-use super::counter::Counter;
-use super::{Source, scope_of};
+use super::wrapping_counter::WrappingCounter;
+use super::{EnergySource, scope_of};
 
 /// Shorter periods would take energy of their own.
 const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The counters, read in time by a thread.
-pub(super) struct Powercap {
+/// Thread that reads RAPL's counters in powercap before they wrap.
+pub(super) struct PowercapReader {
     counters: Arc<Mutex<ZoneCounters>>,
     origin: Instant,
     scope: String,
-    begun: Option<Totals>,
+    begun: Option<ZoneTotals>,
     /// Channel whose end stops the thread.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ pub(super) struct Powercap {
 /// Counters of all zones, and their faults.
 #[derive(Debug)]
 pub(super) struct ZoneCounters {
-    zones: Vec<(PathBuf, Counter)>,
+    zones: Vec<(PathBuf, WrappingCounter)>,
     pub(super) scope: String,
     /// Longest interval between readings.
     pub(super) period: Duration,
@@ -43,14 +43,14 @@ pub(super) struct ZoneCounters {
     last_fault: String,
 }
 
-/// A moment of [`ZoneCounters`].
+/// Energy of all zones up to one moment, and the faults so far.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Totals {
+pub(super) struct ZoneTotals {
     uj: u64,
     faults: u64,
 }
 
-impl Powercap {
+impl PowercapReader {
     /// Starts to read. Errors: why it cannot be read.
     pub(super) fn open(sysfs: &Path) -> Result<Self, String> {
         let origin = Instant::now();
@@ -76,7 +76,7 @@ fn lock(counters: &Mutex<ZoneCounters>) -> MutexGuard<'_, ZoneCounters> {
     counters.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Source for Powercap {
+impl EnergySource for PowercapReader {
     fn name(&self) -> &'static str {
         "powercap"
     }
@@ -101,7 +101,7 @@ impl Source for Powercap {
     }
 }
 
-impl Drop for Powercap {
+impl Drop for PowercapReader {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
@@ -127,20 +127,20 @@ impl ZoneCounters {
             let now_uj = sysfs::read_number(&path).map_err(fault(&path))?;
             let range = zone.join("max_energy_range_uj");
             let range_uj = sysfs::read_number(&range).map_err(fault(&range))?;
-            period = period.min(Counter::period(range_uj));
+            period = period.min(WrappingCounter::period(range_uj));
             if period < MIN_INTERVAL {
                 return Err(format!(
                     "{} is {range_uj}, too short a range to read in time",
                     range.display()
                 ));
             }
-            counters.push((path, Counter::new(range_uj, now_uj, now)));
+            counters.push((path, WrappingCounter::new(range_uj, now_uj, now)));
         }
         Ok(Self { zones: counters, scope, period, faults: 0, last_fault: String::new() })
     }
 
     /// Reads all of them, each at the time that `now` gives.
-    pub(super) fn sample(&mut self, now: impl Fn() -> Duration) -> Totals {
+    pub(super) fn sample(&mut self, now: impl Fn() -> Duration) -> ZoneTotals {
         for (path, counter) in &mut self.zones {
             let read = sysfs::read_number(path).map_err(|error| advice(&error));
             if let Err(fault) = read.and_then(|now_uj| counter.add(now_uj, now())) {
@@ -148,19 +148,22 @@ impl ZoneCounters {
                 self.last_fault = format!("{}: {fault}", path.display());
             }
         }
-        Totals { uj: self.zones.iter().map(|(_, zone)| zone.total_uj()).sum(), faults: self.faults }
+        ZoneTotals {
+            uj: self.zones.iter().map(|(_, zone)| zone.total_uj()).sum(),
+            faults: self.faults,
+        }
     }
 
     /// Reads all counters at the begin of a run. Errors: a counter cannot be read, and its value at the run's end would
     /// include energy from before.
-    pub(super) fn begin(&mut self, now: impl Fn() -> Duration) -> Result<Totals, String> {
+    pub(super) fn begin(&mut self, now: impl Fn() -> Duration) -> Result<ZoneTotals, String> {
         let before = self.faults;
         let totals = self.sample(now);
         if totals.faults == before { Ok(totals) } else { Err(self.last_fault.clone()) }
     }
 
     /// Returns the joules between two moments. Errors: something was wrong between them.
-    pub(super) fn joules(&self, begun: Totals, ended: Totals) -> Result<f64, String> {
+    pub(super) fn joules(&self, begun: ZoneTotals, ended: ZoneTotals) -> Result<f64, String> {
         if begun.faults != ended.faults {
             return Err(self.last_fault.clone());
         }

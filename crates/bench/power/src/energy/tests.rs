@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::counter::Counter;
-use super::meter::{Sample, joules};
+use super::meter_command::{WattSample, joules};
 use super::powercap::ZoneCounters;
+use super::wrapping_counter::WrappingCounter;
 use super::*;
 
 /// The range of a real package.
@@ -126,7 +126,7 @@ fn they_are_read_before_they_may_start_again_twice() {
 
 #[test]
 fn a_counter_that_is_reset_gives_no_energy() {
-    let mut counter = Counter::new(RANGE_UJ, 5_000_000_000, Duration::ZERO);
+    let mut counter = WrappingCounter::new(RANGE_UJ, 5_000_000_000, Duration::ZERO);
     let reason = counter.add(10, Duration::from_secs(1)).expect_err("no wrap so far from the end");
     assert!(reason.contains("no processor"), "{reason}");
     assert_eq!(counter.total_uj(), 0);
@@ -138,12 +138,12 @@ fn a_counter_that_is_reset_gives_no_energy() {
 #[test]
 fn gross_and_net_of_idle() {
     let fake = server();
-    let mut meter = Energymeter::open(fake.sysfs.path(), &Options::default()).expect("open");
+    let mut meter = EnergyMeter::open(fake.sysfs.path(), &EnergyOptions::default()).expect("open");
     assert_eq!(meter.about().source.as_deref(), Some("powercap"));
     meter.begin();
     let energy = meter.end().expect("measured");
     assert_eq!((energy.gross_joules, energy.net_joules), (Some(0.0), None));
-    meter.set_idle(&Energy {
+    meter.set_idle(&RunEnergy {
         seconds: 2.0,
         gross_joules: Some(5.0),
         net_joules: None,
@@ -160,7 +160,8 @@ fn gross_and_net_of_idle() {
 #[test]
 fn what_cannot_be_read_is_said_and_never_made_up() {
     let nothing = TempDir::new().expect("a folder");
-    let open = |sysfs: &Path| Energymeter::open(sysfs, &Options::default()).expect("no error");
+    let open =
+        |sysfs: &Path| EnergyMeter::open(sysfs, &EnergyOptions::default()).expect("no error");
     let mut meter = open(nothing.path());
     let reason = meter.about().unavailable.clone().expect("a reason");
     assert!(reason.contains("intel-rapl") && reason.contains("devices/power"), "{reason}");
@@ -194,13 +195,13 @@ fn what_cannot_be_read_is_said_and_never_made_up() {
     fake.put("intel-rapl:1", 10_000_000);
     let energy = meter.end().expect("tried");
     assert_eq!(energy.gross_joules, Some(1.0));
-    let off = Options { source: Choice::Off, ..Options::default() };
-    let meter = Energymeter::open(server().sysfs.path(), &off).expect("no error");
+    let off = EnergyOptions { source: EnergySourceChoice::Off, ..EnergyOptions::default() };
+    let meter = EnergyMeter::open(server().sysfs.path(), &off).expect("no error");
     assert!(!meter.is_there());
 }
 
-fn samples(pairs: &[(u64, f64)]) -> Vec<Sample> {
-    pairs.iter().map(|&(ms, watts)| Sample { at: Duration::from_millis(ms), watts }).collect()
+fn samples(pairs: &[(u64, f64)]) -> Vec<WattSample> {
+    pairs.iter().map(|&(ms, watts)| WattSample { at: Duration::from_millis(ms), watts }).collect()
 }
 
 #[test]
@@ -224,14 +225,14 @@ fn the_trapezoid_rule() {
     about(joules(&silent, ms(100), ms(900)), 8.0);
 }
 
-fn meter(command: &str, regex: Option<&str>) -> Result<Energymeter, String> {
-    let options = Options {
+fn meter(command: &str, regex: Option<&str>) -> Result<EnergyMeter, String> {
+    let options = EnergyOptions {
         command: Some(command.to_owned()),
         regex: regex.map(str::to_owned),
         scope: Some("the wall".to_owned()),
-        ..Options::default()
+        ..EnergyOptions::default()
     };
-    Energymeter::open(Path::new("/nowhere"), &options)
+    EnergyMeter::open(Path::new("/nowhere"), &options)
 }
 
 #[test]
@@ -278,7 +279,7 @@ proptest::proptest! {
         first in 0..=RANGE_UJ,
         steps in proptest::collection::vec((1_u64..60_000, 0.0..1.0), 1..200),
     ) {
-        let mut counter = Counter::new(RANGE_UJ, first, Duration::ZERO);
+        let mut counter = WrappingCounter::new(RANGE_UJ, first, Duration::ZERO);
         let (mut now, mut uj, mut moved) = (Duration::ZERO, first, 0);
         for (ms, share) in steps {
             now += Duration::from_millis(ms);

@@ -7,16 +7,16 @@ pub(super) const MAX_WATTS: u64 = 2_000;
 /// Counters move in steps of about a millisecond's energy, so that a short time may look like a higher power.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The counter of one zone.
+/// Counter of one zone's energy that wraps to 0.
 #[derive(Debug, Clone)]
-pub(super) struct Counter {
+pub(super) struct WrappingCounter {
     range_uj: u64,
     last_uj: u64,
     last: Duration,
     total_uj: u64,
 }
 
-impl Counter {
+impl WrappingCounter {
     /// Starts at the reading `now_uj` at time `now`. `range_uj` is `max_energy_range_uj`.
     pub(super) fn new(range_uj: u64, now_uj: u64, now: Duration) -> Self {
         Self { range_uj, last_uj: now_uj, last: now, total_uj: 0 }

@@ -19,7 +19,7 @@ const MIN_QUOTA_US: u64 = 1_000;
 
 /// Parent of cgroups with the cpu controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CgroupRoot {
+pub struct CpuCgroupRoot {
     /// The root of the hierarchy: below another group, its limits would count as well.
     pub root: PathBuf,
     version: Version,
@@ -35,7 +35,7 @@ enum Version {
 ///
 /// # Errors
 /// [`FrequencyError`]: there is none, or no permission.
-pub fn find(sysfs: &Path) -> Result<CgroupRoot, FrequencyError> {
+pub fn find(sysfs: &Path) -> Result<CpuCgroupRoot, FrequencyError> {
     let top = sysfs.join("fs/cgroup");
     for root in [top.clone(), top.join("unified")] {
         // It is not enabled here: that would be a setting of the whole machine.
@@ -53,25 +53,25 @@ pub fn find(sysfs: &Path) -> Result<CgroupRoot, FrequencyError> {
     Err(FrequencyError::NoCgroup(top))
 }
 
-fn place(root: PathBuf, version: Version) -> Result<CgroupRoot, FrequencyError> {
+fn place(root: PathBuf, version: Version) -> Result<CpuCgroupRoot, FrequencyError> {
     let procs = root.join("cgroup.procs");
     sysfs::check_writable(&procs).map_err(FrequencyError::io("write", &procs))?;
-    Ok(CgroupRoot { root, version })
+    Ok(CpuCgroupRoot { root, version })
 }
 
 /// A cgroup for workloads. Whoever ends the sweep removes it with [`remove`].
 #[derive(Debug)]
-pub struct Throttle {
+pub struct CpuQuotaCgroup {
     dir: PathBuf,
     version: Version,
 }
 
-impl Throttle {
+impl CpuQuotaCgroup {
     /// Makes it, with the name `name`.
     ///
     /// # Errors
     /// [`FrequencyError`], from the kernel.
-    pub fn create(place: &CgroupRoot, name: &str) -> Result<Self, FrequencyError> {
+    pub fn create(place: &CpuCgroupRoot, name: &str) -> Result<Self, FrequencyError> {
         let dir = place.root.join(name);
         match fs::create_dir(&dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -182,7 +182,7 @@ mod tests {
         let found = find(sysfs.path()).expect("version 2");
         assert_eq!(found.version, Version::Two);
         make("x/cpu.max", "max 100000");
-        let throttle = Throttle::create(&found, "x").expect("there");
+        let throttle = CpuQuotaCgroup::create(&found, "x").expect("there");
         throttle.limit(50).expect("limited");
         let text = fs::read_to_string(sysfs.path().join("fs/cgroup/x/cpu.max")).expect("there");
         let mut words = text.split(' ').map(|word| word.parse::<f64>().expect("a number"));

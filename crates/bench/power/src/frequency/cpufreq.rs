@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use luc_host::sysfs;
 use luc_units::OnPath as _;
 
-use super::{FrequencyError, Setting};
+use super::{FrequencyError, FrequencySetting};
 
 /// Returns the folder of the processors below the root of sysfs.
 pub(super) fn cpu_dir(sysfs: &Path) -> PathBuf {
@@ -20,13 +20,13 @@ const STEP_KHZ: u64 = 100_000;
 
 /// Processors that have one frequency in common.
 #[derive(Debug, Clone)]
-pub(super) struct Policy {
+pub(super) struct CpufreqPolicy {
     /// The first of its processors, as `cpu0`.
     pub(super) processor: String,
     dir: PathBuf,
 }
 
-impl Policy {
+impl CpufreqPolicy {
     /// Returns the policies of all online processors; none without cpufreq.
     pub(super) fn all(cpu: &Path) -> Result<Vec<Self>, FrequencyError> {
         let entries = match fs::read_dir(cpu) {
@@ -106,12 +106,12 @@ impl Policy {
 
     /// Checks that it can be set to `khz`, without changes.
     pub(super) fn check(&self, khz: u64, turbo_off: bool) -> Result<(), FrequencyError> {
-        let show = |khz: u64| Setting::from_khz(khz).to_string();
+        let show = |khz: u64| FrequencySetting::from_khz(khz).to_string();
         let outside = |has: String, nearest: u64| FrequencyError::Outside {
-            wanted: Setting::from_khz(khz),
+            wanted: FrequencySetting::from_khz(khz),
             processor: self.processor.clone(),
             has,
-            nearest: Setting::from_khz(nearest),
+            nearest: FrequencySetting::from_khz(nearest),
         };
         let low = self.number("cpuinfo_min_freq")?;
         let mut high = self.number("cpuinfo_max_freq")?;

@@ -3,27 +3,27 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
-use super::setting::{Setting, SettingError};
+use super::setting::{FrequencySetting, FrequencySettingError};
 
 /// The processors cannot be set, or not be put back.
 #[derive(Debug, thiserror::Error)]
 pub enum FrequencyError {
     #[error(transparent)]
-    Setting(#[from] SettingError),
+    Setting(#[from] FrequencySettingError),
     #[error(
         "frequency {wanted}: this machine has no cpufreq ({path}): write \"throttle:50%\", a quota of processor time \
          that is no frequency, or measure in a virtual machine in virtual time (docs/reference/vm.md)",
         path = .path.display()
     )]
     NoCpufreq {
-        wanted: Setting,
+        wanted: FrequencySetting,
         /// Path where cpufreq would be.
         path: PathBuf,
     },
     #[error("frequency {wanted}: {processor} has {has}; the nearest possible is {nearest}")]
-    Outside { wanted: Setting, processor: String, has: String, nearest: Setting },
+    Outside { wanted: FrequencySetting, processor: String, has: String, nearest: FrequencySetting },
     #[error(
         "frequency-options.turbo: neither intel_pstate/no_turbo nor cpufreq/boost is in {path}: switch turbo in the \
          firmware, and leave the option out",
@@ -74,8 +74,8 @@ impl FrequencyError {
     }
 }
 
-impl From<Failed> for FrequencyError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for FrequencyError {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::File { action: what, path, reason: source }
     }
 }

@@ -4,18 +4,18 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use luc_host::owned;
+use luc_host::root_owned;
 use luc_host::sysfs;
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
-use super::cpufreq::{Policy, cpu_dir, number_of};
+use super::cpufreq::{CpufreqPolicy, cpu_dir, number_of};
 use super::error::{FrequencyError, TRUST};
-use super::switches::{Change, SMT, turbo_files};
+use super::turbo_and_smt::{SMT, SysfsChange, turbo_files};
 
 /// All settings that a sweep may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Saved {
+pub(super) struct SavedProcessorSettings {
     smt: Option<String>,
     /// Switches of turbo, by their paths below the folder of the processors.
     turbo: Vec<(PathBuf, String)>,
@@ -32,7 +32,7 @@ struct SavedPolicy {
     speed_khz: Option<u64>,
 }
 
-impl Saved {
+impl SavedProcessorSettings {
     pub(super) fn read(cpu: &Path) -> Result<Self, FrequencyError> {
         let mut turbo = Vec::new();
         for (file, _) in turbo_files(cpu)? {
@@ -40,7 +40,8 @@ impl Saved {
             let value = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
             turbo.push((file, value));
         }
-        let policies = Policy::all(cpu)?.iter().map(SavedPolicy::read).collect::<Result<_, _>>()?;
+        let policies =
+            CpufreqPolicy::all(cpu)?.iter().map(SavedPolicy::read).collect::<Result<_, _>>()?;
         Ok(Self { smt: sysfs::read(&cpu.join(SMT)).ok(), turbo, policies })
     }
 
@@ -48,17 +49,17 @@ impl Saved {
     /// exceed the highest frequency without it.
     fn restore(&self, cpu: &Path) -> Result<(), FrequencyError> {
         if let Some(smt) = &self.smt {
-            Change::new(cpu.join(SMT), smt).make()?;
+            SysfsChange::new(cpu.join(SMT), smt).make()?;
         }
         for (file, value) in &self.turbo {
-            Change::new(cpu.join(file), value).make()?;
+            SysfsChange::new(cpu.join(file), value).make()?;
         }
         self.restore_policies(cpu)
     }
 
     /// Governors and limits only, of the processors that are online.
     pub(super) fn restore_policies(&self, cpu: &Path) -> Result<(), FrequencyError> {
-        let online = Policy::all(cpu)?;
+        let online = CpufreqPolicy::all(cpu)?;
         let is_online =
             |saved: &&SavedPolicy| online.iter().any(|policy| policy.processor == saved.processor);
         self.policies.iter().filter(is_online).try_for_each(|policy| policy.restore(cpu))
@@ -84,7 +85,7 @@ impl Saved {
 }
 
 impl SavedPolicy {
-    fn read(policy: &Policy) -> Result<Self, FrequencyError> {
+    fn read(policy: &CpufreqPolicy) -> Result<Self, FrequencyError> {
         let governor = policy.text("scaling_governor")?;
         Ok(Self {
             processor: policy.processor.clone(),
@@ -98,7 +99,7 @@ impl SavedPolicy {
     }
 
     fn restore(&self, cpu: &Path) -> Result<(), FrequencyError> {
-        let policy = Policy::of(cpu, &self.processor);
+        let policy = CpufreqPolicy::of(cpu, &self.processor);
         policy.limit(self.min_khz, self.max_khz)?;
         if policy.text("scaling_governor")? != self.governor {
             policy.write("scaling_governor", &self.governor)?;
@@ -114,10 +115,10 @@ impl SavedPolicy {
 }
 
 /// Writes it to `file`, whole or not at all; it is on the disk when this returns.
-pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
+pub(super) fn keep(saved: &SavedProcessorSettings, file: &Path) -> Result<(), FrequencyError> {
     let new = file.with_extension("new");
     let text = serde_json::json!(saved).to_string();
-    owned::create(&new)
+    root_owned::create(&new)
         .and_then(|mut to| to.write_all(text.as_bytes()).and_then(|()| to.sync_all()))
         .map_err(FrequencyError::io("write", &new))?;
     fs::rename(&new, file)
@@ -130,11 +131,11 @@ pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
 /// # Errors
 /// [`FrequencyError`]: something could not be put back; the file stays.
 pub fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
-    let Some(text) = owned::read(file).map_err(FrequencyError::io(TRUST, file))? else {
+    let Some(text) = root_owned::read(file).map_err(FrequencyError::io(TRUST, file))? else {
         return Ok(());
     };
     let wrong = |reason: String| FrequencyError::Saved { path: file.to_owned(), reason };
-    let saved = Saved::parse(&text).map_err(wrong)?;
+    let saved = SavedProcessorSettings::parse(&text).map_err(wrong)?;
     saved.restore(&cpu_dir(sysfs))?;
     fs::remove_file(file)
         .and_then(|()| sync_folder(file))

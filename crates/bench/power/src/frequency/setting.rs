@@ -5,17 +5,18 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that is no value of the axis.
+/// Error in the text of a [`FrequencySetting`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "frequency '{0}': write a frequency (\"2.4GHz\", \"800MHz\"), \"as-is\", or \"throttle:50%\" (1 to 99, no \
      frequency but a quota of processor time)"
 )]
-pub struct SettingError(String);
+pub struct FrequencySettingError(String);
 
+/// Processor frequency that a point of a sweep asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Setting {
+pub enum FrequencySetting {
     /// Settings from before the sweep.
     AsIs,
     /// Every processor at this frequency.
@@ -24,7 +25,7 @@ pub enum Setting {
     ThrottlePercent(u8),
 }
 
-impl Setting {
+impl FrequencySetting {
     pub(super) fn from_khz(khz: u64) -> Self {
         Self::Khz(khz)
     }
@@ -57,7 +58,7 @@ impl Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for FrequencySetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AsIs => f.write_str("as-is"),
@@ -74,11 +75,11 @@ impl fmt::Display for Setting {
     }
 }
 
-impl FromStr for Setting {
-    type Err = SettingError;
+impl FromStr for FrequencySetting {
+    type Err = FrequencySettingError;
 
-    fn from_str(text: &str) -> Result<Self, SettingError> {
-        let wrong = || SettingError(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, FrequencySettingError> {
+        let wrong = || FrequencySettingError(text.to_owned());
         if text == "as-is" {
             return Ok(Self::AsIs);
         }
@@ -107,16 +108,16 @@ impl FromStr for Setting {
     }
 }
 
-impl TryFrom<String> for Setting {
-    type Error = SettingError;
+impl TryFrom<String> for FrequencySetting {
+    type Error = FrequencySettingError;
 
-    fn try_from(text: String) -> Result<Self, SettingError> {
+    fn try_from(text: String) -> Result<Self, FrequencySettingError> {
         text.parse()
     }
 }
 
-impl From<Setting> for String {
-    fn from(setting: Setting) -> Self {
+impl From<FrequencySetting> for String {
+    fn from(setting: FrequencySetting) -> Self {
         setting.to_string()
     }
 }
@@ -128,16 +129,20 @@ mod tests {
     #[test]
     fn what_a_plan_may_say() {
         for (text, setting, shown) in [
-            ("as-is", Setting::AsIs, "as-is"),
-            ("2.4GHz", Setting::Khz(2_400_000), "2.4GHz"),
-            ("2401MHz", Setting::Khz(2_401_000), "2.401GHz"),
-            ("3000000kHz", Setting::Khz(3_000_000), "3GHz"),
-            ("800MHz", Setting::Khz(800_000), "0.8GHz"),
-            ("throttle:50%", Setting::ThrottlePercent(50), "throttle:50%(not-a-frequency)"),
+            ("as-is", FrequencySetting::AsIs, "as-is"),
+            ("2.4GHz", FrequencySetting::Khz(2_400_000), "2.4GHz"),
+            ("2401MHz", FrequencySetting::Khz(2_401_000), "2.401GHz"),
+            ("3000000kHz", FrequencySetting::Khz(3_000_000), "3GHz"),
+            ("800MHz", FrequencySetting::Khz(800_000), "0.8GHz"),
+            (
+                "throttle:50%",
+                FrequencySetting::ThrottlePercent(50),
+                "throttle:50%(not-a-frequency)",
+            ),
         ] {
-            assert_eq!(text.parse::<Setting>().expect(text), setting);
+            assert_eq!(text.parse::<FrequencySetting>().expect(text), setting);
             assert_eq!(setting.label(), shown);
-            let again: Setting = setting.to_string().parse().expect("as it is written");
+            let again: FrequencySetting = setting.to_string().parse().expect("as it is written");
             assert_eq!(again, setting);
         }
     }
@@ -158,7 +163,7 @@ mod tests {
             "throttle:50",
             "fast",
         ] {
-            let error = text.parse::<Setting>().expect_err(text).to_string();
+            let error = text.parse::<FrequencySetting>().expect_err(text).to_string();
             assert!(error.contains(&format!("'{text}'")) && !error.contains('\n'), "{error}");
         }
     }

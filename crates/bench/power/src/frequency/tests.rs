@@ -101,7 +101,7 @@ impl Fake {
         all
     }
 
-    fn check(&self, setting: &str, options: Options) -> Result<(), String> {
+    fn check(&self, setting: &str, options: TurboAndSmtOptions) -> Result<(), String> {
         let setting = setting.parse().expect("a setting");
         let before = self.all();
         let outcome = check(self.sysfs.path(), &[setting], &options);
@@ -113,22 +113,22 @@ impl Fake {
         })
     }
 
-    fn take(&self, options: Options) -> Lent {
-        Lent::take(self.sysfs.path(), &self.saved(), &options).expect("taken")
+    fn take(&self, options: TurboAndSmtOptions) -> BorrowedFrequency {
+        BorrowedFrequency::take(self.sysfs.path(), &self.saved(), &options).expect("taken")
     }
 }
 
-const NOTHING: Options = Options { turbo: None, smt: None };
-const OFF: Options = Options { turbo: Some(false), smt: Some(false) };
+const NOTHING: TurboAndSmtOptions = TurboAndSmtOptions { turbo: None, smt: None };
+const OFF: TurboAndSmtOptions = TurboAndSmtOptions { turbo: Some(false), smt: Some(false) };
 
 #[test]
 fn a_table_is_set_by_userspace_and_put_back() {
     let fake = Fake::with_table();
     let before = fake.all();
-    let no_turbo = Options { turbo: Some(false), smt: None };
+    let no_turbo = TurboAndSmtOptions { turbo: Some(false), smt: None };
     fake.check("1.6GHz", no_turbo).expect("possible");
     let lent = fake.take(no_turbo);
-    lent.set(&Setting::Khz(1_600_000)).expect("set");
+    lent.set(&FrequencySetting::Khz(1_600_000)).expect("set");
     for cpu in ["cpu0", "cpu1"] {
         let get = |name: &str| fake.get(&format!("{cpu}/cpufreq/{name}"));
         assert_eq!(get("scaling_governor"), "userspace");
@@ -137,11 +137,11 @@ fn a_table_is_set_by_userspace_and_put_back() {
         assert_eq!(get("scaling_max_freq"), "1600000");
     }
     assert_eq!(fake.get("cpufreq/boost"), "0");
-    lent.set(&Setting::AsIs).expect("as before");
+    lent.set(&FrequencySetting::AsIs).expect("as before");
     assert_eq!(fake.get("cpu1/cpufreq/scaling_governor"), "ondemand");
     assert_eq!(fake.get("cpu1/cpufreq/scaling_max_freq"), "2401000");
     assert_eq!(fake.get("cpufreq/boost"), "0");
-    lent.set(&Setting::Khz(1_200_000)).expect("set");
+    lent.set(&FrequencySetting::Khz(1_200_000)).expect("set");
     restore(fake.sysfs.path(), &fake.saved()).expect("restored");
     // The kernel's text there follows from the governor.
     fake.put("cpufreq/policy0/scaling_setspeed", "<unsupported>");
@@ -155,7 +155,7 @@ fn a_range_is_set_by_its_limits_and_put_back() {
     let before = fake.all();
     fake.check("2.2GHz", OFF).expect("possible");
     let lent = fake.take(OFF);
-    lent.set(&Setting::Khz(2_200_000)).expect("set");
+    lent.set(&FrequencySetting::Khz(2_200_000)).expect("set");
     assert_eq!(fake.get("cpu0/cpufreq/scaling_min_freq"), "2200000");
     assert_eq!(fake.get("cpu1/cpufreq/scaling_max_freq"), "2200000");
     assert_eq!(fake.get("cpu1/cpufreq/scaling_governor"), "powersave");
@@ -177,7 +177,7 @@ fn limits_that_are_no_numbers_are_put_back() {
     let before = fake.all();
     for name in ["scaling_max_freq", "scaling_min_freq", "scaling_setspeed"] {
         let lent = fake.take(NOTHING);
-        lent.set(&Setting::Khz(1_600_000)).expect("set");
+        lent.set(&FrequencySetting::Khz(1_600_000)).expect("set");
         fake.put(&format!("cpufreq/policy0/{name}"), "");
         drop(lent);
         restore(fake.sysfs.path(), &fake.saved()).expect(name);
@@ -203,7 +203,7 @@ fn an_error_half_way_is_put_back() {
     let limit = fake.path("cpu1/cpufreq/scaling_max_freq");
     fs::remove_file(&limit).expect("removed");
     fs::create_dir(&limit).expect("in its place");
-    let message = lent.set(&Setting::Khz(2_200_000)).expect_err("refused").to_string();
+    let message = lent.set(&FrequencySetting::Khz(2_200_000)).expect_err("refused").to_string();
     assert!(message.contains("cpu1/cpufreq/scaling_max_freq"), "{message}");
     assert_eq!(fake.get("cpu0/cpufreq/scaling_max_freq"), "2200000");
     restore(fake.sysfs.path(), &fake.saved()).expect_err("not yet");
@@ -237,7 +237,7 @@ fn writes(fake: &Fake, act: impl FnOnce()) -> Vec<&'static str> {
 #[test]
 fn the_lower_limit_is_never_above_the_upper() {
     let fake = Fake::with_range();
-    let policy = Policy::of(&cpu_dir(fake.sysfs.path()), "cpu0");
+    let policy = CpufreqPolicy::of(&cpu_dir(fake.sysfs.path()), "cpu0");
     let order = |min: u64, max: u64| writes(&fake, || policy.limit(min, max).expect("set"));
     let (min_first, max_first) =
         (["scaling_min_freq", "scaling_max_freq"], ["scaling_max_freq", "scaling_min_freq"]);
@@ -280,7 +280,7 @@ fn a_machine_without_them_says_so() {
     for words in ["2.4GHz", "cpufreq", "throttle:50%", "no frequency", "virtual time"] {
         assert!(message.contains(words), "{message}");
     }
-    let only = |turbo, smt| Options { turbo, smt };
+    let only = |turbo, smt| TurboAndSmtOptions { turbo, smt };
     let message = fake.check("as-is", only(Some(false), None)).expect_err("");
     assert!(message.contains("boost"), "{message}");
     let message = fake.check("as-is", only(None, Some(false))).expect_err("");
@@ -302,7 +302,7 @@ fn boost_of_single_policies_and_what_the_driver_does_not_do() {
     fake.put("cpufreq/policy0/boost", "1");
     fake.put("cpufreq/policy1/boost", "0");
     let before = fake.all();
-    let no_turbo = Options { turbo: Some(false), smt: None };
+    let no_turbo = TurboAndSmtOptions { turbo: Some(false), smt: None };
     fake.check("as-is", no_turbo).expect("possible");
     drop(fake.take(no_turbo));
     assert_eq!(fake.get("cpu0/cpufreq/boost"), "0");
@@ -312,7 +312,7 @@ fn boost_of_single_policies_and_what_the_driver_does_not_do() {
     let limit = fake.path("cpufreq/policy0/scaling_max_freq");
     fs::remove_file(&limit).expect("removed");
     symlink("/dev/null", &limit).expect("linked");
-    let lent = Policy::of(&cpu_dir(fake.sysfs.path()), "cpu0");
+    let lent = CpufreqPolicy::of(&cpu_dir(fake.sysfs.path()), "cpu0");
     lent.pin(2_000_000).expect_err("not reached");
 }
 
@@ -344,7 +344,7 @@ fn processors_that_share_a_policy_are_one() {
     symlink("../cpufreq/policy0", fake.path("cpu1/cpufreq")).expect("linked");
     // cpuidle and cpufreq are folders there, and no processors.
     fs::create_dir_all(fake.path("cpuidle")).expect("made");
-    let policies = Policy::all(&cpu_dir(fake.sysfs.path())).expect("read");
+    let policies = CpufreqPolicy::all(&cpu_dir(fake.sysfs.path())).expect("read");
     let names: Vec<&str> = policies.iter().map(|policy| &*policy.processor).collect();
     assert_eq!(names, ["cpu0"]);
     assert_eq!(now_khz(fake.sysfs.path()), None);

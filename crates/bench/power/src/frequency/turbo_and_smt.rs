@@ -6,16 +6,16 @@ use luc_host::sysfs;
 use luc_units::OnPath as _;
 
 use super::FrequencyError;
-use super::cpufreq::Policy;
+use super::cpufreq::CpufreqPolicy;
 
 /// A file and the value that it is to have.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct SysfsChange {
     path: PathBuf,
     value: String,
 }
 
-impl Change {
+impl SysfsChange {
     /// Writes it, if it is not so already, and reads back: where turbo is off in the firmware, writing is refused.
     pub(super) fn make(&self) -> Result<(), FrequencyError> {
         let Self { path, value } = self;
@@ -41,7 +41,7 @@ impl Change {
 pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, FrequencyError> {
     let mut files =
         vec![(PathBuf::from("intel_pstate/no_turbo"), "0"), (PathBuf::from("cpufreq/boost"), "1")];
-    for policy in Policy::all(cpu)? {
+    for policy in CpufreqPolicy::all(cpu)? {
         files.push((PathBuf::from(&policy.processor).join("cpufreq/boost"), "1"));
     }
     files.retain(|(file, _)| cpu.join(file).exists());
@@ -49,7 +49,7 @@ pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, Fr
 }
 
 /// Lists files and values that turn turbo on or off. Errors: there is no switch, or it cannot be written.
-pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, FrequencyError> {
+pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<SysfsChange>, FrequencyError> {
     let files = turbo_files(cpu)?;
     if files.is_empty() {
         return Err(FrequencyError::NoTurbo(cpu.to_owned()));
@@ -59,7 +59,7 @@ pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, Freq
     for (file, on) in files {
         let path = cpu.join(file);
         sysfs::check_writable(&path).map_err(FrequencyError::io("write", &path))?;
-        changes.push(Change::new(path, if turbo { on } else { other(on) }));
+        changes.push(SysfsChange::new(path, if turbo { on } else { other(on) }));
     }
     Ok(changes)
 }
@@ -67,7 +67,7 @@ pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, Freq
 pub(super) const SMT: &str = "smt/control";
 
 /// Returns files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.
-pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<Change>, FrequencyError> {
+pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<SysfsChange>, FrequencyError> {
     let path = cpu.join(SMT);
     let found = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
     // A number is of an architecture where several threads of a core can be chosen.
@@ -82,5 +82,5 @@ pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<Change>, Freque
         return Ok(None);
     }
     sysfs::check_writable(&path).map_err(FrequencyError::io("write", &path))?;
-    Ok(Some(Change::new(path, if smt { "on" } else { "off" })))
+    Ok(Some(SysfsChange::new(path, if smt { "on" } else { "off" })))
 }

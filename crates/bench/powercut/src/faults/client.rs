@@ -15,8 +15,11 @@ use std::time::Duration;
 
 use libc::{c_int, c_void, off_t};
 
-use super::extent;
-use super::trial::{Answer, Before, Block, Call, Kind, Order, Outcome, Reply, Trial};
+use super::fault_trial::{
+    DescriptorBeforeCall, FaultTrial, FaultTrialOutcome, FaultyBlock, TrialCall, TrialCallResult,
+    TrialClientOrder, TrialClientReply, TrialFileState,
+};
+use super::fiemap;
 
 pub(super) const BLOCK_BYTES: usize = 4096;
 /// Blocks of a file. The first, one in the middle and the last are written, so that each is a request of its own.
@@ -37,7 +40,7 @@ pub struct FaultClient {
 
 /// A file under trial.
 struct Victim {
-    trial: Trial,
+    trial: FaultTrial,
     path: PathBuf,
     /// Open and written, not yet synchronized.
     begun: Mutex<Option<Begun>>,
@@ -72,12 +75,15 @@ fn obey(client: &FaultClient) -> io::Result<()> {
     let mut victims = Vec::new();
     for line in io::stdin().lock().lines() {
         let reply = match serde_json::from_str(&line?)? {
-            Order::Prepare { trials } => prepare(&client.directory, trials, &mut victims)
-                .map(|ranges| Reply::Prepared { ranges }),
-            Order::Go => in_turn(&victims, |victim| victim.try_call())
-                .map(|outcomes| Reply::Done { outcomes }),
+            TrialClientOrder::Prepare { trials } => {
+                prepare(&client.directory, trials, &mut victims)
+                    .map(|ranges| TrialClientReply::Prepared { ranges })
+            }
+            TrialClientOrder::Go => in_turn(&victims, |victim| victim.try_call())
+                .map(|outcomes| TrialClientReply::Done { outcomes }),
         };
-        let reply = reply.unwrap_or_else(|reason| Reply::Failed { reason: reason.to_string() });
+        let reply =
+            reply.unwrap_or_else(|reason| TrialClientReply::Failed { reason: reason.to_string() });
         let mut line = serde_json::to_vec(&reply)?;
         line.push(b'\n');
         io::stdout().lock().write_all(&line)?;
@@ -107,7 +113,7 @@ fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
 /// Replaces the files by new ones for `trials`, and writes to them.
 fn prepare(
     directory: &Path,
-    trials: Vec<Trial>,
+    trials: Vec<FaultTrial>,
     victims: &mut Vec<Victim>,
 ) -> io::Result<Vec<luc_disk::ByteRange>> {
     for victim in victims.drain(..) {
@@ -155,8 +161,8 @@ impl Victim {
     fn make(&self) -> io::Result<luc_disk::ByteRange> {
         let file = fs::File::create(&self.path)?;
         match self.trial.file {
-            Kind::Overwritten => (&file).write_all(&[b'1'; FILE_BYTES])?,
-            Kind::Preallocated => {
+            TrialFileState::Overwritten => (&file).write_all(&[b'1'; FILE_BYTES])?,
+            TrialFileState::Preallocated => {
                 // SAFETY: plain integers on a descriptor that is open.
                 let made = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, FILE_BYTES as off_t) };
                 check(made)?;
@@ -164,15 +170,15 @@ impl Victim {
         }
         // Lets the gate see the file's blocks: a later write is then in place.
         file.sync_data()?;
-        extent::of_block(&file, self.offset(), BLOCK_BYTES as u64)
+        fiemap::of_block(&file, self.offset(), BLOCK_BYTES as u64)
     }
 
     /// Returns the offset of the block in the file, in bytes.
     fn offset(&self) -> u64 {
         let block = match self.trial.block {
-            Block::First => 0,
-            Block::Middle => BLOCKS / 2,
-            Block::Last => BLOCKS - 1,
+            FaultyBlock::First => 0,
+            FaultyBlock::Middle => BLOCKS / 2,
+            FaultyBlock::Last => BLOCKS - 1,
         };
         (block * BLOCK_BYTES) as u64
     }
@@ -180,17 +186,18 @@ impl Victim {
     /// Opens the file and does everything before the call. Nothing fails yet.
     fn begin(&self) -> io::Result<()> {
         let how = match self.trial.call {
-            Call::Fsync | Call::Fdatasync | Call::Msync => 0,
-            Call::OSync => libc::O_SYNC,
-            Call::ODsync => libc::O_DSYNC,
+            TrialCall::Fsync | TrialCall::Fdatasync | TrialCall::Msync => 0,
+            TrialCall::OSync => libc::O_SYNC,
+            TrialCall::ODsync => libc::O_DSYNC,
         };
         let is_written_by_the_call = how != 0;
-        let mut file = self.open(if self.trial.before == Before::Direct { how } else { 0 })?;
+        let mut file =
+            self.open(if self.trial.before == DescriptorBeforeCall::Direct { how } else { 0 })?;
         let mut mapping = self.mapping(&file)?;
-        if !is_written_by_the_call || self.trial.before == Before::Reopened {
+        if !is_written_by_the_call || self.trial.before == DescriptorBeforeCall::Reopened {
             self.write(&file, mapping.as_mut())?;
         }
-        if self.trial.before == Before::Reopened {
+        if self.trial.before == DescriptorBeforeCall::Reopened {
             drop(mapping);
             drop(file);
             file = self.open(how)?;
@@ -204,7 +211,7 @@ impl Victim {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_call(&self) -> io::Result<Outcome> {
+    fn try_call(&self) -> io::Result<FaultTrialOutcome> {
         let begun = self.lock().take();
         let Some(Begun { file, mapping }) = begun else {
             return Err(io::Error::other("the trial was not prepared"));
@@ -214,7 +221,7 @@ impl Victim {
         drop(mapping);
         // SAFETY: the descriptor is this thread's own, and given up here.
         let close = answer(i64::from(unsafe { libc::close(file.into_raw_fd()) }));
-        Ok(Outcome { first, second, close })
+        Ok(FaultTrialOutcome { first, second, close })
     }
 
     fn open(&self, flags: c_int) -> io::Result<OwnedFd> {
@@ -228,7 +235,7 @@ impl Victim {
     }
 
     fn mapping(&self, file: &OwnedFd) -> io::Result<Option<Mapping>> {
-        (self.trial.call == Call::Msync).then(|| Mapping::new(file)).transpose()
+        (self.trial.call == TrialCall::Msync).then(|| Mapping::new(file)).transpose()
     }
 
     /// Writes three blocks, apart from each other: only one of these requests is to fail.
@@ -250,15 +257,17 @@ impl Victim {
     }
 
     /// Makes the call under trial.
-    fn call(&self, file: &OwnedFd, mapping: Option<&Mapping>) -> Answer {
+    fn call(&self, file: &OwnedFd, mapping: Option<&Mapping>) -> TrialCallResult {
         let fd = file.as_raw_fd();
         match self.trial.call {
             // SAFETY: a descriptor that is open. The C library's function, which the gate takes the place of.
-            Call::Fsync => answer(i64::from(unsafe { libc::fsync(fd) })),
+            TrialCall::Fsync => answer(i64::from(unsafe { libc::fsync(fd) })),
             // SAFETY: as above.
-            Call::Fdatasync => answer(i64::from(unsafe { libc::fdatasync(fd) })),
-            Call::Msync => mapping.map_or(Answer { value: 0, errno: 0 }, Mapping::synchronize),
-            Call::OSync | Call::ODsync => pwrite(file, self.offset()),
+            TrialCall::Fdatasync => answer(i64::from(unsafe { libc::fdatasync(fd) })),
+            TrialCall::Msync => {
+                mapping.map_or(TrialCallResult { value: 0, errno: 0 }, Mapping::synchronize)
+            }
+            TrialCall::OSync | TrialCall::ODsync => pwrite(file, self.offset()),
         }
     }
 }
@@ -291,7 +300,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.0.cast(), FILE_BYTES) }
     }
 
-    fn synchronize(&self) -> Answer {
+    fn synchronize(&self) -> TrialCallResult {
         // SAFETY: the mapping is this long.
         answer(i64::from(unsafe { libc::msync(self.0, FILE_BYTES, libc::MS_SYNC) }))
     }
@@ -304,7 +313,7 @@ impl Drop for Mapping {
     }
 }
 
-fn pwrite(file: &OwnedFd, offset: u64) -> Answer {
+fn pwrite(file: &OwnedFd, offset: u64) -> TrialCallResult {
     let block = [b'2'; BLOCK_BYTES];
     // SAFETY: `block` is that long and outlives the call.
     let written = unsafe {
@@ -314,9 +323,9 @@ fn pwrite(file: &OwnedFd, offset: u64) -> Answer {
 }
 
 /// A call's return value, with errno if it failed. Directly after the call.
-fn answer(value: i64) -> Answer {
+fn answer(value: i64) -> TrialCallResult {
     let errno = if value < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 };
-    Answer { value, errno }
+    TrialCallResult { value, errno }
 }
 
 fn check(result: c_int) -> io::Result<()> {

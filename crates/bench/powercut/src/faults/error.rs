@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_units::Failed;
+use luc_units::FileOperationError;
 
 /// Trials that could not start or finish. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +35,8 @@ pub enum FaultsError {
     Interrupted,
 }
 
-impl From<Failed> for FaultsError {
-    fn from(Failed { what, path, source }: Failed) -> Self {
+impl From<FileOperationError> for FaultsError {
+    fn from(FileOperationError { what, path, source }: FileOperationError) -> Self {
         Self::Io { what, path, reason: source }
     }
 }

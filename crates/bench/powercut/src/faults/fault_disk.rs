@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use luc_disk::{DiskSpec, FaultSpec, FaultStatus, Mkfs, Mount};
-use luc_host::interrupt::interrupted;
+use luc_disk::{DiskSpec, FaultSpec, FaultStatus, MkfsSpec, MountSpec};
+use luc_host::interrupt_flag::interrupted;
 use luc_units::OnPath as _;
-use luc_workload::scratch::Scratch;
+use luc_workload::scratch_directory::ScratchDirectory;
 
-use super::Setting;
+use super::FaultTrialSetting;
 use super::error::FaultsError;
-use crate::strays::kill_strays;
+use crate::stray_processes::kill_strays;
 
 /// Time for killed processes to release the file system.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,18 +21,21 @@ pub(super) struct FaultDisk {
     name: String,
     device: PathBuf,
     dir: PathBuf,
-    mkfs: Mkfs,
+    mkfs: MkfsSpec,
     is_removed: bool,
     /// Holds `dir`; removed last.
-    work: Scratch,
+    work: ScratchDirectory,
 }
 
 impl FaultDisk {
-    pub(super) fn create(setting: &Setting, mount_options: &str) -> Result<Self, FaultsError> {
-        let work = Scratch::create(&std::env::temp_dir())?;
+    pub(super) fn create(
+        setting: &FaultTrialSetting,
+        mount_options: &str,
+    ) -> Result<Self, FaultsError> {
+        let work = ScratchDirectory::create(&std::env::temp_dir())?;
         let dir = work.path().join("mnt");
         std::fs::create_dir(&dir).map_err(FaultsError::io("making a directory", &dir))?;
-        let mkfs = Mkfs { fs: setting.fs.clone(), options: setting.mkfs_options.clone() };
+        let mkfs = MkfsSpec { fs: setting.fs.clone(), options: setting.mkfs_options.clone() };
         let name = format!("faults-{}", std::process::id());
         let info = luc_disk::create(
             &DiskSpec {
@@ -42,7 +45,7 @@ impl FaultDisk {
                 huge_pages: false,
                 read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
                 mkfs: Some(mkfs.clone()),
-                mount: Some(Mount { dir: dir.clone(), options: mount_options.to_owned() }),
+                mount: Some(MountSpec { dir: dir.clone(), options: mount_options.to_owned() }),
             },
             &setting.luc,
         )?;
@@ -75,7 +78,7 @@ impl FaultDisk {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let mount = Mount { dir: self.dir.clone(), options: mount_options.to_owned() };
+        let mount = MountSpec { dir: self.dir.clone(), options: mount_options.to_owned() };
         Ok(luc_disk::mount(&self.device, &mount)?)
     }
 

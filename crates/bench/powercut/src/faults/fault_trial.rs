@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The call that is to report a failed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Call {
+pub enum TrialCall {
     Fsync,
     Fdatasync,
     /// `msync(MS_SYNC)` of a shared mapping.
@@ -23,7 +23,7 @@ pub enum Call {
 /// The file's block that cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Block {
+pub enum FaultyBlock {
     First,
     Middle,
     Last,
@@ -32,7 +32,7 @@ pub enum Block {
 /// Actions between the write and the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Before {
+pub enum DescriptorBeforeCall {
     Direct,
     /// The file is closed and opened again.
     Reopened,
@@ -41,38 +41,40 @@ pub enum Before {
 /// State of the file before the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TrialFileState {
     /// Written and synchronized: its blocks are overwritten in place.
     Overwritten,
     /// Preallocated: its blocks become written ones with the write.
     Preallocated,
 }
 
+/// Trial: a call on a file with a block that cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Trial {
-    pub call: Call,
-    pub block: Block,
-    pub before: Before,
-    pub file: Kind,
+pub struct FaultTrial {
+    pub call: TrialCall,
+    pub block: FaultyBlock,
+    pub before: DescriptorBeforeCall,
+    pub file: TrialFileState,
 }
 
 /// Result of a call: its value and, if that is -1, errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct TrialCallResult {
     pub value: i64,
     /// `errno` after it, 0 if it did not fail.
     pub errno: i32,
 }
 
+/// Results of the calls of one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    pub first: Answer,
+pub struct FaultTrialOutcome {
+    pub first: TrialCallResult,
     /// Result of the same call, made again.
-    pub second: Answer,
-    pub close: Answer,
+    pub second: TrialCallResult,
+    pub close: TrialCallResult,
 }
 
-impl Call {
+impl TrialCall {
     pub const ALL: [Self; 5] =
         [Self::Fsync, Self::Fdatasync, Self::Msync, Self::OSync, Self::ODsync];
 
@@ -88,7 +90,7 @@ impl Call {
     }
 }
 
-impl FromStr for Call {
+impl FromStr for TrialCall {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -98,18 +100,18 @@ impl FromStr for Call {
     }
 }
 
-impl Block {
+impl FaultyBlock {
     const ALL: [Self; 3] = [Self::First, Self::Middle, Self::Last];
 }
 
-impl Trial {
+impl FaultTrial {
     /// Lists all trials of these calls: each block, both kinds of files, with and without opening them again.
-    pub fn all(calls: &[Call]) -> Vec<Self> {
+    pub fn all(calls: &[TrialCall]) -> Vec<Self> {
         let mut trials = Vec::new();
         for &call in calls {
-            for file in [Kind::Overwritten, Kind::Preallocated] {
-                for before in [Before::Direct, Before::Reopened] {
-                    for block in Block::ALL {
+            for file in [TrialFileState::Overwritten, TrialFileState::Preallocated] {
+                for before in [DescriptorBeforeCall::Direct, DescriptorBeforeCall::Reopened] {
+                    for block in FaultyBlock::ALL {
                         trials.push(Self { call, block, before, file });
                     }
                 }
@@ -119,39 +121,39 @@ impl Trial {
     }
 }
 
-impl fmt::Display for Trial {
+impl fmt::Display for FaultTrial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let block = match self.block {
-            Block::First => "first",
-            Block::Middle => "middle",
-            Block::Last => "last",
+            FaultyBlock::First => "first",
+            FaultyBlock::Middle => "middle",
+            FaultyBlock::Last => "last",
         };
         let file = match self.file {
-            Kind::Overwritten => "an overwritten",
-            Kind::Preallocated => "a preallocated",
+            TrialFileState::Overwritten => "an overwritten",
+            TrialFileState::Preallocated => "a preallocated",
         };
         let before = match self.before {
-            Before::Direct => "",
-            Before::Reopened => ", opened again",
+            DescriptorBeforeCall::Direct => "",
+            DescriptorBeforeCall::Reopened => ", opened again",
         };
         write!(f, "{}, {block} block of {file} file{before}", self.call.name())
     }
 }
 
-impl Answer {
+impl TrialCallResult {
     pub fn is_failure(self) -> bool {
         self.value < 0
     }
 }
 
-impl Outcome {
+impl FaultTrialOutcome {
     /// Returns whether any call reported a failure.
     pub fn is_failure(&self) -> bool {
-        [self.first, self.second, self.close].into_iter().any(Answer::is_failure)
+        [self.first, self.second, self.close].into_iter().any(TrialCallResult::is_failure)
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for TrialCallResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_failure() {
             let text = std::io::Error::from_raw_os_error(self.errno).to_string();
@@ -163,7 +165,7 @@ impl fmt::Display for Answer {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for FaultTrialOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, then {}", self.first, self.second)?;
         if self.close.is_failure() {
@@ -176,10 +178,10 @@ impl fmt::Display for Outcome {
 /// Orders to the client, a line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum TrialClientOrder {
     /// Make a file for each trial, and do everything before the call.
     Prepare {
-        trials: Vec<Trial>,
+        trials: Vec<FaultTrial>,
     },
     Go,
 }
@@ -187,11 +189,11 @@ pub(super) enum Order {
 /// Answers of the client, a line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
-pub(super) enum Reply {
+pub(super) enum TrialClientReply {
     /// The files are there; for each trial the bytes of the disk that are to fail.
     Prepared { ranges: Vec<ByteRange> },
     /// Results of the trials, in their order.
-    Done { outcomes: Vec<Outcome> },
+    Done { outcomes: Vec<FaultTrialOutcome> },
     /// The client cannot go on.
     Failed { reason: String },
 }
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn no_trial_is_missing_or_made_twice() {
-        let trials = Trial::all(&Call::ALL);
+        let trials = FaultTrial::all(&TrialCall::ALL);
         assert_eq!(trials.len(), 5 * 3 * 2 * 2);
         let texts: BTreeSet<String> = trials.iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), trials.len());
@@ -211,17 +213,17 @@ mod tests {
 
     #[test]
     fn calls_are_read_by_their_names() {
-        for call in Call::ALL {
+        for call in TrialCall::ALL {
             assert_eq!(call.name().parse(), Ok(call));
         }
-        assert!("sync".parse::<Call>().is_err_and(|text| text.contains("fdatasync")));
+        assert!("sync".parse::<TrialCall>().is_err_and(|text| text.contains("fdatasync")));
     }
 
     #[test]
     fn outcomes_in_words() {
-        let good = Answer { value: 0, errno: 0 };
-        let bad = Answer { value: -1, errno: libc::ENODATA };
-        let outcome = Outcome { first: bad, second: good, close: good };
+        let good = TrialCallResult { value: 0, errno: 0 };
+        let bad = TrialCallResult { value: -1, errno: libc::ENODATA };
+        let outcome = FaultTrialOutcome { first: bad, second: good, close: good };
         assert_eq!(outcome.to_string(), "No data available, then success");
         assert!(outcome.is_failure());
     }

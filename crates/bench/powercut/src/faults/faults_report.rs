@@ -6,19 +6,20 @@ use std::fmt;
 use luc_disk::BlockErrno;
 use serde::Serialize;
 
-use super::Faults;
-use super::gate::{HeldCalls, Policy};
-use super::trial::{Before, Call, Outcome, Trial};
+use super::FaultTrials;
+use super::fault_trial::{DescriptorBeforeCall, FaultTrial, FaultTrialOutcome, TrialCall};
+use super::gate::{GateHeldCalls, TrialPolicy};
 
+/// Report of `luc faults` on all trials.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct FaultsReport {
     pub kernel: String,
     pub fs: String,
     pub mkfs_options: String,
     /// Options of mount; all trials were made with each.
     pub mount_options: Vec<String>,
     pub errnos: Vec<BlockErrno>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<TrialCall>,
     /// Threads that synchronized beside the trials.
     pub beside: usize,
     /// Trials with luc, each compared with one without.
@@ -31,7 +32,7 @@ pub struct Report {
     pub reported: BTreeMap<String, String>,
     pub policies: Vec<PolicyReport>,
     /// Trials in which calls returned other results with luc.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<TrialDifference>,
     pub interrupted: bool,
 }
 
@@ -53,8 +54,9 @@ pub struct PolicyReport {
     pub differences: u64,
 }
 
+/// Request of the disk that fails in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fails {
+pub(super) enum FailingRequest {
     /// The trial's write, with this errno.
     Write(BlockErrno),
     /// Every flush, with EIO.
@@ -63,20 +65,20 @@ pub(super) enum Fails {
 
 /// A trial in which calls returned other results with luc.
 #[derive(Debug, Clone, Serialize)]
-pub struct Difference {
+pub struct TrialDifference {
     pub policy: String,
     pub mount_options: String,
     pub on: &'static str,
     pub errno: BlockErrno,
     #[serde(flatten)]
-    pub trial: Trial,
+    pub trial: FaultTrial,
     /// Results of the calls without luc.
-    pub without: Outcome,
+    pub without: FaultTrialOutcome,
     /// Results of the calls with luc.
-    pub with: Outcome,
+    pub with: FaultTrialOutcome,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for TrialDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -92,8 +94,8 @@ impl fmt::Display for Difference {
     }
 }
 
-impl Report {
-    pub(super) fn new(plan: &Faults) -> Self {
+impl FaultsReport {
+    pub(super) fn new(plan: &FaultTrials) -> Self {
         let policy = |policy: Option<String>| PolicyReport {
             policy,
             trials: 0,
@@ -103,7 +105,7 @@ impl Report {
             engaged_clients: None,
             differences: 0,
         };
-        let named = plan.setting.policies.iter().map(Policy::to_string);
+        let named = plan.setting.policies.iter().map(TrialPolicy::to_string);
         Self {
             kernel: luc_disk::kernel_release(),
             fs: plan.setting.fs.clone(),
@@ -129,7 +131,7 @@ impl Report {
     }
 
     /// Counts trials that have been made.
-    pub(super) fn count(&mut self, policy: Option<&Policy>, trials: usize, failed: u64) {
+    pub(super) fn count(&mut self, policy: Option<&TrialPolicy>, trials: usize, failed: u64) {
         if policy.is_some() {
             self.trials += trials as u64;
         }
@@ -140,22 +142,28 @@ impl Report {
     }
 
     /// Counts the calls held for a client that has ended.
-    pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<HeldCalls>) {
+    pub(super) fn held(&mut self, policy: Option<&TrialPolicy>, held: Option<GateHeldCalls>) {
         let row = self.row(policy);
         row.clients += 1;
         let Some(held) = held else { return };
         *row.held_calls.get_or_insert(0) += held.calls;
-        if policy == Some(&Policy::Engaged) {
+        if policy == Some(&TrialPolicy::Engaged) {
             *row.engaged_clients.get_or_insert(0) += u64::from(held.is_engaged);
         }
     }
 
     /// Counts failures that the program never saw without luc, and notes the errno that fsync reports.
-    pub(super) fn look(&mut self, errno: BlockErrno, trials: &[Trial], outcomes: &[Outcome]) {
+    pub(super) fn look(
+        &mut self,
+        errno: BlockErrno,
+        trials: &[FaultTrial],
+        outcomes: &[FaultTrialOutcome],
+    ) {
         let untold = outcomes.iter().filter(|outcome| !outcome.is_failure());
         self.untold_without_gate += untold.count() as u64;
         let fsync = trials.iter().zip(outcomes).find(|(trial, _)| {
-            trial.before == Before::Direct && [Call::Fsync, Call::Fdatasync].contains(&trial.call)
+            trial.before == DescriptorBeforeCall::Direct
+                && [TrialCall::Fsync, TrialCall::Fdatasync].contains(&trial.call)
         });
         if let Some((_, outcome)) = fsync {
             let told = outcome.first.errno;
@@ -167,25 +175,25 @@ impl Report {
 
     pub(super) fn compare(
         &mut self,
-        policy: &Policy,
+        policy: &TrialPolicy,
         mount_options: &str,
-        fails: Fails,
-        trials: &[Trial],
-        without: &[Outcome],
-        with: &[Outcome],
+        fails: FailingRequest,
+        trials: &[FaultTrial],
+        without: &[FaultTrialOutcome],
+        with: &[FaultTrialOutcome],
     ) {
         let (on, errno) = match fails {
-            Fails::Write(errno) => ("write", errno),
-            Fails::Flush => ("flush", BlockErrno::EIO),
+            FailingRequest::Write(errno) => ("write", errno),
+            FailingRequest::Flush => ("flush", BlockErrno::EIO),
         };
         for ((trial, without), with) in trials.iter().zip(without).zip(with) {
             let differs = match fails {
-                Fails::Write(_) => without != with,
-                Fails::Flush => differ_after_flush(without, with),
+                FailingRequest::Write(_) => without != with,
+                FailingRequest::Flush => differ_after_flush(without, with),
             };
             if differs {
                 self.row(Some(policy)).differences += 1;
-                self.differences.push(Difference {
+                self.differences.push(TrialDifference {
                     policy: policy.to_string(),
                     mount_options: mount_options.to_owned(),
                     on,
@@ -198,8 +206,8 @@ impl Report {
         }
     }
 
-    fn row(&mut self, policy: Option<&Policy>) -> &mut PolicyReport {
-        let name = policy.map(Policy::to_string);
+    fn row(&mut self, policy: Option<&TrialPolicy>) -> &mut PolicyReport {
+        let name = policy.map(TrialPolicy::to_string);
         let found = self.policies.iter().position(|row| row.policy == name);
         // Every policy of the plan has its row.
         &mut self.policies[found.unwrap_or(0)]
@@ -209,7 +217,7 @@ impl Report {
 /// Compares outcomes after a failed flush. The flush ends the journal, at a moment that depends on the other threads.
 /// From then on calls fail with EROFS instead of EIO. So the call must fail in both cases or in neither; the errno is
 /// not compared.
-fn differ_after_flush(without: &Outcome, with: &Outcome) -> bool {
+fn differ_after_flush(without: &FaultTrialOutcome, with: &FaultTrialOutcome) -> bool {
     without.first.is_failure() != with.first.is_failure()
         || without.second.is_failure() != with.second.is_failure()
         || without.close != with.close

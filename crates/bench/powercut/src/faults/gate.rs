@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// A policy under trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Policy {
+pub enum TrialPolicy {
     /// A policy named as in `luc run --policy`.
     Named(String),
     /// Policy `auto`, once others have worked long enough for it to be engaged.
@@ -20,7 +20,7 @@ pub enum Policy {
 
 /// The `luc` whose `run` brings programs under the gate: this build or another.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct GateCommand {
     pub luc: PathBuf,
     /// Further options of `luc run`.
     pub options: Vec<String>,
@@ -28,14 +28,14 @@ pub struct Gate {
 
 /// Calls that were held in a run.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct HeldCalls {
+pub(super) struct GateHeldCalls {
     /// Calls that went through rounds of the gate, or commits that the module held.
     pub(super) calls: u64,
     /// Whether policy `auto` was engaged at the end.
     pub(super) is_engaged: bool,
 }
 
-impl Policy {
+impl TrialPolicy {
     /// Returns its name for `luc run --policy`.
     pub(super) fn word(&self) -> &str {
         match self {
@@ -45,7 +45,7 @@ impl Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for TrialPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Named(policy) => policy,
@@ -54,9 +54,9 @@ impl fmt::Display for Policy {
     }
 }
 
-impl Gate {
+impl GateCommand {
     /// Builds the command that runs `words` under `policy`. `work` is a directory for its files, where nothing fails.
-    pub(super) fn command(&self, policy: &Policy, work: &Path, words: &[OsString]) -> Command {
+    pub(super) fn command(&self, policy: &TrialPolicy, work: &Path, words: &[OsString]) -> Command {
         let mut command = Command::new(&self.luc);
         command.args(["run", "--quiet", "--policy", policy.word(), "--json"]);
         command.arg(report_path(work));
@@ -66,12 +66,12 @@ impl Gate {
 
     /// Returns the gate's figures on the file system mounted on `dir` in the run that has ended; `None` if it gives
     /// none.
-    pub(super) fn held(work: &Path, dir: &Path) -> Option<HeldCalls> {
+    pub(super) fn held(work: &Path, dir: &Path) -> Option<GateHeldCalls> {
         let report: Value = serde_json::from_slice(&fs::read(report_path(work)).ok()?).ok()?;
         let place = dir.to_str()?;
         let found = find(&report, place)?;
         let gate = &found["gate"];
-        Some(HeldCalls {
+        Some(GateHeldCalls {
             calls: gate["gated"].as_u64().unwrap_or(0),
             is_engaged: ["decision", "flush_decision"]
                 .iter()

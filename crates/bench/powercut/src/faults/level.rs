@@ -3,26 +3,26 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use luc_module::Stats;
+use luc_module::JournalStats;
 
 use super::error::FaultsError;
-use super::gate::{Gate, HeldCalls, Policy};
-use super::module::Module;
-use super::place::FaultDisk;
+use super::fault_disk::FaultDisk;
+use super::gate::{GateCommand, GateHeldCalls, TrialPolicy};
+use super::loaded_module::LoadedModule;
 
 /// Level that brings calls together.
 #[derive(Debug, Clone)]
-pub enum Level {
+pub enum BatchingLevel {
     /// The gate, in the programs.
-    Gate(Gate),
-    Kernel(Module),
+    Gate(GateCommand),
+    Kernel(LoadedModule),
 }
 
-impl Level {
+impl BatchingLevel {
     /// Builds the command that runs `words` in `place` under `policy`, or alone.
     pub(super) fn command(
         &self,
-        policy: Option<&Policy>,
+        policy: Option<&TrialPolicy>,
         place: &FaultDisk,
         words: &[OsString],
     ) -> Result<Command, FaultsError> {
@@ -40,9 +40,9 @@ impl Level {
     }
 
     /// Returns the module's figures before a program starts.
-    pub(super) fn stats(&self, place: &FaultDisk) -> Result<Stats, FaultsError> {
+    pub(super) fn stats(&self, place: &FaultDisk) -> Result<JournalStats, FaultsError> {
         match self {
-            Self::Gate(_) => Ok(Stats::default()),
+            Self::Gate(_) => Ok(JournalStats::default()),
             Self::Kernel(module) => module.stats(place),
         }
     }
@@ -51,10 +51,10 @@ impl Level {
     pub(super) fn held(
         &self,
         place: &FaultDisk,
-        before: &Stats,
-    ) -> Result<Option<HeldCalls>, FaultsError> {
+        before: &JournalStats,
+    ) -> Result<Option<GateHeldCalls>, FaultsError> {
         match self {
-            Self::Gate(_) => Ok(Gate::held(place.work(), place.dir())),
+            Self::Gate(_) => Ok(GateCommand::held(place.work(), place.dir())),
             Self::Kernel(module) => module.held(place, before).map(Some),
         }
     }

@@ -8,16 +8,16 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_disk::ByteRange;
-use luc_host::interrupt::interrupted;
-use luc_module::Stats;
+use luc_host::interrupt_flag::interrupted;
+use luc_module::JournalStats;
 use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Faults;
+use super::FaultTrials;
 use super::error::FaultsError;
-use super::gate::{HeldCalls, Policy};
-use super::place::{DIRECTORY_VARIABLE, FaultDisk};
-use super::trial::{Order, Outcome, Reply, Trial};
+use super::fault_disk::{DIRECTORY_VARIABLE, FaultDisk};
+use super::fault_trial::{FaultTrial, FaultTrialOutcome, TrialClientOrder, TrialClientReply};
+use super::gate::{GateHeldCalls, TrialPolicy};
 
 /// A client that has not answered by then hangs. Guests without hardware virtualization are slow.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -28,12 +28,12 @@ const POLL_NS: i64 = 100_000_000;
 
 /// A client at work; killed when dropped.
 pub(super) struct TrialClient<'a> {
-    plan: &'a Faults,
+    plan: &'a FaultTrials,
     place: &'a FaultDisk,
     arm: String,
     is_plain: bool,
     /// The module's figures at its start.
-    before: Stats,
+    before: JournalStats,
     child: Child,
     to: Option<ChildStdin>,
     from: ChildStdout,
@@ -43,9 +43,9 @@ pub(super) struct TrialClient<'a> {
 impl<'a> TrialClient<'a> {
     /// Starts a client; `None`: without luc.
     pub(super) fn start(
-        plan: &'a Faults,
+        plan: &'a FaultTrials,
         place: &'a FaultDisk,
-        policy: Option<&Policy>,
+        policy: Option<&TrialPolicy>,
     ) -> Result<Self, FaultsError> {
         let luc = &plan.setting.luc;
         let mut words: Vec<OsString> = vec![luc.into(), "bench".into(), "fault-client".into()];
@@ -82,24 +82,27 @@ impl<'a> TrialClient<'a> {
     }
 
     /// Returns has files made for `trials`; the bytes of the disk that are to fail.
-    pub(super) fn prepare(&mut self, trials: &[Trial]) -> Result<Vec<ByteRange>, FaultsError> {
-        let order = Order::Prepare { trials: trials.to_vec() };
+    pub(super) fn prepare(&mut self, trials: &[FaultTrial]) -> Result<Vec<ByteRange>, FaultsError> {
+        let order = TrialClientOrder::Prepare { trials: trials.to_vec() };
         match self.ask(&order)? {
-            Reply::Prepared { ranges } if ranges.len() == trials.len() => Ok(ranges),
+            TrialClientReply::Prepared { ranges } if ranges.len() == trials.len() => Ok(ranges),
             other => Err(self.explain_reply("did not prepare its files", other)),
         }
     }
 
     /// Has the trials made.
-    pub(super) fn go(&mut self, trials: &[Trial]) -> Result<Vec<Outcome>, FaultsError> {
-        match self.ask(&Order::Go)? {
-            Reply::Done { outcomes } if outcomes.len() == trials.len() => Ok(outcomes),
+    pub(super) fn go(
+        &mut self,
+        trials: &[FaultTrial],
+    ) -> Result<Vec<FaultTrialOutcome>, FaultsError> {
+        match self.ask(&TrialClientOrder::Go)? {
+            TrialClientReply::Done { outcomes } if outcomes.len() == trials.len() => Ok(outcomes),
             other => Err(self.explain_reply("did not make its trials", other)),
         }
     }
 
     /// Ends the client. Returns what was held meanwhile.
-    pub(super) fn end(mut self) -> Result<Option<HeldCalls>, FaultsError> {
+    pub(super) fn end(mut self) -> Result<Option<GateHeldCalls>, FaultsError> {
         // It ends with its standard input.
         self.to = None;
         let deadline = Instant::now() + END_TIMEOUT;
@@ -121,7 +124,7 @@ impl<'a> TrialClient<'a> {
         self.plan.setting.level.held(self.place, &self.before)
     }
 
-    fn ask(&mut self, order: &Order) -> Result<Reply, FaultsError> {
+    fn ask(&mut self, order: &TrialClientOrder) -> Result<TrialClientReply, FaultsError> {
         let mut line = serde_json::to_vec(order).map_err(|error| self.explain_end(error.into()))?;
         line.push(b'\n');
         if let Some(to) = &mut self.to
@@ -168,9 +171,9 @@ impl<'a> TrialClient<'a> {
         self.error("ended early", error.to_string())
     }
 
-    fn explain_reply(&self, what: &str, reply: Reply) -> FaultsError {
+    fn explain_reply(&self, what: &str, reply: TrialClientReply) -> FaultsError {
         let said = match reply {
-            Reply::Failed { reason } => reason,
+            TrialClientReply::Failed { reason } => reason,
             other => format!("{other:?}"),
         };
         self.error(what, said)

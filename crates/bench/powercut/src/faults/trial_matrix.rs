@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use luc_disk::{BlockErrno, FaultSpec};
-use luc_host::interrupt::interrupted;
+use luc_host::interrupt_flag::interrupted;
 
 use super::error::FaultsError;
-use super::gate::Policy;
-use super::place::FaultDisk;
-use super::report::{Fails, Report};
-use super::speaker::TrialClient;
-use super::trial::{Block, Outcome, Trial};
-use super::{Faults, flushes};
+use super::fault_disk::FaultDisk;
+use super::fault_trial::{FaultTrial, FaultTrialOutcome, FaultyBlock};
+use super::faults_report::{FailingRequest, FaultsReport};
+use super::gate::TrialPolicy;
+use super::trial_client::TrialClient;
+use super::{FaultTrials, flushes};
 
 /// Time of synchronizing after which policy `auto` is assumed to be engaged. With 8 callers and a flush of 6 ms it
 /// engages within 4 s. The report says whether it did.
@@ -22,12 +22,15 @@ const MAX_ENGAGED_ERRNOS: usize = 3;
 
 /// The result of a batch: all trials of an errno.
 struct BatchResult {
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<FaultTrialOutcome>,
     failed: u64,
 }
 
-pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Report, FaultsError> {
-    let mut report = Report::new(plan);
+pub(super) fn run(
+    plan: &FaultTrials,
+    tick: &mut dyn FnMut(u64, u64),
+) -> Result<FaultsReport, FaultsError> {
+    let mut report = FaultsReport::new(plan);
     let flushes = plan.errnos.contains(&BlockErrno::EIO);
     let arms = 1 + plan.setting.policies.len() as u64;
     let steps_each = plan.errnos.len() as u64 + u64::from(flushes);
@@ -64,7 +67,7 @@ pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Repor
 
 /// The trials with one kind of mount.
 struct MountTrials<'a> {
-    plan: &'a Faults,
+    plan: &'a FaultTrials,
     place: &'a FaultDisk,
     options: &'a str,
 }
@@ -73,17 +76,17 @@ impl MountTrials<'_> {
     fn fill(
         &self,
         flushes: bool,
-        report: &mut Report,
+        report: &mut FaultsReport,
         step: &mut dyn FnMut(),
     ) -> Result<(), FaultsError> {
-        let trials = Trial::all(&self.plan.calls);
+        let trials = FaultTrial::all(&self.plan.calls);
         let mut plain = BTreeMap::new();
         for policy in self.arms() {
             self.writes(policy, &trials, &mut plain, report, step)?;
         }
         if flushes {
-            let trials: Vec<Trial> =
-                trials.into_iter().filter(|trial| trial.block == Block::First).collect();
+            let trials: Vec<FaultTrial> =
+                trials.into_iter().filter(|trial| trial.block == FaultyBlock::First).collect();
             let mut plain = None;
             for policy in self.arms() {
                 self.flushes(policy, &trials, &mut plain, report)?;
@@ -94,7 +97,7 @@ impl MountTrials<'_> {
     }
 
     /// Returns without luc first, then each policy.
-    fn arms(&self) -> impl Iterator<Item = Option<&Policy>> {
+    fn arms(&self) -> impl Iterator<Item = Option<&TrialPolicy>> {
         [None].into_iter().chain(self.plan.setting.policies.iter().map(Some))
     }
 
@@ -102,14 +105,15 @@ impl MountTrials<'_> {
     /// they become `plain`.
     fn writes(
         &self,
-        policy: Option<&Policy>,
-        trials: &[Trial],
-        plain: &mut BTreeMap<BlockErrno, Vec<Outcome>>,
-        report: &mut Report,
+        policy: Option<&TrialPolicy>,
+        trials: &[FaultTrial],
+        plain: &mut BTreeMap<BlockErrno, Vec<FaultTrialOutcome>>,
+        report: &mut FaultsReport,
         step: &mut dyn FnMut(),
     ) -> Result<(), FaultsError> {
         let errnos = &self.plan.errnos;
-        let most = if policy == Some(&Policy::Engaged) { MAX_ENGAGED_ERRNOS } else { errnos.len() };
+        let most =
+            if policy == Some(&TrialPolicy::Engaged) { MAX_ENGAGED_ERRNOS } else { errnos.len() };
         for errnos in errnos.chunks(most) {
             let mut speaker = self.client(policy)?;
             for &errno in errnos {
@@ -123,12 +127,12 @@ impl MountTrials<'_> {
 
     fn write(
         &self,
-        policy: Option<&Policy>,
+        policy: Option<&TrialPolicy>,
         errno: BlockErrno,
         speaker: &mut TrialClient<'_>,
-        trials: &[Trial],
-        plain: &mut BTreeMap<BlockErrno, Vec<Outcome>>,
-        report: &mut Report,
+        trials: &[FaultTrial],
+        plain: &mut BTreeMap<BlockErrno, Vec<FaultTrialOutcome>>,
+        report: &mut FaultsReport,
     ) -> Result<(), FaultsError> {
         let ranges = speaker.prepare(trials)?;
         let fault = FaultSpec { ranges, ..FaultSpec::writes(errno) };
@@ -136,7 +140,7 @@ impl MountTrials<'_> {
         report.count(policy, trials.len(), batch.failed);
         match (policy, plain.get(&errno)) {
             (Some(policy), Some(plain)) => {
-                let fails = Fails::Write(errno);
+                let fails = FailingRequest::Write(errno);
                 report.compare(policy, self.options, fails, trials, plain, &batch.outcomes);
             }
             _ => {
@@ -147,13 +151,14 @@ impl MountTrials<'_> {
         Ok(())
     }
 
-    /// Flushes that fail, on a file system that is made anew afterwards: its journal has ended.
+    /// Makes the trials of failing flushes. The first failure aborts the journal, so the last trial is followed by a
+    /// new file system.
     fn flushes(
         &self,
-        policy: Option<&Policy>,
-        trials: &[Trial],
-        plain: &mut Option<Vec<Outcome>>,
-        report: &mut Report,
+        policy: Option<&TrialPolicy>,
+        trials: &[FaultTrial],
+        plain: &mut Option<Vec<FaultTrialOutcome>>,
+        report: &mut FaultsReport,
     ) -> Result<(), FaultsError> {
         self.place.renew(self.options)?;
         let mut speaker = self.client(policy)?;
@@ -162,7 +167,14 @@ impl MountTrials<'_> {
         report.count(policy, trials.len(), batch.failed);
         match (policy, &plain) {
             (Some(policy), Some(plain)) => {
-                report.compare(policy, self.options, Fails::Flush, trials, plain, &batch.outcomes);
+                report.compare(
+                    policy,
+                    self.options,
+                    FailingRequest::Flush,
+                    trials,
+                    plain,
+                    &batch.outcomes,
+                );
             }
             _ => *plain = Some(batch.outcomes),
         }
@@ -170,9 +182,9 @@ impl MountTrials<'_> {
         self.place.renew(self.options)
     }
 
-    fn client(&self, policy: Option<&Policy>) -> Result<TrialClient<'_>, FaultsError> {
+    fn client(&self, policy: Option<&TrialPolicy>) -> Result<TrialClient<'_>, FaultsError> {
         let speaker = TrialClient::start(self.plan, self.place, policy)?;
-        if policy == Some(&Policy::Engaged) {
+        if policy == Some(&TrialPolicy::Engaged) {
             let begun = Instant::now();
             while begun.elapsed() < ENGAGE_TIME {
                 if interrupted() {
@@ -188,7 +200,7 @@ impl MountTrials<'_> {
         &self,
         speaker: &mut TrialClient<'_>,
         fault: &FaultSpec,
-        trials: &[Trial],
+        trials: &[FaultTrial],
     ) -> Result<BatchResult, FaultsError> {
         self.place.fail(fault)?;
         let outcomes = speaker.go(trials);

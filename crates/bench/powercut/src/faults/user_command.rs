@@ -8,21 +8,21 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use luc_disk::FaultSpec;
-use luc_host::interrupt::interrupted;
+use luc_host::interrupt_flag::interrupted;
 use luc_units::OnPath as _;
 use serde::Serialize;
 
 use super::error::FaultsError;
-use super::gate::Policy;
-use super::place::{DIRECTORY_VARIABLE, FaultDisk};
-use super::{Setting, text};
+use super::fault_disk::{DIRECTORY_VARIABLE, FaultDisk};
+use super::gate::TrialPolicy;
+use super::{FaultTrialSetting, text};
 
 /// Interval between checks for the end and for signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone)]
 pub struct CommandPlan {
-    pub setting: Setting,
+    pub setting: FaultTrialSetting,
     /// Options as in `mount -o`.
     pub mount_options: String,
     pub command: Vec<OsString>,
@@ -35,13 +35,14 @@ pub struct CommandReport {
     pub command: String,
     pub fault: FaultSpec,
     /// Runs: the first without luc, then one with each policy.
-    pub runs: Vec<CommandRun>,
+    pub runs: Vec<FaultedCommandRun>,
     /// Runs with luc that ended otherwise than that without.
     pub differences: u64,
 }
 
+/// Result of one run of the user's command on a failing disk.
 #[derive(Debug, Clone, Serialize)]
-pub struct CommandRun {
+pub struct FaultedCommandRun {
     /// The policy; absent: without luc.
     pub policy: Option<String>,
     /// Exit status; 128 + signal if a signal ended it.
@@ -89,8 +90,8 @@ pub fn run_command(plan: &CommandPlan) -> Result<CommandReport, FaultsError> {
 fn run(
     plan: &CommandPlan,
     place: &FaultDisk,
-    policy: Option<&Policy>,
-) -> Result<CommandRun, FaultsError> {
+    policy: Option<&TrialPolicy>,
+) -> Result<FaultedCommandRun, FaultsError> {
     let setting = &plan.setting;
     let mut command = setting.level.command(policy, place, &plan.command)?;
     let errors_path = place.work().join("stderr");
@@ -118,8 +119,8 @@ fn run(
                 .map_or_else(|| "without luc".to_owned(), |policy| format!("with policy {policy}")),
         });
     }
-    Ok(CommandRun {
-        policy: policy.map(Policy::to_string),
+    Ok(FaultedCommandRun {
+        policy: policy.map(TrialPolicy::to_string),
         status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
         failed_requests: fault.failed,
         matched_requests: fault.matched,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Counters, name_figures};
+use super::{CounterValues, name_figures};
 
 /// Text of their files; empty if there is none.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl FileSystemTexts {
         }
     }
 
-    pub(super) fn totals(&self) -> Counters {
-        let mut totals = Counters::new();
+    pub(super) fn totals(&self) -> CounterValues {
+        let mut totals = CounterValues::new();
         let words: Vec<&str> = self.jbd2.lines().next().unwrap_or_default().split(' ').collect();
         totals.extend(name_figures(
             "jbd2",
@@ -82,12 +82,12 @@ impl FileSystemTexts {
     }
 
     /// Returns means since the mount.
-    pub(super) fn levels(&self) -> Counters {
+    pub(super) fn levels(&self) -> CounterValues {
         let ends = |words: &str| {
             let text = self.jbd2.lines().find_map(|line| line.strip_suffix(words))?;
             number(Some(&text.trim()))
         };
-        let mut levels: Counters = name_figures(
+        let mut levels: CounterValues = name_figures(
             "jbd2",
             [
                 ("mean_commit_us", ends("us average transaction commit time")),

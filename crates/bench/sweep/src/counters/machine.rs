@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use luc_host::usage::Usage;
+use luc_host::resource_usage::ResourceUsage;
 
-use super::{Counters, Disk, name_figures};
+use super::{CounterValues, Disk, name_figures};
 
 /// A tick of /proc/stat (USER_HZ is 100 wherever LUC runs).
 const TICK_MS: f64 = 10.0;
@@ -33,7 +33,7 @@ impl MachineTexts {
         }
     }
 
-    pub(super) fn totals(&self, disk: Option<&Disk>) -> Counters {
+    pub(super) fn totals(&self, disk: Option<&Disk>) -> CounterValues {
         let mut totals = of_stat(&self.stat);
         totals.extend(of_vmstat(&self.vmstat));
         totals.extend(disk.iter().flat_map(|disk| of_disk(&self.diskstats, disk)));
@@ -45,12 +45,12 @@ impl MachineTexts {
 }
 
 /// Parses proc_stat(5): ticks of processors, events since boot.
-fn of_stat(text: &str) -> Counters {
+fn of_stat(text: &str) -> CounterValues {
     let first = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
         line.split(' ').find(|word| !word.is_empty())?.parse().ok()
     };
-    let mut totals: Counters = name_figures(
+    let mut totals: CounterValues = name_figures(
         "machine",
         [
             ("context_switches", first("ctxt ")),
@@ -83,7 +83,7 @@ fn of_stat(text: &str) -> Counters {
 }
 
 /// Parses the counters of /proc/vmstat about writeback, reading and reclaim.
-fn of_vmstat(text: &str) -> Counters {
+fn of_vmstat(text: &str) -> CounterValues {
     let lines = || text.lines().filter_map(|line| line.split_once(' '));
     let number = |wanted: &str| {
         let (_, value) = lines().find(|(name, _)| *name == wanted)?;
@@ -118,7 +118,7 @@ pub(super) fn disk_line(text: &str, major: u32, minor: u32) -> Option<impl Itera
     Some(line.split_whitespace())
 }
 
-fn of_disk(text: &str, disk: &Disk) -> Counters {
+fn of_disk(text: &str, disk: &Disk) -> CounterValues {
     let fields: Vec<f64> = disk_line(text, disk.major, disk.minor)
         .into_iter()
         .flat_map(|fields| fields.skip(3))
@@ -147,7 +147,7 @@ fn of_disk(text: &str, disk: &Disk) -> Counters {
 }
 
 /// Parses the time in which some or all tasks waited (PSI).
-fn of_pressure(name: &str, text: &str) -> Counters {
+fn of_pressure(name: &str, text: &str) -> CounterValues {
     let total = |kind: &str| {
         let line = text.lines().find(|line| line.starts_with(kind))?;
         line.rsplit_once("total=")?.1.trim().parse().ok()
@@ -163,7 +163,7 @@ fn of_pressure(name: &str, text: &str) -> Counters {
 }
 
 /// Returns what ended child processes, and theirs, have used.
-pub(super) fn used_by_children(usage: &Usage) -> Counters {
+pub(super) fn used_by_children(usage: &ResourceUsage) -> CounterValues {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let all = [
         ("user_ms", ms(usage.user)),

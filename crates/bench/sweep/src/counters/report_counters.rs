@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Counters;
+use super::CounterValues;
 
 /// Figures taken from each operation of a report.
 const OPERATION_FIGURES: [&str; 4] = ["count", "mean_us", "p50_us", "p99_us"];
 
 /// Reads the figures of each operation that occurred; none if standard output is no report.
-pub(super) fn counters(stdout: &str) -> Counters {
+pub(super) fn counters(stdout: &str) -> CounterValues {
     let report: Value = serde_json::from_str(stdout).unwrap_or_default();
     let operations = report.get("operations").and_then(Value::as_array);
-    let mut counters = Counters::new();
+    let mut counters = CounterValues::new();
     for operation in operations.into_iter().flatten() {
         let Some(name) = operation.get("operation").and_then(Value::as_str) else {
             continue;
@@ -31,7 +31,7 @@ pub(super) fn counters(stdout: &str) -> Counters {
 }
 
 /// Reads the numbers of a report that a plan names, by their JSON pointers.
-pub(crate) fn read_named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
+pub(crate) fn read_named(report: &Value, names: &BTreeMap<String, String>) -> CounterValues {
     let number = |(name, pointer): (&String, &String)| {
         let number = report.pointer(pointer).and_then(Value::as_f64)?;
         Some((format!("report.{name}"), number))
@@ -45,15 +45,15 @@ const GATE_FIGURES: [&str; 5] =
 
 /// Returns the gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one
 /// without it.
-pub(crate) fn gate(report: &str, mount: Option<&str>) -> Counters {
+pub(crate) fn gate(report: &str, mount: Option<&str>) -> CounterValues {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let all = report["file_systems"].as_array().cloned().unwrap_or_default();
     let is_it = |one: &&Value| mount.is_none_or(|mount| one["mount_point"] == mount);
     let Some(found) = all.iter().find(is_it) else {
-        return Counters::new();
+        return CounterValues::new();
     };
     let figure = |name: &str| Some((format!("gate.{name}"), found["gate"][name].as_f64()?));
-    let mut counters: Counters = GATE_FIGURES.into_iter().filter_map(figure).collect();
+    let mut counters: CounterValues = GATE_FIGURES.into_iter().filter_map(figure).collect();
     let gains = ["decision", "flush_decision"].map(|law| found["gate"][law]["gain"].as_f64());
     if let Some(gain) = gains.into_iter().flatten().reduce(f64::max) {
         counters.insert("gate.gain".to_owned(), gain);
@@ -71,7 +71,7 @@ mod tests {
         let names = [("x", "/a/median_us"), ("y", "/b"), ("z", "/c")];
         let names = names.map(|(name, pointer)| (name.to_owned(), pointer.to_owned()));
         let found = read_named(&report, &names.into());
-        assert_eq!(found, Counters::from([("report.x".to_owned(), 2.5)]));
+        assert_eq!(found, CounterValues::from([("report.x".to_owned(), 2.5)]));
     }
 
     #[test]

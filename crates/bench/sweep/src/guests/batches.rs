@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use luc_stats::Verdict;
+use luc_stats::StoppingVerdict;
 
-use super::super::best;
-use super::super::journal::Results;
-use super::super::order::{Schedule, shuffled};
-use super::super::plan::Plan;
-use super::super::points::Point;
+use super::super::best_selection;
+use super::super::plan::SweepPlan;
+use super::super::repeat_schedule::{RepeatSchedule, shuffled};
+use super::super::results_journal::RecordedResults;
+use super::super::sweep_points::SweepPoint;
 
 /// A boot takes as long as several points; a guest that is killed is lost as a whole.
 const MAX_POINTS: usize = 40;
@@ -18,14 +18,14 @@ const MAX_MODELLED_POINTS: usize = 4;
 
 /// Repeats made before the figures are looked at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stage {
+pub(super) struct RepeatStage {
     rounds: Range<usize>,
     members: Vec<usize>,
 }
 
-impl Stage {
+impl RepeatStage {
     /// Returns the only stage of a sweep that measures everything.
-    pub(super) fn whole(plan: &Plan, points: &[Point]) -> Self {
+    pub(super) fn whole(plan: &SweepPlan, points: &[SweepPoint]) -> Self {
         Self {
             rounds: 0..points
                 .iter()
@@ -38,18 +38,22 @@ impl Stage {
 
     /// Returns the next one; `None` where all is decided. It follows from the plan and the figures of earlier stages
     /// alone.
-    pub(super) fn next(plan: &Plan, points: &[Point], results: &Results) -> Option<Self> {
+    pub(super) fn next(
+        plan: &SweepPlan,
+        points: &[SweepPoint],
+        results: &RecordedResults,
+    ) -> Option<Self> {
         if !plan.stop.best {
             return Some(Self::whole(plan, points));
         }
-        let Results { records, failures } = results;
-        let verdicts = Schedule::new(plan, points, records, failures).verdicts();
-        let wanted = |verdict: &Verdict| match verdict {
-            Verdict::More(look) => Some(*look),
+        let RecordedResults { records, failures } = results;
+        let verdicts = RepeatSchedule::new(plan, points, records, failures).verdicts();
+        let wanted = |verdict: &StoppingVerdict| match verdict {
+            StoppingVerdict::More(look) => Some(*look),
             _ => None,
         };
         let end = verdicts.iter().filter_map(wanted).min()?;
-        let looks = best::looks(&plan.goal());
+        let looks = best_selection::looks(&plan.goal());
         let begin = looks.into_iter().rfind(|&look| look < end).unwrap_or(0);
         // A point that failed in this stage stays a member: after an interruption the batches must be the same.
         let failed_here = |key: &str| {
@@ -64,30 +68,34 @@ impl Stage {
 
 /// Points of one speed, one number of processors and one round, in the order in which a guest runs them.
 #[derive(Debug, Clone)]
-pub(super) struct Batch {
+pub(super) struct GuestBatch {
     pub(super) mips: u64,
     /// Number of the guest's processors, if the plan has that axis.
     pub(super) processors: Option<u32>,
     pub(super) round: usize,
     /// Number of the batch among those of this speed and round, from 0.
     pub(super) number: usize,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<SweepPoint>,
 }
 
 /// Deals a stage out to batches, round by round, so that an unfinished sweep has figures of all speeds.
-pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Batch> {
-    let kind = |point: &Point| Some((point.mips?, point.processors));
+pub(super) fn partition(
+    plan: &SweepPlan,
+    points: &[SweepPoint],
+    stage: &RepeatStage,
+) -> Vec<GuestBatch> {
+    let kind = |point: &SweepPoint| Some((point.mips?, point.processors));
     let kinds: BTreeSet<(u64, Option<u32>)> = points.iter().filter_map(kind).collect();
     let most = if plan.disk.is_modelled() { MAX_MODELLED_POINTS } else { MAX_POINTS };
     let mut batches = Vec::new();
     for round in stage.rounds.clone() {
         let order = shuffled(plan.seed, round, points.len());
-        let is_repeated = |point: &&Point| {
+        let is_repeated = |point: &&SweepPoint| {
             let repeats = plan.repeats_of(&point.workload);
             repeats.is_none_or(|repeats| round < repeats)
         };
         for &(mips, processors) in &kinds {
-            let of_kind: Vec<&Point> = order
+            let of_kind: Vec<&SweepPoint> = order
                 .iter()
                 .filter(|number| stage.members.contains(number))
                 .map(|&number| &points[number])
@@ -97,7 +105,7 @@ pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Bat
             // Equal shares, so that no guest boots for a few points only.
             let guests = of_kind.len().div_ceil(most).max(1);
             let share = of_kind.len().div_ceil(guests).max(1);
-            batches.extend(of_kind.chunks(share).enumerate().map(|(number, points)| Batch {
+            batches.extend(of_kind.chunks(share).enumerate().map(|(number, points)| GuestBatch {
                 mips,
                 processors,
                 round,
@@ -114,9 +122,9 @@ mod tests {
     use std::collections::HashSet;
     use std::path::Path;
 
-    use super::super::super::journal::Failure;
-    use super::super::super::made_up::record;
-    use super::super::super::points::points;
+    use super::super::super::results_journal::PointFailure;
+    use super::super::super::sweep_points::points;
+    use super::super::super::test_plan::record;
     use super::*;
 
     #[test]
@@ -135,9 +143,9 @@ mod tests {
              fs = 'ext4'",
             threads.join(", ")
         );
-        let plan = Plan::parse(&text, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(&text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let stage = Stage::whole(&plan, &points);
+        let stage = RepeatStage::whole(&plan, &points);
         let batches = partition(&plan, &points, &stage);
         assert_eq!(batches.len(), 2 * 2 * 2);
         let mut seen = HashSet::new();
@@ -149,7 +157,8 @@ mod tests {
             }
         }
         assert_eq!(seen.len(), points.len() * 2);
-        let keys = |batch: &Batch| batch.points.iter().map(Point::key).collect::<Vec<_>>();
+        let keys =
+            |batch: &GuestBatch| batch.points.iter().map(SweepPoint::key).collect::<Vec<_>>();
         let again = partition(&plan, &points, &stage);
         assert!(batches.iter().zip(&again).all(|(a, b)| keys(a) == keys(b)));
         assert_ne!(keys(&batches[0]), keys(&batches[4]));
@@ -173,13 +182,13 @@ mod tests {
             [[target]]
             name = 't'
             fs = 'ext4'";
-        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let batches = partition(&plan, &points, &RepeatStage::whole(&plan, &points));
         let made: Vec<(usize, Option<u32>, Vec<String>)> = batches
             .iter()
             .map(|batch| {
-                let keys = batch.points.iter().map(Point::key).collect();
+                let keys = batch.points.iter().map(SweepPoint::key).collect();
                 (batch.round, batch.processors, keys)
             })
             .collect();
@@ -220,14 +229,18 @@ mod tests {
 
     #[test]
     fn who_is_worse_or_failed_is_in_no_later_round() {
-        let plan = Plan::parse(BEST, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(BEST, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let mut results = Results::default();
-        let stage = |results: &Results| Stage::next(&plan, &points, results);
-        let first = Stage { rounds: 0..3, members: vec![0, 1, 2] };
+        let mut results = RecordedResults::default();
+        let stage = |results: &RecordedResults| RepeatStage::next(&plan, &points, results);
+        let first = RepeatStage { rounds: 0..3, members: vec![0, 1, 2] };
         assert_eq!(stage(&results), Some(first.clone()));
         // Guests end in any order, and what failed is not asked for in a later stage only.
-        results.failures.push(Failure { key: points[1].key(), round: 1, failed: "no".to_owned() });
+        results.failures.push(PointFailure {
+            key: points[1].key(),
+            round: 1,
+            failed: "no".to_owned(),
+        });
         for (at, round) in [(0, 2), (2, 0), (0, 0), (2, 1), (0, 1), (2, 2)] {
             assert_eq!(stage(&results), Some(first.clone()));
             let base = if at == 0 { 100.0 } else { 90.0 };
@@ -238,7 +251,7 @@ mod tests {
         assert_eq!(stage(&results), None);
         let undecided = &mut results.records[1];
         undecided.value *= 1.2;
-        let second = Stage { rounds: 3..6, members: vec![0, 2] };
+        let second = RepeatStage { rounds: 3..6, members: vec![0, 2] };
         assert_eq!(stage(&results), Some(second));
     }
 }

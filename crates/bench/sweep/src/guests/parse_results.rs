@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use luc_vm::Outcome;
+use luc_vm::GuestOutcome;
 use serde_json::Value;
 
-use super::super::counters::own;
-use super::super::environment::Environment;
+use super::super::counters::report_counters;
 use super::super::error::SweepError;
-use super::super::journal::{Failure, Record, Results};
-use super::super::plan::Plan;
-use super::super::points::Point;
-use super::super::time_scale::Speed;
-use super::batches::Batch;
+use super::super::plan::SweepPlan;
+use super::super::repeat_environment::RepeatEnvironment;
+use super::super::results_journal::{PointFailure, RecordedResults, RepeatRecord};
+use super::super::sweep_points::SweepPoint;
+use super::super::time_scale::GuestSpeed;
+use super::batches::GuestBatch;
 
 /// JSON pointer to the figure of a workload file.
 pub(crate) const FLOWOPS: &str = "/flowops_per_second";
@@ -29,15 +29,15 @@ pub(super) struct GuestVersions<'a> {
 
 /// Parses the repeats of a batch. If only the best is wanted, failures of single points become part of the result.
 pub(super) fn records(
-    plan: &Plan,
-    batch: &Batch,
-    outcome: &Outcome,
+    plan: &SweepPlan,
+    batch: &GuestBatch,
+    outcome: &GuestOutcome,
     versions: &GuestVersions<'_>,
-) -> Result<Results, SweepError> {
+) -> Result<RecordedResults, SweepError> {
     let speed = plan.speed(batch.mips);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ended_unix_s = since.map(|time| time.as_secs()).unwrap_or_default();
-    let record = |number: usize, point: &Point| {
+    let record = |number: usize, point: &SweepPoint| {
         // 1. What the guest left, or the reason of its failure.
         let what = || format!("{} repeat {}", point.key(), batch.round + 1);
         let missing =
@@ -59,19 +59,19 @@ pub(super) fn records(
         let value = value.filter(|value| value.is_finite() && *value > 0.0);
         let value = value.ok_or_else(|| missing(pointer))?;
         let mut counters = latencies(&report, speed);
-        counters.extend(own::read_named(&report, &point.workload.counters));
+        counters.extend(report_counters::read_named(&report, &point.workload.counters));
         counters.extend(module(&values(file("luc"))));
         counters.extend(if plan.disk.is_modelled() {
             disk("disk", &members(file("before")), &members(file("disk")))
         } else {
             disk("lagdisk", &values(file("before")), &values(file("disk")))
         });
-        Ok(Record {
+        Ok(RepeatRecord {
             key: point.key(),
             round: batch.round,
             value: round(speed.scale_figure(value, point.unit())),
             warm_up: None,
-            environment: Environment {
+            environment: RepeatEnvironment {
                 started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
                 kernel: versions.kernel.to_owned(),
                 qemu: Some(versions.qemu.to_owned()),
@@ -92,13 +92,13 @@ pub(super) fn records(
             discarded: Vec::new(),
         })
     };
-    let mut results = Results::default();
+    let mut results = RecordedResults::default();
     for (number, point) in (1..).zip(&batch.points) {
         match record(number, point) {
             Ok(record) => results.records.push(record),
             // One impossible candidate does not end the sweep.
             Err(error) if plan.stop.best && error.is_of_one_point() => {
-                results.failures.push(Failure {
+                results.failures.push(PointFailure {
                     key: point.key(),
                     round: batch.round,
                     failed: error.to_string(),
@@ -111,7 +111,7 @@ pub(super) fn records(
 }
 
 /// Returns number, mean, median and 99th percentile of each operation.
-fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
+fn latencies(report: &Value, speed: GuestSpeed) -> BTreeMap<String, f64> {
     let rows = report["operations"].as_array().cloned().unwrap_or_default();
     let mut counters = BTreeMap::new();
     for row in rows {
@@ -197,7 +197,7 @@ mod tests {
     use super::super::super::time_scale::TimeScale;
     use super::*;
 
-    const TWICE: Speed = Speed { shift: 0, scale: TimeScale { permille: 2000 } };
+    const TWICE: GuestSpeed = GuestSpeed { shift: 0, scale: TimeScale { permille: 2000 } };
 
     #[test]
     fn counters_have_the_time_of_the_speed() {

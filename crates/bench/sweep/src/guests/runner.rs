@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use luc_module::build::sources::{LAGDISK, LUC, Sources};
-use luc_vm::{Kernel, Mode, Qemu, Vm};
+use luc_module::build_module::embedded_sources::{LAGDISK, LUC, ModuleSources};
+use luc_vm::{GuestKernel, GuestTime, Qemu, VirtualMachine};
 
-use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
 use super::super::guest_needs::guest_needs;
-use super::super::journal::Results;
-use super::super::options::Personality;
-use super::super::plan::{Plan, Policy, VirtualTime, Workload};
-use super::super::points::Point;
-use super::batches::Batch;
-use super::reading::{GuestVersions, records};
+use super::super::plan::{PlanWorkload, SweepPlan, SweepPolicy, VirtualTime};
+use super::super::repeat_environment::mkfs_version;
+use super::super::results_journal::RecordedResults;
+use super::super::sweep_points::SweepPoint;
+use super::super::workload_options::PersonalityOptions;
+use super::batches::GuestBatch;
+use super::parse_results::{GuestVersions, records};
 use super::script::{MODEL_FILE, disk_bytes, model_file, script, workload_file};
 
 /// Time for one guest on a busy host.
@@ -33,8 +33,8 @@ const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
 /// The plan, the kernel, the modules and the program.
 #[derive(Debug)]
 pub(super) struct GuestRunner {
-    plan: Plan,
-    kernel: Kernel,
+    plan: SweepPlan,
+    kernel: GuestKernel,
     qemu: Qemu,
     /// Processors of guests whose points do not name a number.
     processors: u32,
@@ -48,20 +48,21 @@ pub(super) struct GuestRunner {
 impl GuestRunner {
     /// Finds the kernel, and builds the modules into `work`.
     pub(super) fn open(
-        plan: &Plan,
+        plan: &SweepPlan,
         virtual_time: &VirtualTime,
         luc: &Path,
         work: &Path,
     ) -> Result<Self, SweepError> {
-        let kernel = Kernel::find(&virtual_time.kernel)?;
-        let module = |name: &str, sources: Sources| -> Result<PathBuf, SweepError> {
+        let kernel = GuestKernel::find(&virtual_time.kernel)?;
+        let module = |name: &str, sources: ModuleSources| -> Result<PathBuf, SweepError> {
             let folder = work.join("sources").join(name);
             sources.write(&folder)?;
             Ok(kernel.build_module(&folder, work)?)
         };
         // Modules need the kernel's headers, so they are built only if used: lagdisk without a model, luc.ko if a
         // policy needs it.
-        let has_kernel = plan.all_policies().any(|policy| matches!(policy, Policy::Kernel(..)));
+        let has_kernel =
+            plan.all_policies().any(|policy| matches!(policy, SweepPolicy::Kernel(..)));
         let mut modules = Vec::new();
         if has_kernel || !plan.disk.is_modelled() {
             modules.push(module("luc", LUC)?);
@@ -88,7 +89,7 @@ impl GuestRunner {
     }
 
     /// Lists the QEMUs that run the guests of `points`, with the way they run processors.
-    pub(super) fn qemus(&self, points: &[Point]) -> BTreeSet<String> {
+    pub(super) fn qemus(&self, points: &[SweepPoint]) -> BTreeSet<String> {
         points.iter().map(|point| self.qemu_with(point.processors)).collect()
     }
 
@@ -96,7 +97,7 @@ impl GuestRunner {
         self.qemu.with_processors(processors.unwrap_or(self.processors))
     }
 
-    pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
+    pub(super) fn run(&self, batch: &GuestBatch) -> Result<RecordedResults, SweepError> {
         // 1. The machine, and the programs, modules and files that its script needs.
         let plan = &self.plan;
         let speed = plan.speed(batch.mips);
@@ -105,9 +106,9 @@ impl GuestRunner {
         let file_systems: BTreeSet<&str> = file_systems.collect();
         let programs: BTreeSet<&str> =
             file_systems.iter().map(|fs| guest_needs(fs).program).collect();
-        let mut vm = Vm::new(&self.kernel)
+        let mut vm = VirtualMachine::new(&self.kernel)
             .qemu(self.qemu.clone())
-            .mode(Mode::VirtualTime {
+            .mode(GuestTime::VirtualTime {
                 shift: speed.shift,
                 processors: batch.processors.unwrap_or(self.processors),
             })
@@ -167,7 +168,7 @@ impl GuestRunner {
 
 /// Computes the memory of a guest. With a disk model it holds the disk, the system and the largest workload's files.
 /// A workload's `memory` in the plan replaces the size of its files.
-fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
+fn memory_bytes(plan: &SweepPlan) -> Result<u64, SweepError> {
     if !plan.disk.is_modelled() {
         return Ok(LAGDISK_MEMORY_BYTES);
     }
@@ -185,10 +186,10 @@ fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
 }
 
 /// Returns bytes of a workload file's files.
-fn file_bytes(workload: &Workload, threads: usize) -> Result<f64, SweepError> {
+fn file_bytes(workload: &PlanWorkload, threads: usize) -> Result<f64, SweepError> {
     let Some(file) = &workload.filebench else {
         return Ok(0.0);
     };
-    let set = Personality::of(&workload.options, threads)?.set;
-    Ok(luc_filebench::Workload::parse(file, &workload.text, &set)?.bytes())
+    let set = PersonalityOptions::of(&workload.options, threads)?.set;
+    Ok(luc_filebench::WorkloadFile::parse(file, &workload.text, &set)?.bytes())
 }

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use luc_disk::ModelSpec;
 
 use super::super::error::SweepError;
-use super::super::options::{Personality, words};
-use super::super::plan::{Batching, Disk, MAX_HOLD_US, Plan, Policy, Span};
-use super::super::points::Point;
-use super::super::time_scale::{Speed, TimeScale};
-use super::batches::Batch;
+use super::super::plan::{
+    BatchingRule, MAX_HOLD_US, PlanDisk, PlanDuration, SweepPlan, SweepPolicy,
+};
+use super::super::sweep_points::SweepPoint;
+use super::super::time_scale::{GuestSpeed, TimeScale};
+use super::super::workload_options::{PersonalityOptions, words};
+use super::batches::GuestBatch;
 
 /// A huge page, in which a model's disk is kept.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
@@ -24,7 +26,7 @@ const SHIFT_US: usize = 1300;
 const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", MAX_HOLD_US);
 
 /// Writes the script of a batch.
-pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
+pub(super) fn script(plan: &SweepPlan, batch: &GuestBatch) -> Result<String, SweepError> {
     let speed = plan.speed(batch.mips);
     let mut script = head(plan, speed)?;
     script += PREAMBLE;
@@ -53,7 +55,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
 }
 
 /// Writes the variables that the shell functions read.
-fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
+fn head(plan: &SweepPlan, speed: GuestSpeed) -> Result<String, SweepError> {
     let lenient = if plan.stop.best { "1" } else { "" };
     if !plan.disk.is_modelled() {
         return Ok(format!("MODEL= PAGES= ELEVATOR= LENIENT={lenient}\n"));
@@ -72,7 +74,10 @@ fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
 }
 
 /// Returns the text of the file of a model, where its name does not say all: it has one, or its times are stretched.
-pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, SweepError> {
+pub(super) fn model_file(
+    plan: &SweepPlan,
+    speed: GuestSpeed,
+) -> Result<Option<String>, SweepError> {
     let disk = &plan.disk;
     if !disk.is_modelled() || (disk.path().is_none() && speed.scale == TimeScale::NONE) {
         return Ok(None);
@@ -82,7 +87,7 @@ pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, Sw
 
 /// Returns the memory that a model's disk takes in a guest: its size, and twice its cache for what a power cut would
 /// bring back.
-pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> u64 {
+pub(super) fn disk_bytes(plan: &SweepPlan, spec: &ModelSpec) -> u64 {
     plan.disk.size.bytes() + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES
 }
 
@@ -92,10 +97,10 @@ pub(super) fn workload_file(name: &str) -> String {
 }
 
 /// Returns the parameters of lagdisk.
-fn disk(disk: &Disk, speed: Speed) -> String {
+fn disk(disk: &PlanDisk, speed: GuestSpeed) -> String {
     let mut all = vec![format!("size_mib={}", disk.size.bytes() >> 20)];
     for (name, time) in [("write", &disk.write), ("flush", &disk.flush), ("read", &disk.read)] {
-        let ns = time.as_ref().map_or(0, Span::ns);
+        let ns = time.as_ref().map_or(0, PlanDuration::ns);
         all.push(format!("{name}_ns={}", speed.scale.apply(ns)));
     }
     all.join(" ")
@@ -103,15 +108,15 @@ fn disk(disk: &Disk, speed: Speed) -> String {
 
 /// Returns the words after `luc bench`, times stretched.
 fn bench(
-    plan: &Plan,
-    point: &Point,
+    plan: &SweepPlan,
+    point: &SweepPoint,
     round: usize,
-    speed: Speed,
+    speed: GuestSpeed,
 ) -> Result<Vec<String>, SweepError> {
     let seed = plan.seed.wrapping_add(round as u64).to_string();
     let Some(bench) = point.workload.bench else {
         // Its own times cannot be stretched: the plan's check allows only speeds at which nothing has to be.
-        let personality = Personality::of(&point.workload.options, point.threads)?;
+        let personality = PersonalityOptions::of(&point.workload.options, point.threads)?;
         let all = ["filebench".to_owned(), workload_file(&point.workload.name)];
         let all = all.into_iter().chain(["--seed".to_owned(), seed]);
         return Ok(all.chain(personality.words()).map(quote).collect());
@@ -143,14 +148,14 @@ fn quote(word: String) -> String {
 
 /// Returns the module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to
 /// serve.
-fn write_settings(point: &Point) -> String {
-    let Policy::Kernel(batching, copy_out) = point.policy else {
+fn write_settings(point: &SweepPoint) -> String {
+    let SweepPolicy::Kernel(batching, copy_out) = point.policy else {
         return String::new();
     };
     let mut all =
         vec![format!("policy={}", batching.name()), format!("copy_out={}", copy_out.name())];
     let own = &point.workload.settings;
-    let is_missing = batching == Batching::Delay && !own.contains_key(DELAY_MAX_HOLD_US.0);
+    let is_missing = batching == BatchingRule::Delay && !own.contains_key(DELAY_MAX_HOLD_US.0);
     let missing = is_missing.then_some(DELAY_MAX_HOLD_US);
     let given = own.iter().map(|(name, value)| (name.as_str(), *value));
     for (name, value) in missing.into_iter().chain(given) {
@@ -165,8 +170,8 @@ fn write_settings(point: &Point) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::super::super::points::points;
-    use super::super::batches::{Stage, partition};
+    use super::super::super::sweep_points::points;
+    use super::super::batches::{RepeatStage, partition};
     use super::*;
 
     #[test]
@@ -185,9 +190,9 @@ mod tests {
             [[target]]
             name = 'old'
             fs = 'reiserfs'";
-        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let batches = partition(&plan, &points, &RepeatStage::whole(&plan, &points));
         let script = script(&plan, &batches[1]).expect("fine");
         // 512 MiB, twice the drive's 16 MiB, and two more.
         let head = "MODEL='--model hdd --size 512M' PAGES=274 ELEVATOR=mq-deadline LENIENT=\n";
@@ -213,9 +218,9 @@ mod tests {
             [[target]]
             name = 'ext4'
             fs = 'ext4'";
-        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let batches = partition(&plan, &points, &RepeatStage::whole(&plan, &points));
         let file = |mips| model_file(&plan, plan.speed(mips)).expect("fine");
         assert_eq!(file(1000), None);
         let text = file(2000).expect("a file");
@@ -260,9 +265,9 @@ mod tests {
             policy = ['off']
             no-fsync = true
             disk = { flush = '1ms', size = '500M' }";
-        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let batches = partition(&plan, &points, &RepeatStage::whole(&plan, &points));
         assert_eq!(batches.len(), 4);
         let head = "MODEL= PAGES= ELEVATOR= LENIENT=\n";
         let script = script(&plan, &batches[3]).expect("fine");

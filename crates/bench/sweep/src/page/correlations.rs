@@ -1,17 +1,17 @@
 //! Section on correlations of the figures with counters and their principal components.
 
-use luc_graphs::{Entry, Graph, Section, Table};
-use luc_stats::Association;
+use luc_graphs::{Graph, GraphTable, PageSection, TableEntry};
+use luc_stats::RankCorrelation;
 
-use crate::{Explanation, Report};
+use crate::{FigureCorrelations, SweepReport};
 
 /// Counters in a table.
 const MAX_COUNTERS: usize = 30;
 /// Counters in a table of loadings.
 const MAX_LOADINGS: usize = 16;
 
-pub(super) fn section(report: &Report) -> Section {
-    let mut section = Section { title: "Correlations".to_owned(), ..Section::default() };
+pub(super) fn section(report: &SweepReport) -> PageSection {
+    let mut section = PageSection { title: "Correlations".to_owned(), ..PageSection::default() };
     for explanation in &report.explanations {
         section.graphs.push(Graph::Table(counters(explanation)));
         if !explanation.components.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report) -> Section {
     section
 }
 
-fn correlation(found: Option<Association>) -> [Entry; 2] {
+fn correlation(found: Option<RankCorrelation>) -> [TableEntry; 2] {
     let Some(found) = found else {
         return ["-".into(), "-".into()];
     };
@@ -40,14 +40,14 @@ fn correlation(found: Option<Association>) -> [Entry; 2] {
     } else {
         format!("{:.3}", found.adjusted_p)
     };
-    let coloured = Entry {
+    let coloured = TableEntry {
         text: format!("{:+.2}", found.correlation),
         heat: (found.adjusted_p <= 0.05).then_some(found.correlation),
     };
     [coloured, p.into()]
 }
 
-fn counters(explanation: &Explanation) -> Table {
+fn counters(explanation: &FigureCorrelations) -> GraphTable {
     let columns = [
         ("counter", false),
         ("all repeats", true),
@@ -69,7 +69,7 @@ fn counters(explanation: &Explanation) -> Table {
             rows.to_string().into(),
         ]
     });
-    Table {
+    GraphTable {
         title: format!(
             "{}: counters that are correlated with {}",
             explanation.workload, explanation.unit
@@ -80,7 +80,7 @@ fn counters(explanation: &Explanation) -> Table {
     }
 }
 
-fn shares(explanation: &Explanation) -> Table {
+fn shares(explanation: &FigureCorrelations) -> GraphTable {
     let mut sum = 0.0;
     let rows = explanation.components.iter().enumerate().map(|(number, component)| {
         sum += component.share;
@@ -89,14 +89,14 @@ fn shares(explanation: &Explanation) -> Table {
             format!("component {}", number + 1).into(),
             format!("{:.1} %", component.share * 100.0).into(),
             format!("{:.1} %", sum * 100.0).into(),
-            Entry {
+            TableEntry {
                 text: figure.map_or("-".to_owned(), |figure| format!("{figure:+.2}")),
                 heat: figure,
             },
         ]
     });
     let columns = ["", "share of the variance", "with those before", "correlation with the figure"];
-    Table {
+    GraphTable {
         title: format!("{}: principal components of the counters", explanation.workload),
         rows: rows.collect(),
         columns: columns
@@ -109,7 +109,7 @@ fn shares(explanation: &Explanation) -> Table {
 }
 
 /// Returns counters that are most in the components, and how much of each.
-fn loadings(explanation: &Explanation) -> Table {
+fn loadings(explanation: &FigureCorrelations) -> GraphTable {
     let components = &explanation.components;
     let of = |component: usize, name: &str| {
         let loadings = &components[component].loadings;
@@ -127,13 +127,13 @@ fn loadings(explanation: &Explanation) -> Table {
     let row = |name: &&str| {
         let entries = (0..components.len()).map(|at| {
             let loading = of(at, name);
-            Entry { text: format!("{loading:+.2}"), heat: Some(loading) }
+            TableEntry { text: format!("{loading:+.2}"), heat: Some(loading) }
         });
-        std::iter::once(Entry::from(*name)).chain(entries).collect()
+        std::iter::once(TableEntry::from(*name)).chain(entries).collect()
     };
     let mut columns = vec![("counter".to_owned(), false)];
     columns.extend((1..=components.len()).map(|number| (format!("component {number}"), true)));
-    Table {
+    GraphTable {
         title: format!("{}: loadings (correlation of counter and component)", explanation.workload),
         columns,
         rows: names.iter().map(row).collect(),

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use luc_graphs::{Graph, Section, Table};
-use luc_units::figures::digits;
+use luc_graphs::{Graph, GraphTable, PageSection};
+use luc_units::number_formats::digits;
 
-use crate::{Environment, Report};
+use crate::{RepeatEnvironment, SweepReport};
 
 /// Different values of a row that are named.
 const MAX_VALUES: usize = 12;
 
-pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
+pub(super) fn section(report: &SweepReport, notes: Vec<String>) -> PageSection {
     let all = || report.repeats.iter().map(|repeat| &repeat.environment);
     let mut rows = Vec::new();
     let mut row = |name: &str, text: String| {
@@ -35,7 +35,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         Some(words.to_owned())
     });
     row("caches", join_values(caches));
-    let range = |of: fn(&Environment) -> Option<f64>| {
+    let range = |of: fn(&RepeatEnvironment) -> Option<f64>| {
         let values: Vec<f64> = all().filter_map(of).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
@@ -49,7 +49,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         stolen.map_or(String::new(), |range| format!("{range} %")),
     );
     for (name, of) in [
-        ("time under I/O pressure", (|about| about.io_pressure_us) as fn(&Environment) -> _),
+        ("time under I/O pressure", (|about| about.io_pressure_us) as fn(&RepeatEnvironment) -> _),
         ("time under processor pressure", |about| about.cpu_pressure_us),
     ] {
         let values = || all().filter_map(of).map(|us| us as f64 / 1e6);
@@ -57,13 +57,13 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
             row(name, format!("{} to {} s a repeat", digits(low), digits(high)));
         }
     }
-    let table = Table {
+    let table = GraphTable {
         title: "What the repeats ran on".to_owned(),
         columns: vec![(String::new(), false), (String::new(), false)],
         rows,
         more: 0,
     };
-    Section { title: "Environment".to_owned(), text: notes, graphs: vec![Graph::Table(table)] }
+    PageSection { title: "Environment".to_owned(), text: notes, graphs: vec![Graph::Table(table)] }
 }
 
 /// Returns the different values, the most frequent first, with how often they are there if there are several.

@@ -1,16 +1,16 @@
 //! Axes of a sweep, and names of points in graphs.
 
-use luc_graphs::Estimate;
+use luc_graphs::EstimatedValue;
 use luc_stats::{MIN_REPEATS, MedianInterval};
 
-use crate::{Axis, PointReport, Report};
+use crate::{PointReport, SweepAxis, SweepReport};
 
 /// Axes and their values, in the plan's order.
-pub(super) struct Axes(Vec<(Axis, Vec<String>)>);
+pub(super) struct PlanAxes(Vec<(SweepAxis, Vec<String>)>);
 
-impl Axes {
-    pub(super) fn of(report: &Report) -> Self {
-        let mut axes: Vec<(Axis, Vec<String>)> = Vec::new();
+impl PlanAxes {
+    pub(super) fn of(report: &SweepReport) -> Self {
+        let mut axes: Vec<(SweepAxis, Vec<String>)> = Vec::new();
         for (axis, value) in report.points.iter().flat_map(|point| &point.axes) {
             match axes.iter_mut().find(|(name, _)| name == axis) {
                 Some((_, values)) if values.contains(value) => {}
@@ -21,20 +21,20 @@ impl Axes {
         Self(axes)
     }
 
-    pub(super) fn values(&self, axis: Axis) -> &[String] {
+    pub(super) fn values(&self, axis: SweepAxis) -> &[String] {
         let found = self.0.iter().find(|(known, _)| *known == axis);
         found.map_or(&[], |(_, values)| values)
     }
 
     /// Returns the axes with several values.
-    pub(super) fn varied(&self) -> impl Iterator<Item = Axis> + '_ {
+    pub(super) fn varied(&self) -> impl Iterator<Item = SweepAxis> + '_ {
         let several = self.0.iter().filter(|(_, values)| values.len() > 1);
         several.map(|(axis, _)| *axis)
     }
 
     /// Returns axes in which none of `points` differ: names without them tell them apart.
-    pub(super) fn common(&self, points: &[&PointReport]) -> Vec<Axis> {
-        let is_common = |axis: &Axis| {
+    pub(super) fn common(&self, points: &[&PointReport]) -> Vec<SweepAxis> {
+        let is_common = |axis: &SweepAxis| {
             let mut values = points.iter().map(|point| point.value(*axis));
             let first = values.next();
             values.all(|value| Some(value) == first)
@@ -43,7 +43,7 @@ impl Axes {
     }
 
     /// Returns a point's values of the axes with several, except those in `except`.
-    pub(super) fn name(&self, point: &PointReport, except: &[Axis]) -> String {
+    pub(super) fn name(&self, point: &PointReport, except: &[SweepAxis]) -> String {
         let words: Vec<String> = self
             .varied()
             .filter(|axis| !except.contains(axis))
@@ -57,15 +57,17 @@ impl Axes {
 }
 
 /// Returns `8 threads`, `ext4`, `policy auto`.
-pub(super) fn value_name(axis: Axis, value: &str) -> String {
+pub(super) fn value_name(axis: SweepAxis, value: &str) -> String {
     match axis {
-        Axis::Threads if value == "1" => "1 thread".to_owned(),
-        Axis::Threads => format!("{value} threads"),
-        Axis::Target | Axis::Workload | Axis::Frequency => value.to_owned(),
-        Axis::Mips => format!("{value} MIPS"),
-        Axis::Processors if value == "1" => "1 processor".to_owned(),
-        Axis::Processors => format!("{value} processors"),
-        Axis::Policy | Axis::Scheduler | Axis::Option(_) => format!("{axis} {value}"),
+        SweepAxis::Threads if value == "1" => "1 thread".to_owned(),
+        SweepAxis::Threads => format!("{value} threads"),
+        SweepAxis::Target | SweepAxis::Workload | SweepAxis::Frequency => value.to_owned(),
+        SweepAxis::Mips => format!("{value} MIPS"),
+        SweepAxis::Processors if value == "1" => "1 processor".to_owned(),
+        SweepAxis::Processors => format!("{value} processors"),
+        SweepAxis::Policy | SweepAxis::Scheduler | SweepAxis::Option(_) => {
+            format!("{axis} {value}")
+        }
     }
 }
 
@@ -85,7 +87,7 @@ pub(super) fn number(value: &str) -> Option<f64> {
 }
 
 /// Returns the meaning of a figure's bounds: few repeats in virtual time have a range and no interval.
-pub(super) fn spread(report: &Report) -> &'static str {
+pub(super) fn spread(report: &SweepReport) -> &'static str {
     match &report.plan.virtual_time {
         Some(_) if report.plan.stop.best => "95 % interval, or range of few",
         Some(guests) if guests.repeats < MIN_REPEATS => "range",
@@ -98,16 +100,19 @@ pub(super) fn is_time(unit: &str) -> bool {
     ["s", "ms", "us", "ns", "seconds"].contains(&unit)
 }
 
-pub(super) fn estimate(interval: &MedianInterval) -> Estimate {
-    Estimate { value: interval.median, interval: Some((interval.low, interval.high)) }
+pub(super) fn estimate(interval: &MedianInterval) -> EstimatedValue {
+    EstimatedValue { value: interval.median, interval: Some((interval.low, interval.high)) }
 }
 
 /// Converts a ratio of figures to a speedup.
-pub(super) fn speedup(ratio: &MedianInterval, unit: &str) -> Estimate {
+pub(super) fn speedup(ratio: &MedianInterval, unit: &str) -> EstimatedValue {
     if !is_time(unit) {
         return estimate(ratio);
     }
-    Estimate { value: 1.0 / ratio.median, interval: Some((1.0 / ratio.high, 1.0 / ratio.low)) }
+    EstimatedValue {
+        value: 1.0 / ratio.median,
+        interval: Some((1.0 / ratio.high, 1.0 / ratio.low)),
+    }
 }
 
 #[cfg(test)]

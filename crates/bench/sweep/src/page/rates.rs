@@ -1,52 +1,56 @@
 //! The figures themselves: bars of all points, the matrix of targets and workloads, the ratios.
 
-use luc_graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
-use luc_stats::{MedianInterval, Verdict};
-use luc_units::figures::digits;
+use luc_graphs::{
+    BarGraph, Graph, GraphBar, GraphTable, MatrixCell, MatrixGraph, PageSection, TableEntry,
+};
+use luc_stats::{MedianInterval, StoppingVerdict};
+use luc_units::number_formats::digits;
 
-use crate::{Axis, PointReport, Report};
+use crate::{PointReport, SweepAxis, SweepReport};
 
-use super::names::{Axes, estimate, is_time, speedup, spread, value_name};
+use super::point_names::{PlanAxes, estimate, is_time, speedup, spread, value_name};
 use super::speedups::is_drawn;
 
 const MAX_ROWS: usize = 120;
 const MAX_MATRICES: usize = 12;
 
 /// Returns the figures of every point, by workload.
-pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
-    let mut section = Section { title: "Figures".to_owned(), ..Section::default() };
-    if axes.values(Axis::Target).iter().any(|target| report.is_unsafe(target)) {
+pub(super) fn bars(report: &SweepReport, axes: &PlanAxes) -> PageSection {
+    let mut section = PageSection { title: "Figures".to_owned(), ..PageSection::default() };
+    if axes.values(SweepAxis::Target).iter().any(|target| report.is_unsafe(target)) {
         section.text.push(
             "Bars of what is UNSAFE are cut off where they are longer than all others.".to_owned(),
         );
     }
-    for workload in axes.values(Axis::Workload) {
+    for workload in axes.values(SweepAxis::Workload) {
         let all = report.points.iter();
         let points: Vec<&PointReport> =
-            all.filter(|point| point.value(Axis::Workload) == workload).collect();
+            all.filter(|point| point.value(SweepAxis::Workload) == workload).collect();
         let unit = points.first().map_or("", |point| &*point.unit);
         let common = axes.common(&points);
         let bar = |point: &PointReport| {
             let interval = point.interval.or(point.range);
-            let is_unsafe = report.is_unsafe(point.value(Axis::Target));
+            let is_unsafe = report.is_unsafe(point.value(SweepAxis::Target));
             let name = axes.name(point, &common);
-            Bar {
+            GraphBar {
                 name: mark_unsafe(name, is_unsafe),
                 is_aside: is_unsafe,
                 figure: interval.as_ref().map(estimate),
                 remark: match (point.verdict, &interval) {
-                    (Verdict::Failed, _) => "could not be measured".to_owned(),
+                    (StoppingVerdict::Failed, _) => "could not be measured".to_owned(),
                     (_, None) => format!("{} repeats, too few", point.count),
                     // There is no goal in virtual time.
                     _ if report.plan.virtual_time.is_some() => String::new(),
-                    (Verdict::NotConverged, _) => "not converged".to_owned(),
-                    (Verdict::More(wanted), _) => format!("{} of {wanted} repeats", point.count),
-                    (Verdict::Worse, _) => "given up: worse than the best".to_owned(),
-                    (Verdict::Converged, _) => String::new(),
+                    (StoppingVerdict::NotConverged, _) => "not converged".to_owned(),
+                    (StoppingVerdict::More(wanted), _) => {
+                        format!("{} of {wanted} repeats", point.count)
+                    }
+                    (StoppingVerdict::Worse, _) => "given up: worse than the best".to_owned(),
+                    (StoppingVerdict::Converged, _) => String::new(),
                 },
             }
         };
-        section.graphs.push(Graph::Bars(Bars {
+        section.graphs.push(Graph::Bars(BarGraph {
             title: workload.clone(),
             row: "point".to_owned(),
             unit: unit.to_owned(),
@@ -63,14 +67,15 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
 }
 
 /// Draws targets by workloads for each point of the other axes: figures, and operations per joule.
-pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
-    let mut section = Section { title: "Targets by workload".to_owned(), ..Section::default() };
-    if axes.values(Axis::Target).len() < 2 {
+pub(super) fn matrix(report: &SweepReport, axes: &PlanAxes) -> PageSection {
+    let mut section =
+        PageSection { title: "Targets by workload".to_owned(), ..PageSection::default() };
+    if axes.values(SweepAxis::Target).len() < 2 {
         return section;
     }
     let mut others: Vec<String> = Vec::new();
     for point in &report.points {
-        let name = axes.name(point, &[Axis::Workload, Axis::Target]);
+        let name = axes.name(point, &[SweepAxis::Workload, SweepAxis::Target]);
         if !others.contains(&name) {
             others.push(name);
         }
@@ -84,7 +89,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
         let points: Vec<&PointReport> = report
             .points
             .iter()
-            .filter(|point| axes.name(point, &[Axis::Workload, Axis::Target]) == *name)
+            .filter(|point| axes.name(point, &[SweepAxis::Workload, SweepAxis::Target]) == *name)
             .collect();
         let title = if name == "all" { "Figures" } else { name };
         let figures = build_matrix(report, title, &points, axes, &plain);
@@ -109,19 +114,19 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
 
 /// Draws a matrix of the figures that `of` returns; `None` if it returns none.
 fn build_matrix(
-    report: &Report,
+    report: &SweepReport,
     title: &str,
     points: &[&PointReport],
-    axes: &Axes,
+    axes: &PlanAxes,
     of: &dyn Fn(&PointReport) -> Option<(String, MedianInterval)>,
 ) -> Option<Graph> {
     let find = |target: &str, workload: &str| -> Option<(String, MedianInterval)> {
         let is_it = |point: &&&PointReport| {
-            point.value(Axis::Target) == target && point.value(Axis::Workload) == workload
+            point.value(SweepAxis::Target) == target && point.value(SweepAxis::Workload) == workload
         };
         of(points.iter().find(is_it)?)
     };
-    let targets = axes.values(Axis::Target);
+    let targets = axes.values(SweepAxis::Target);
     // Unsafe targets are shown, but cannot be the best.
     let safe = |workload: &str| -> Vec<f64> {
         let targets = targets.iter().filter(|target| !report.is_unsafe(target));
@@ -129,12 +134,13 @@ fn build_matrix(
         found.map(|(_, interval)| interval.median).collect()
     };
     let has_choice = |workload: &&String| safe(workload).len() > 1;
-    let workloads: Vec<&String> = axes.values(Axis::Workload).iter().filter(has_choice).collect();
+    let workloads: Vec<&String> =
+        axes.values(SweepAxis::Workload).iter().filter(has_choice).collect();
     if workloads.is_empty() {
         return None;
     }
     let mut matrix =
-        Matrix { title: title.to_owned(), row: "target".to_owned(), ..Matrix::default() };
+        MatrixGraph { title: title.to_owned(), row: "target".to_owned(), ..MatrixGraph::default() };
     let mut best = Vec::new();
     for workload in &workloads {
         let mut found = targets.iter().filter_map(|target| find(target, workload));
@@ -151,14 +157,14 @@ fn build_matrix(
             let share = |best: f64| {
                 if is_time(&unit) { best / interval.median } else { interval.median / best }
             };
-            Some(Cell {
+            Some(MatrixCell {
                 figure: estimate(&interval),
                 share: best.map_or(0.0, share),
                 note: String::new(),
                 is_best: Some(interval.median) == best,
             })
         });
-        let cells: Vec<Option<Cell>> = cells.collect();
+        let cells: Vec<Option<MatrixCell>> = cells.collect();
         if cells.iter().any(Option::is_some) {
             let name = mark_unsafe(target.clone(), is_unsafe);
             matrix.rows.push((name, cells));
@@ -174,8 +180,8 @@ fn mark_unsafe(name: String, is_unsafe: bool) -> String {
 }
 
 /// Returns every ratio to the first value of an axis, but of those that are drawn as lines.
-pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
-    let mut rows: Vec<Vec<Entry>> = Vec::new();
+pub(super) fn ratios(report: &SweepReport, axes: &PlanAxes) -> PageSection {
+    let mut rows: Vec<Vec<TableEntry>> = Vec::new();
     for point in &report.points {
         let ratios = point.ratios.iter();
         for ratio in ratios.filter(|ratio| !is_drawn(axes, ratio.axis)) {
@@ -188,10 +194,10 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
                 (true, false) => "slower",
             };
             rows.push(vec![
-                value_name(Axis::Workload, point.value(Axis::Workload)).into(),
-                axes.name(point, &[Axis::Workload]).into(),
+                value_name(SweepAxis::Workload, point.value(SweepAxis::Workload)).into(),
+                axes.name(point, &[SweepAxis::Workload]).into(),
                 format!("{} {}", ratio.axis, ratio.to).into(),
-                Entry {
+                TableEntry {
                     text: digits(figure.value),
                     // Twice as fast has the full colour.
                     heat: is_sure.then(|| figure.value.max(1e-9).log2().clamp(-1.0, 1.0)),
@@ -213,12 +219,12 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
         ("pairs", true),
         ("", false),
     ];
-    let table = Table {
+    let table = GraphTable {
         title: "Against the first value of each axis".to_owned(),
         columns: columns.map(|(name, is_number)| (name.to_owned(), is_number)).to_vec(),
         rows,
         more,
     };
     let graphs = if table.rows.is_empty() { Vec::new() } else { vec![Graph::Table(table)] };
-    Section { title: "Ratios".to_owned(), text: Vec::new(), graphs }
+    PageSection { title: "Ratios".to_owned(), text: Vec::new(), graphs }
 }

@@ -2,27 +2,29 @@
 
 use std::cmp::Ordering;
 
-use luc_graphs::{AxisPlace, Estimate, Graph, Lines, MOST_SERIES, Section, Series};
+use luc_graphs::{
+    AxisTick, EstimatedValue, Graph, LineGraph, LineSeries, MOST_SERIES, PageSection,
+};
 
-use crate::{Axis, PointReport, Report};
+use crate::{PointReport, SweepAxis, SweepReport};
 
-use super::names::{Axes, number, speedup, spread, value_name};
+use super::point_names::{PlanAxes, number, speedup, spread, value_name};
 
 const MAX_GRAPHS: usize = 48;
 
-pub(super) fn section(report: &Report, axes: &Axes) -> Section {
+pub(super) fn section(report: &SweepReport, axes: &PlanAxes) -> PageSection {
     let mut graphs = Vec::new();
     for axis in axes.varied() {
         if !is_drawn(axes, axis) {
             continue;
         }
-        for workload in axes.values(Axis::Workload) {
+        for workload in axes.values(SweepAxis::Workload) {
             let points: Vec<&PointReport> = report
                 .points
                 .iter()
-                .filter(|point| point.value(Axis::Workload) == workload)
+                .filter(|point| point.value(SweepAxis::Workload) == workload)
                 .collect();
-            let by = if axis == Axis::Mips { "speed" } else { axis.name() };
+            let by = if axis == SweepAxis::Mips { "speed" } else { axis.name() };
             split(&points, axes, axis, &format!("{workload} by {by}"), &mut graphs);
         }
     }
@@ -39,7 +41,7 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     if more > 0 {
         text.push(format!("{more} more are not shown here; report.json has them."));
     }
-    Section {
+    PageSection {
         title: "Speedups".to_owned(),
         text,
         graphs: graphs.into_iter().map(Graph::Lines).collect(),
@@ -48,15 +50,21 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
 
 /// Returns whether an axis is drawn as lines: it has at least two numbers. Names have no order, so their ratios are in
 /// a table.
-pub(super) fn is_drawn(axes: &Axes, axis: Axis) -> bool {
+pub(super) fn is_drawn(axes: &PlanAxes, axis: SweepAxis) -> bool {
     let values = axes.values(axis).iter();
     values.filter(|value| number(value).is_some()).count() > 1
 }
 
 /// Draws one graph. If it had too many lines, draws one for each value of the axis with the most values.
-fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: &mut Vec<Lines>) {
+fn split(
+    points: &[&PointReport],
+    axes: &PlanAxes,
+    axis: SweepAxis,
+    title: &str,
+    graphs: &mut Vec<LineGraph>,
+) {
     // 1. The lines, by the values of all other axes.
-    let others = |point: &&PointReport| axes.name(point, &[Axis::Workload, axis]);
+    let others = |point: &&PointReport| axes.name(point, &[SweepAxis::Workload, axis]);
     let mut names: Vec<String> = Vec::new();
     for point in points {
         let name = others(point);
@@ -65,7 +73,7 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
         }
     }
     // 2. Too many: a graph for each value of the axis with the most values.
-    let present = |other: Axis| -> Vec<&str> {
+    let present = |other: SweepAxis| -> Vec<&str> {
         let mut values: Vec<&str> = points.iter().map(|point| point.value(other)).collect();
         values.sort_unstable();
         values.dedup();
@@ -77,7 +85,7 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
     };
     let widest = axes
         .varied()
-        .filter(|other| *other != Axis::Workload && *other != axis)
+        .filter(|other| *other != SweepAxis::Workload && *other != axis)
         .max_by_key(|other| present(*other).len())
         .filter(|other| present(*other).len() > 1);
     if let (true, Some(widest)) = (names.len() > MOST_SERIES, widest) {
@@ -116,7 +124,7 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
     // Values that all lines share go to the title, or are left out because the plan has them.
     let mut common = axes.common(&drawn);
     common.push(axis);
-    let series = lines.iter().map(|(name, line)| Series {
+    let series = lines.iter().map(|(name, line)| LineSeries {
         name: match line.first() {
             Some(point) if lines.len() > 1 => axes.name(point, &common),
             _ => name.clone(),
@@ -129,9 +137,9 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
             })
             .collect(),
     });
-    graphs.push(Lines {
+    graphs.push(LineGraph {
         title: title.to_owned(),
-        across: if axis == Axis::Mips {
+        across: if axis == SweepAxis::Mips {
             "million instructions per second".to_owned()
         } else {
             axis.name().to_owned()
@@ -143,13 +151,13 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
     });
 }
 
-fn place(value: &str) -> AxisPlace {
-    AxisPlace { name: value.to_owned(), number: number(value) }
+fn place(value: &str) -> AxisTick {
+    AxisTick { name: value.to_owned(), number: number(value) }
 }
 
 /// Returns the speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are
 /// compared with.
-fn figure(point: &PointReport, axis: Axis, line: &[&PointReport]) -> Option<Estimate> {
+fn figure(point: &PointReport, axis: SweepAxis, line: &[&PointReport]) -> Option<EstimatedValue> {
     let along = |point: &'_ PointReport| point.ratios.iter().position(|ratio| ratio.axis == axis);
     if let Some(at) = along(point) {
         return Some(speedup(&point.ratios[at].interval, &point.unit));
@@ -157,5 +165,5 @@ fn figure(point: &PointReport, axis: Axis, line: &[&PointReport]) -> Option<Esti
     let is_first = line
         .iter()
         .any(|other| along(other).is_some_and(|at| other.ratios[at].to == point.value(axis)));
-    is_first.then_some(Estimate { value: 1.0, interval: Some((1.0, 1.0)) })
+    is_first.then_some(EstimatedValue { value: 1.0, interval: Some((1.0, 1.0)) })
 }

@@ -2,28 +2,28 @@
 
 use std::path::Path;
 
-use luc_disk::Mkfs;
-use luc_power::energy::{self, Choice};
-use luc_power::frequency::{self, Setting};
+use luc_disk::MkfsSpec;
+use luc_power::energy::{self, EnergySourceChoice};
+use luc_power::frequency::{self, FrequencySetting};
 use luc_stats::MIN_REPEATS;
 use luc_units::parse_duration_ns;
 
 use super::file_systems::kernel_has;
-use super::unique::check_unique;
+use super::unique_list::check_unique;
 use super::virtual_time::check_host;
-use super::{Disk, Plan, Policy, Stop, Target, Workload};
-use crate::bench::Bench;
+use super::{PlanDisk, PlanWorkload, StopRule, SweepPlan, SweepPolicy, SweepTarget};
+use crate::builtin_workload::BuiltinWorkload;
 use crate::error::SweepError;
-use crate::options;
 use crate::time_scale::TimeScale;
+use crate::workload_options;
 use luc_stats::selection::MIN_ROUNDS;
-use luc_workload::nearest::meant;
+use luc_workload::name_suggestion::meant;
 
-impl Plan {
+impl SweepPlan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
         // 1. The stopping rule.
         let refuse = |reason: String| Err(SweepError::Plan(reason));
-        let Stop { goal, min, max, best, stolen } = self.stop;
+        let StopRule { goal, min, max, best, stolen } = self.stop;
         let fewest = if best { MIN_ROUNDS } else { MIN_REPEATS };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
@@ -43,7 +43,7 @@ impl Plan {
         check_threads("threads", &self.threads)?;
         check_policies("policy", &self.policy)?;
         if !self.frequency.is_empty() {
-            check_unique("frequency", self.frequency.iter().map(Setting::to_string))?;
+            check_unique("frequency", self.frequency.iter().map(FrequencySetting::to_string))?;
         }
         if !self.scheduler.is_empty() {
             check_unique("scheduler", self.scheduler.iter().map(|at| at.name().to_owned()))?;
@@ -56,10 +56,10 @@ impl Plan {
             }
         }
         check_energy(&self.energy)?;
-        let is_rate = |workload: &Workload| {
+        let is_rate = |workload: &PlanWorkload| {
             workload.figure.as_ref().is_some_and(|figure| figure.unit.ends_with("/s"))
         };
-        let is_command = |workload: &&Workload| workload.command.is_some();
+        let is_command = |workload: &&PlanWorkload| workload.command.is_some();
         if let Some(workload) = self.workload.iter().filter(is_command).find(|one| !is_rate(one))
             && best
         {
@@ -89,7 +89,7 @@ impl Plan {
     /// Checks that this machine can run the plan.
     pub(crate) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
         if let Some(virtual_time) = &self.virtual_time {
-            self.target.iter().try_for_each(Target::check_program)?;
+            self.target.iter().try_for_each(SweepTarget::check_program)?;
             if let Some(reason) = luc_vm::missing() {
                 return Err(reason.into());
             }
@@ -110,13 +110,13 @@ impl Plan {
             if !rustix::process::geteuid().is_root() {
                 return Err(luc_disk::Error::NotRoot.into());
             }
-            luc_disk::check_mkfs(&Mkfs { fs: fs.clone(), options: String::new() })?;
+            luc_disk::check_mkfs(&MkfsSpec { fs: fs.clone(), options: String::new() })?;
         }
         Ok(())
     }
 }
 
-impl Workload {
+impl PlanWorkload {
     fn check(&self, threads: &[usize]) -> Result<(), SweepError> {
         // 1. What is run, with its options.
         let name = &self.name;
@@ -133,18 +133,19 @@ impl Workload {
                     return refuse("the figure of a bench is in its JSON: write json = \"/a/b\"");
                 }
                 let has = |option| self.options.contains_key(option);
-                let takes_a_time = matches!(bench, Bench::Metarates | Bench::Varmail);
+                let takes_a_time =
+                    matches!(bench, BuiltinWorkload::Metarates | BuiltinWorkload::Varmail);
                 if takes_a_time && has("arrivals") && !has("rounds") {
                     return refuse("arrivals are those of a round: write rounds as well");
                 }
                 for (option, value) in &self.options {
-                    let values = options::values(value);
+                    let values = workload_options::values(value);
                     check_unique(option, values.iter().map(ToString::to_string))?;
                     for value in values {
-                        options::words(bench, option, value, TimeScale::NONE)?;
+                        workload_options::words(bench, option, value, TimeScale::NONE)?;
                     }
                     if value.is_array() {
-                        check_option_axis(option, options::labels(value))?;
+                        check_option_axis(option, workload_options::labels(value))?;
                     }
                 }
             }
@@ -182,15 +183,15 @@ impl Workload {
     }
 }
 
-impl Workload {
+impl PlanWorkload {
     /// Checks that a workload file is right for every number of threads, and heeds it if there are several.
     fn check_personality(&self, threads: &[usize]) -> Result<(), SweepError> {
         let mut heeds = false;
         for &count in threads {
-            let personality = options::Personality::of(&self.options, count)?;
+            let personality = workload_options::PersonalityOptions::of(&self.options, count)?;
             heeds = personality.heeds_threads;
             let file = self.filebench.as_deref().unwrap_or_default();
-            luc_filebench::Workload::parse(file, &self.text, &personality.set)?;
+            luc_filebench::WorkloadFile::parse(file, &self.text, &personality.set)?;
         }
         if threads.len() > 1 && !heeds {
             return Err(SweepError::Plan(format!(
@@ -203,7 +204,7 @@ impl Workload {
     }
 
     /// Checks the workload's lists that replace the plan's.
-    fn check_own_axes(&self, targets: &[Target]) -> Result<(), SweepError> {
+    fn check_own_axes(&self, targets: &[SweepTarget]) -> Result<(), SweepError> {
         let own = |what: &str| format!("workload '{}': {what}", self.name);
         if let Some(threads) = &self.threads {
             check_threads(&own("threads"), threads)?;
@@ -219,7 +220,7 @@ impl Workload {
                 return Err(SweepError::Plan(own(&format!("target '{name}'{hint}"))));
             }
         }
-        let heeds_no_fsync = self.bench.is_some_and(|bench| bench != Bench::Commit);
+        let heeds_no_fsync = self.bench.is_some_and(|bench| bench != BuiltinWorkload::Commit);
         if !heeds_no_fsync {
             let no_fsync = targets.iter().find(|target| {
                 let is_mine = self.target.as_ref().is_none_or(|names| names.contains(&target.name));
@@ -237,7 +238,7 @@ impl Workload {
     }
 }
 
-impl Disk {
+impl PlanDisk {
     fn check(&self) -> Result<(), SweepError> {
         let model = self.spec()?;
         let size_bytes = self.size.bytes();
@@ -257,13 +258,13 @@ impl Disk {
 }
 
 /// Checks that a meter has a command, and that its other keys come with one.
-fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
+fn check_energy(energy: &energy::EnergyOptions) -> Result<(), SweepError> {
     let refuse = |reason: String| Err(SweepError::Plan(format!("energy: {reason}")));
     parse_duration_ns(&energy.idle)?;
     if energy.command.is_none() && (energy.regex.is_some() || energy.scope.is_some()) {
         return refuse("regex and scope go with command".to_owned());
     }
-    if energy.command.is_some() && energy.source != Choice::Auto {
+    if energy.command.is_some() && energy.source != EnergySourceChoice::Auto {
         return refuse("write either source or command".to_owned());
     }
     match energy.regex.as_deref().map(regex_lite::Regex::new) {
@@ -283,8 +284,8 @@ fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
     Ok(())
 }
 
-pub(super) fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
-    check_unique(name, policies.iter().map(Policy::to_string))
+pub(super) fn check_policies(name: &str, policies: &[SweepPolicy]) -> Result<(), SweepError> {
+    check_unique(name, policies.iter().map(SweepPolicy::to_string))
 }
 
 /// Checks that an axis has values without duplicates. Their names must fit in keys and file names.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A duration, as in 6ms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Span {
+pub struct PlanDuration {
     text: String,
     ns: u64,
 }
@@ -16,12 +16,12 @@ pub struct Span {
 /// A number of bytes, as in 512M.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Size {
+pub struct PlanSize {
     text: String,
     bytes: u64,
 }
 
-impl Span {
+impl PlanDuration {
     #[must_use]
     pub fn ns(&self) -> u64 {
         self.ns
@@ -32,7 +32,7 @@ impl Span {
     }
 }
 
-impl Size {
+impl PlanSize {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -44,7 +44,7 @@ impl Size {
     }
 }
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for PlanDuration {
     type Error = UnitError;
 
     fn try_from(text: String) -> Result<Self, UnitError> {
@@ -53,7 +53,7 @@ impl TryFrom<String> for Span {
     }
 }
 
-impl TryFrom<String> for Size {
+impl TryFrom<String> for PlanSize {
     type Error = UnitError;
 
     fn try_from(text: String) -> Result<Self, UnitError> {
@@ -62,25 +62,25 @@ impl TryFrom<String> for Size {
     }
 }
 
-impl From<Span> for String {
-    fn from(span: Span) -> Self {
+impl From<PlanDuration> for String {
+    fn from(span: PlanDuration) -> Self {
         span.text
     }
 }
 
-impl From<Size> for String {
-    fn from(size: Size) -> Self {
+impl From<PlanSize> for String {
+    fn from(size: PlanSize) -> Self {
         size.text
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for PlanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for PlanSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

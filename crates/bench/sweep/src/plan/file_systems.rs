@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::Target;
+use super::SweepTarget;
 
 /// File systems as mkfs and mount name them, with the smallest disk that their mkfs takes, in bytes.
 pub(super) const FILE_SYSTEMS: [(&str, u64); 7] = [
@@ -42,7 +42,7 @@ pub fn distribution_has(version: &str, name: &str) -> bool {
     name != "reiserfs" || version < (6, 13)
 }
 
-impl Target {
+impl SweepTarget {
     /// Describes what a power cut may cost on it, beyond the risk that the program itself takes.
     pub fn danger(&self) -> Option<&'static str> {
         let options = |text: &str| -> Vec<String> {
@@ -83,13 +83,13 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn target(fs: &str, mkfs: &str, mount: &str) -> Target {
-        Target {
+    fn target(fs: &str, mkfs: &str, mount: &str) -> SweepTarget {
+        SweepTarget {
             name: "t".to_owned(),
             fs: Some(fs.to_owned()),
             mkfs: mkfs.to_owned(),
             mount: mount.to_owned(),
-            ..Target::default()
+            ..SweepTarget::default()
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
             let target = target(fs, mkfs, mount);
             assert!(target.danger().is_some(), "{target:?}");
         }
-        let no_fsync = Target { no_fsync: true, ..target("ext4", "", "") };
+        let no_fsync = SweepTarget { no_fsync: true, ..target("ext4", "", "") };
         assert!(no_fsync.danger().is_some());
         for (fs, mkfs, mount) in [
             ("ext3", "", "data=ordered"),

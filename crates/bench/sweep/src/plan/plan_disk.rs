@@ -7,45 +7,45 @@ use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
-use super::{Size, Span};
+use super::{PlanDuration, PlanSize};
 
 /// Parameters of the emulated disk, as `luc disk create` takes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Disk {
+pub struct PlanDisk {
     /// Name of the model, or a TOML file, relative to the plan.
     pub model: String,
     /// Absolute path of that file.
     #[serde(skip)]
     pub file: Option<PathBuf>,
     /// Size, as in 512M.
-    pub size: Size,
+    pub size: PlanSize,
     /// Time of a flush. This and the next two go with model fixed only.
-    pub flush: Option<Span>,
-    pub write: Option<Span>,
-    pub read: Option<Span>,
+    pub flush: Option<PlanDuration>,
+    pub write: Option<PlanDuration>,
+    pub read: Option<PlanDuration>,
 }
 
 /// A target's own values of the emulated disk; the others are the plan's, and so is the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct OwnDisk {
+pub struct TargetDisk {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<PlanSize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flush: Option<Span>,
+    pub flush: Option<PlanDuration>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub write: Option<Span>,
+    pub write: Option<PlanDuration>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub read: Option<Span>,
+    pub read: Option<PlanDuration>,
 }
 
-impl Default for Disk {
+impl Default for PlanDisk {
     fn default() -> Self {
         Self {
             model: "fixed".to_owned(),
             file: None,
-            size: Size::of_bytes(1 << 30),
+            size: PlanSize::of_bytes(1 << 30),
             flush: None,
             write: None,
             read: None,
@@ -53,7 +53,7 @@ impl Default for Disk {
     }
 }
 
-impl Disk {
+impl PlanDisk {
     /// Returns whether it is an emulated disk of `luc disk` even in guests. There, the disk with constant times is a
     /// kernel module.
     pub(crate) fn is_modelled(&self) -> bool {
@@ -61,7 +61,7 @@ impl Disk {
     }
 
     /// Returns this one with a target's `own` values.
-    pub(super) fn with(&self, own: Option<&OwnDisk>) -> Self {
+    pub(super) fn with(&self, own: Option<&TargetDisk>) -> Self {
         let own = own.cloned().unwrap_or_default();
         let plan = self.clone();
         Self {
@@ -108,7 +108,7 @@ impl Disk {
         Ok(())
     }
 
-    pub(super) fn costs(&self) -> [(&'static str, &Option<Span>); 3] {
+    pub(super) fn costs(&self) -> [(&'static str, &Option<PlanDuration>); 3] {
         [("flush", &self.flush), ("write", &self.write), ("read", &self.read)]
     }
 }

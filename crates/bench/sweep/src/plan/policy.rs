@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// Batching of commits and copying of journal blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Policy {
+pub enum SweepPolicy {
     Off,
     /// Under `luc run --level gate`.
-    Gate(Batching),
+    Gate(BatchingRule),
     /// With `luc.ko`, which can do both.
-    Kernel(Batching, CopyOut),
+    Kernel(BatchingRule, CopyOutRule),
 }
 
 /// Rule by which commits are held for more requests, as the gate and the module name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Batching {
+pub enum BatchingRule {
     /// Holds none; they are only counted.
     Off,
     Delay,
@@ -29,7 +29,7 @@ pub enum Batching {
 
 /// Rule by which journal blocks are written from copies, as the module names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CopyOut {
+pub enum CopyOutRule {
     Off,
     /// Heuristic of the paper.
     Heuristic,
@@ -46,22 +46,22 @@ pub struct UnknownPolicy {
 }
 
 /// Policies with names of their own.
-const SHORT: [(&str, Policy); 10] = [
-    ("off", Policy::Off),
-    ("auto", Policy::AUTO),
-    ("gate:delay", Policy::Gate(Batching::Delay)),
-    ("gate:pid", Policy::Gate(Batching::Pid)),
-    ("kernel:off", Policy::Kernel(Batching::Off, CopyOut::Off)),
-    ("kernel:delay", Policy::Kernel(Batching::Delay, CopyOut::Off)),
-    ("kernel:pid", Policy::Kernel(Batching::Pid, CopyOut::Off)),
-    ("kernel:copy-out", Policy::Kernel(Batching::Off, CopyOut::Heuristic)),
-    ("kernel:luc", Policy::Kernel(Batching::Pid, CopyOut::Heuristic)),
-    ("kernel:auto", Policy::Kernel(Batching::Auto, CopyOut::Auto)),
+const SHORT: [(&str, SweepPolicy); 10] = [
+    ("off", SweepPolicy::Off),
+    ("auto", SweepPolicy::AUTO),
+    ("gate:delay", SweepPolicy::Gate(BatchingRule::Delay)),
+    ("gate:pid", SweepPolicy::Gate(BatchingRule::Pid)),
+    ("kernel:off", SweepPolicy::Kernel(BatchingRule::Off, CopyOutRule::Off)),
+    ("kernel:delay", SweepPolicy::Kernel(BatchingRule::Delay, CopyOutRule::Off)),
+    ("kernel:pid", SweepPolicy::Kernel(BatchingRule::Pid, CopyOutRule::Off)),
+    ("kernel:copy-out", SweepPolicy::Kernel(BatchingRule::Off, CopyOutRule::Heuristic)),
+    ("kernel:luc", SweepPolicy::Kernel(BatchingRule::Pid, CopyOutRule::Heuristic)),
+    ("kernel:auto", SweepPolicy::Kernel(BatchingRule::Auto, CopyOutRule::Auto)),
 ];
 
-impl Policy {
+impl SweepPolicy {
     /// The gate's own choice.
-    pub const AUTO: Self = Self::Gate(Batching::Auto);
+    pub const AUTO: Self = Self::Gate(BatchingRule::Auto);
 
     /// Returns whether a setting of the module, by its name in sysfs, belongs to this policy.
     pub(crate) fn takes(self, setting: &str) -> bool {
@@ -69,18 +69,20 @@ impl Policy {
             return false;
         };
         match setting {
-            "delay_us" | "max_restarts" => batching == Batching::Delay,
+            "delay_us" | "max_restarts" => batching == BatchingRule::Delay,
             "timeout_us" | "set_point" | "kp_milli" | "ki_milli" | "kd_milli" => {
-                batching == Batching::Pid
+                batching == BatchingRule::Pid
             }
-            "max_hold_us" => batching != Batching::Off,
-            "copy_out_threshold_permille" | "copy_out_clean_runs" => copy_out == CopyOut::Heuristic,
+            "max_hold_us" => batching != BatchingRule::Off,
+            "copy_out_threshold_permille" | "copy_out_clean_runs" => {
+                copy_out == CopyOutRule::Heuristic
+            }
             _ => false,
         }
     }
 }
 
-impl Batching {
+impl BatchingRule {
     const ALL: [Self; 4] = [Self::Off, Self::Delay, Self::Pid, Self::Auto];
 
     /// Returns its name for `luc run --policy` and for the module.
@@ -94,7 +96,7 @@ impl Batching {
     }
 }
 
-impl CopyOut {
+impl CopyOutRule {
     const ALL: [Self; 4] = [Self::Off, Self::Heuristic, Self::On, Self::Auto];
 
     /// Returns its name for the module.
@@ -108,7 +110,7 @@ impl CopyOut {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for SweepPolicy {
     /// Writes its shortest form in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((name, _)) = SHORT.iter().find(|(_, policy)| policy == self) {
@@ -124,15 +126,15 @@ impl fmt::Display for Policy {
     }
 }
 
-impl FromStr for Policy {
+impl FromStr for SweepPolicy {
     type Err = UnknownPolicy;
 
     fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
         let short = SHORT.iter().find(|(name, _)| *name == text);
         let parts = || {
             let (batching, copy_out) = text.strip_prefix("kernel:")?.split_once('+')?;
-            let batching = Batching::ALL.into_iter().find(|one| one.name() == batching);
-            let copy_out = CopyOut::ALL.into_iter().find(|one| one.name() == copy_out);
+            let batching = BatchingRule::ALL.into_iter().find(|one| one.name() == batching);
+            let copy_out = CopyOutRule::ALL.into_iter().find(|one| one.name() == copy_out);
             Some(Self::Kernel(batching?, copy_out?))
         };
         let found = short.map(|(_, policy)| *policy).or_else(parts);
@@ -140,7 +142,7 @@ impl FromStr for Policy {
     }
 }
 
-impl TryFrom<String> for Policy {
+impl TryFrom<String> for SweepPolicy {
     type Error = UnknownPolicy;
 
     fn try_from(text: String) -> Result<Self, UnknownPolicy> {
@@ -148,8 +150,8 @@ impl TryFrom<String> for Policy {
     }
 }
 
-impl From<Policy> for String {
-    fn from(policy: Policy) -> Self {
+impl From<SweepPolicy> for String {
+    fn from(policy: SweepPolicy) -> Self {
         policy.to_string()
     }
 }
@@ -174,11 +176,11 @@ mod tests {
 
     #[test]
     fn every_setting_belongs_to_a_policy_and_none_to_stock() {
-        let policy = |name: &str| name.parse::<Policy>().expect("known");
+        let policy = |name: &str| name.parse::<SweepPolicy>().expect("known");
         let all = ["kernel:delay", "kernel:pid", "kernel:copy-out"].map(policy);
         for setting in SETTINGS {
             assert!(all.iter().any(|policy| policy.takes(setting)), "{setting}");
-            assert!(!policy("kernel:off").takes(setting) && !Policy::Off.takes(setting));
+            assert!(!policy("kernel:off").takes(setting) && !SweepPolicy::Off.takes(setting));
         }
         let luc = policy("kernel:luc");
         assert!(luc.takes("set_point") && luc.takes("copy_out_clean_runs"));
@@ -186,12 +188,12 @@ mod tests {
 
     #[test]
     fn each_combination_has_one_name() {
-        for batching in Batching::ALL {
-            for copy_out in CopyOut::ALL {
-                let policy = Policy::Kernel(batching, copy_out);
+        for batching in BatchingRule::ALL {
+            for copy_out in CopyOutRule::ALL {
+                let policy = SweepPolicy::Kernel(batching, copy_out);
                 let long = format!("kernel:{}+{}", batching.name(), copy_out.name());
-                assert_eq!(long.parse::<Policy>().expect("known"), policy);
-                assert_eq!(policy.to_string().parse::<Policy>().expect("known"), policy);
+                assert_eq!(long.parse::<SweepPolicy>().expect("known"), policy);
+                assert_eq!(policy.to_string().parse::<SweepPolicy>().expect("known"), policy);
             }
         }
         for (given, shown) in [
@@ -201,10 +203,10 @@ mod tests {
             ("gate:delay", "gate:delay"),
             ("auto", "auto"),
         ] {
-            assert_eq!(given.parse::<Policy>().expect("known").to_string(), shown);
+            assert_eq!(given.parse::<SweepPolicy>().expect("known").to_string(), shown);
         }
         for wrong in ["gate:off", "gate:on", "kernel:of+on", "kernel:off+", "+on", ""] {
-            wrong.parse::<Policy>().expect_err("refused");
+            wrong.parse::<SweepPolicy>().expect_err("refused");
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Checks that a target is consistent and possible on this machine.
 
-use luc_disk::Mkfs;
+use luc_disk::MkfsSpec;
 use luc_units::format_size;
 
 use super::check::check_policies;
 use super::file_systems::FILE_SYSTEMS;
-use super::{Disk, Target};
+use super::{PlanDisk, SweepTarget};
 use crate::error::SweepError;
 use crate::guest_needs::guest_needs;
 use luc_borrow::own_identity;
-use luc_workload::nearest::meant;
+use luc_workload::name_suggestion::meant;
 
-impl Target {
-    pub(super) fn check(&self, disk: &Disk) -> Result<(), SweepError> {
+impl SweepTarget {
+    pub(super) fn check(&self, disk: &PlanDisk) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
         if let Some(policy) = &self.policy {
@@ -58,7 +58,7 @@ impl Target {
     /// Checks that the program that makes its file system is installed on the host, from where guests take it.
     pub(super) fn check_program(&self) -> Result<(), SweepError> {
         let fs = self.fs.clone().unwrap_or_default();
-        let mkfs = Mkfs { fs: fs.clone(), options: String::new() };
+        let mkfs = MkfsSpec { fs: fs.clone(), options: String::new() };
         luc_disk::check_mkfs(&mkfs).map_err(|_| {
             SweepError::Plan(format!(
                 "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",

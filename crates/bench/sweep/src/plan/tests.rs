@@ -49,7 +49,7 @@ fn refusal(from: &str, to: &str) -> String {
 fn refusal_of(whole: &str, from: &str, to: &str) -> String {
     let text = whole.replace(from, to);
     assert_ne!(text, whole);
-    let error = Plan::parse(&text, Path::new("p.toml")).expect_err("refused");
+    let error = SweepPlan::parse(&text, Path::new("p.toml")).expect_err("refused");
     let said = error.to_string();
     assert_eq!(said.lines().count(), 1, "{said}");
     said
@@ -57,9 +57,9 @@ fn refusal_of(whole: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn a_whole_plan() {
-    let plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
+    let plan = SweepPlan::parse(WHOLE, Path::new("p.toml")).expect("fine");
     assert_eq!(plan.threads, [1, 4]);
-    assert_eq!(plan.workload[0].bench, Some(crate::Bench::Metarates));
+    assert_eq!(plan.workload[0].bench, Some(crate::BuiltinWorkload::Metarates));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_target_has_a_disk_of_its_own() {
     let text = format!(
         "{WHOLE}[[target]]\nname = 'fast'\nfs = 'xfs'\ndisk = {{ size = '300M', flush = '20us' }}\n"
     );
-    let plan = Plan::parse(&text, Path::new("p.toml")).expect("fine");
+    let plan = SweepPlan::parse(&text, Path::new("p.toml")).expect("fine");
     let words = |at: usize| plan.disk_of(&plan.target[at]).words().join(" ");
     assert_eq!(words(0), "--model fixed --size 64M --flush 1ms");
     assert_eq!(words(1), "--model fixed --size 300M --flush 20us");
@@ -148,7 +148,7 @@ fn a_workload_file_is_read_and_checked() {
     let file = |text: &str| WHOLE.replace(bench, text);
     let heeding =
         file("filebench = 'webserver'\noptions = { seconds = 1, set = ['nthreads={threads}'] }");
-    let plan = Plan::parse(&heeding, Path::new("p.toml")).expect("fine");
+    let plan = SweepPlan::parse(&heeding, Path::new("p.toml")).expect("fine");
     assert!(plan.workload[0].text.contains("define fileset"));
     for (text, words) in [
         ("filebench = 'webservr'", &["webservr"][..]),
@@ -161,7 +161,7 @@ fn a_workload_file_is_read_and_checked() {
         ),
         ("filebench = 'webserver'\nbench = 'oltp'", &["without bench"]),
     ] {
-        let error = Plan::parse(&file(text), Path::new("p.toml")).expect_err("refused");
+        let error = SweepPlan::parse(&file(text), Path::new("p.toml")).expect_err("refused");
         let said = error.to_string();
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
@@ -172,7 +172,7 @@ fn a_workload_file_is_read_and_checked() {
 fn no_fsync_is_of_those_that_heed_it() {
     let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
     let text = WHOLE.replace("fs = 'ext4'", "fs = 'ext4'\nno-fsync = true");
-    Plan::parse(&text, Path::new("p.toml")).expect("fine");
+    SweepPlan::parse(&text, Path::new("p.toml")).expect("fine");
     for other in [
         "bench = 'commit'",
         "command = ['true']",
@@ -186,9 +186,9 @@ fn no_fsync_is_of_those_that_heed_it() {
 #[test]
 fn schedulers_need_disks_of_their_own() {
     let text = format!("scheduler = ['bfq']{WHOLE}");
-    Plan::parse(&text, Path::new("p.toml")).expect("fine");
+    SweepPlan::parse(&text, Path::new("p.toml")).expect("fine");
     let text = format!("{text}[[target]]\nname = 'd'\ndirectory = '/'\n");
-    let error = Plan::parse(&text, Path::new("p.toml")).expect_err("refused");
+    let error = SweepPlan::parse(&text, Path::new("p.toml")).expect_err("refused");
     assert!(error.to_string().contains("'d' is a directory"), "{error}");
 }
 
@@ -199,7 +199,7 @@ fn a_model_file_is_beside_the_plan_and_part_of_it() {
     let model = folder.path().join("slow.toml");
     let text = WHOLE.replace("flush = '1ms'", "model = 'slow.toml'");
     fs::write(&plan, text).expect("written");
-    let read = || Plan::read(&plan);
+    let read = || SweepPlan::read(&plan);
     assert!(read().is_err());
     fs::write(&model, "model = 'hdd'\nno_such_key = 1\n").expect("written");
     let said = read().expect_err("refused").to_string();
@@ -217,11 +217,11 @@ fn a_model_file_is_beside_the_plan_and_part_of_it() {
 #[test]
 fn only_the_best_needs_three_rounds_and_a_rate() {
     let best = WHOLE.replace("min = 6", "min = 3\nbest = true");
-    let plan = Plan::parse(&best, Path::new("p.toml")).expect("fine");
+    let plan = SweepPlan::parse(&best, Path::new("p.toml")).expect("fine");
     assert!(plan.stop.best);
     let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
     let timed = best.replace(bench, "command = ['true']");
-    let error = Plan::parse(&timed, Path::new("p.toml")).expect_err("refused");
+    let error = SweepPlan::parse(&timed, Path::new("p.toml")).expect_err("refused");
     assert!(error.to_string().contains("ends in /s"), "{error}");
 }
 
@@ -231,9 +231,9 @@ fn a_plan_is_read_back_from_its_results() {
         .replace("bench = 'metarates'", "filebench = 'varmail'")
         .replace("{ seconds = 0.5, file-size = '1k' }", "{ set = ['nthreads={threads}'] }");
     for text in [WHOLE, &filebench, VIRTUAL] {
-        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
         let mut head = plan.head().expect("readable");
-        let back: Plan = serde_json::from_value(head["plan"].take()).expect("a plan");
+        let back: SweepPlan = serde_json::from_value(head["plan"].take()).expect("a plan");
         assert_eq!(back.head().expect("readable"), plan.head().expect("readable"));
     }
 }
@@ -242,7 +242,7 @@ fn a_plan_is_read_back_from_its_results() {
 fn a_plan_is_written_as_in_earlier_results() {
     let text =
         "[[workload]]\nname = 'w'\nbench = 'metarates'\n[[target]]\nname = 't'\nfs = 'ext4'\n";
-    let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+    let plan = SweepPlan::parse(text, Path::new("p.toml")).expect("fine");
     assert_eq!(
         serde_json::json!(plan).to_string(),
         r#"{"disk":{"flush":null,"model":"fixed","read":null,"size":"1G","write":null},"policy":["off"],"seed":1,"#

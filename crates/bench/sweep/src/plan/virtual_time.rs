@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::super::error::SweepError;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
-use super::unique::check_unique;
-use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
-use luc_workload::nearest::meant;
+use super::unique_list::check_unique;
+use super::{
+    PlanDisk, PlanDuration, PlanWorkload, SweepPlan, SweepPolicy, SweepTarget, is_default,
+};
+use luc_workload::name_suggestion::meant;
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
 const MAX_LAGDISK_BYTES: u64 = 1 << 30;
@@ -42,7 +44,7 @@ pub struct VirtualTime {
     pub processors: Option<u32>,
     /// Time of an instruction in the guests. Without it, the time at which the slowest speed shortens no other time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instruction: Option<Span>,
+    pub instruction: Option<PlanDuration>,
     /// Repeats of a point, each with a seed of its own.
     #[serde(default = "repeats")]
     pub repeats: usize,
@@ -84,7 +86,7 @@ impl VirtualTime {
     }
 
     /// Checks it, and all of `plan` that it bears on.
-    pub(super) fn check(&self, plan: &Plan) -> Result<(), SweepError> {
+    pub(super) fn check(&self, plan: &SweepPlan) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
         // 1. The settings of `virtual` itself.
         check_speeds("virtual.mips", &self.mips)?;
@@ -125,7 +127,7 @@ impl VirtualTime {
         // 3. Disks, targets, policies and workloads.
         let largest =
             if plan.disk.is_modelled() { MAX_GUEST_DISK_BYTES } else { MAX_LAGDISK_BYTES };
-        for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
+        for PlanDisk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
             if size.bytes() > largest {
                 return refuse(format!(
                     "disk.size = {size}: a guest's disk of model {model} has at most {}",
@@ -135,7 +137,7 @@ impl VirtualTime {
         }
         plan.target.iter().try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
-            if let Policy::Gate(batching) = policy {
+            if let SweepPolicy::Gate(batching) = policy {
                 return refuse(format!(
                     "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
                     batching.name()
@@ -158,9 +160,9 @@ impl VirtualTime {
     }
 
     /// Checks that the plan has a speed without stretching if it has workload files, whose times cannot be stretched.
-    fn check_unstretched(&self, plan: &Plan) -> Result<(), SweepError> {
+    fn check_unstretched(&self, plan: &SweepPlan) -> Result<(), SweepError> {
         let mut files = plan.workload.iter().filter(|load| load.filebench.is_some());
-        let Some(Workload { name, .. }) = files.next() else {
+        let Some(PlanWorkload { name, .. }) = files.next() else {
             return Ok(());
         };
         let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
@@ -177,8 +179,8 @@ impl VirtualTime {
     }
 
     /// Checks that the module, if it is used, can stretch its times as much as the guest's others.
-    fn check_module_stretch(&self, plan: &Plan) -> Result<(), SweepError> {
-        let is_kernel = |policy: Policy| matches!(policy, Policy::Kernel(..));
+    fn check_module_stretch(&self, plan: &SweepPlan) -> Result<(), SweepError> {
+        let is_kernel = |policy: SweepPolicy| matches!(policy, SweepPolicy::Kernel(..));
         if !plan.all_policies().any(is_kernel) {
             return Ok(());
         }
@@ -196,7 +198,7 @@ impl VirtualTime {
         Ok(())
     }
 
-    fn check_workload(&self, workload: &Workload) -> Result<(), SweepError> {
+    fn check_workload(&self, workload: &PlanWorkload) -> Result<(), SweepError> {
         let name = &workload.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
         if workload.command.is_some() {
@@ -230,13 +232,13 @@ impl VirtualTime {
 }
 
 /// Checks that a plan without `[virtual]` has nothing that only guests have.
-pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
+pub(super) fn check_host(plan: &SweepPlan) -> Result<(), SweepError> {
     let refuse = |what: &str| {
         Err(SweepError::Plan(format!(
             "{what} goes with a section [virtual] only: write it, or leave {what} out"
         )))
     };
-    let is_kernel = |policy: &Policy| matches!(policy, Policy::Kernel(..));
+    let is_kernel = |policy: &SweepPolicy| matches!(policy, SweepPolicy::Kernel(..));
     if let Some(policy) = plan.all_policies().find(is_kernel) {
         return refuse(&format!("policy '{policy}'"));
     }
@@ -261,7 +263,7 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
 }
 
 /// Checks that no setting exceeds the longest hold of the module.
-fn check_holds(plan: &Plan) -> Result<(), SweepError> {
+fn check_holds(plan: &SweepPlan) -> Result<(), SweepError> {
     for workload in &plan.workload {
         for (setting, us) in &workload.settings {
             if setting.ends_with("_us") && *us > MAX_HOLD_US {
@@ -276,7 +278,7 @@ fn check_holds(plan: &Plan) -> Result<(), SweepError> {
     Ok(())
 }
 
-fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError> {
+fn check_memory(workload: &PlanWorkload, is_modelled: bool) -> Result<(), SweepError> {
     let Some(memory) = &workload.memory else {
         return Ok(());
     };
@@ -327,7 +329,7 @@ fn check_repeats(name: &str, repeats: usize) -> Result<(), SweepError> {
     Err(SweepError::Plan(format!("{name} = {repeats}: write a number from 1 to 1000")))
 }
 
-fn check_target(target: &Target, kernel: &str) -> Result<(), SweepError> {
+fn check_target(target: &SweepTarget, kernel: &str) -> Result<(), SweepError> {
     let name = &target.name;
     let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
     match &target.fs {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Policy, Size};
-use crate::bench::Bench;
+use super::{PlanSize, SweepPolicy};
+use crate::builtin_workload::BuiltinWorkload;
 use crate::error::SweepError;
 
 /// A built-in workload, a workload file or a command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workload {
+pub struct PlanWorkload {
     pub name: String,
-    pub bench: Option<Bench>,
+    pub bench: Option<BuiltinWorkload>,
     /// A workload file of Filebench's, or the name of a stock one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filebench: Option<String>,
@@ -28,13 +28,13 @@ pub struct Workload {
     pub settings: BTreeMap<String, u64>,
     /// Memory of a guest for it and the page cache, where the disk has a model; without it all of the guest's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Size>,
+    pub memory: Option<PlanSize>,
     /// Numbers of clients, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<usize>>,
     /// Policies, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Vec<Policy>>,
+    pub policy: Option<Vec<SweepPolicy>>,
     /// Speeds, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mips: Option<Vec<u64>>,
@@ -53,13 +53,13 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
     /// Figure of the workload. By default the rate of a built-in workload, or the run time of a command.
-    pub figure: Option<Figure>,
+    pub figure: Option<FigureLocation>,
 }
 
 /// Place of the figure in the workload's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Figure {
+pub struct FigureLocation {
     /// A regular expression; its first group is the number.
     pub regex: Option<String>,
     /// A JSON pointer, as `/a/b`.
@@ -71,7 +71,7 @@ pub struct Figure {
     pub unit: String,
 }
 
-impl Workload {
+impl PlanWorkload {
     /// Reads the workload file, if it has one.
     pub(super) fn load(&mut self) -> Result<(), SweepError> {
         if !self.text.is_empty() {

@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Write};
 
-use super::Report;
-use crate::journal::Record;
+use super::SweepReport;
+use crate::results_journal::RepeatRecord;
 
 /// Writes a line for each.
-pub(super) fn write(f: &mut impl Write, report: &Report) -> fmt::Result {
+pub(super) fn write(f: &mut impl Write, report: &SweepReport) -> fmt::Result {
     if report.plan.poll_idle {
         writeln!(f, "idle processors polled and did not halt (0 in /dev/cpu_dma_latency)")?;
     }
@@ -15,7 +15,7 @@ pub(super) fn write(f: &mut impl Write, report: &Report) -> fmt::Result {
     };
     let repeats = &report.repeats;
     let discarded: usize = repeats.iter().map(|one| one.discarded.len()).sum();
-    let is_disturbed = |one: &&Record| one.environment.stolen_share > most;
+    let is_disturbed = |one: &&RepeatRecord| one.environment.stolen_share > most;
     let disturbed = repeats.iter().filter(is_disturbed).count();
     if discarded == 0 && disturbed == 0 {
         return Ok(());
@@ -30,22 +30,22 @@ pub(super) fn write(f: &mut impl Write, report: &Report) -> fmt::Result {
 
 #[cfg(test)]
 mod tests {
-    use luc_power::energy::About;
+    use luc_power::energy::EnergyProvenance;
 
     use super::*;
-    use crate::journal::{Discarded, Results};
-    use crate::made_up::{plan, record};
-    use crate::plan::Plan;
-    use crate::points::points;
+    use crate::plan::SweepPlan;
     use crate::report::report;
+    use crate::results_journal::{DiscardedRepeat, RecordedResults};
+    use crate::sweep_points::points;
+    use crate::test_plan::{plan, record};
 
     #[test]
     fn attempts_and_repeats_that_were_disturbed_are_counted() {
         let mut plan = plan();
         let mut records = vec![record("w,1,a,off", 0, 5.0), record("w,1,b,off", 0, 6.0)];
-        let said = |plan: &Plan, records: &[Record]| {
-            let results = Results { records: records.to_vec(), failures: Vec::new() };
-            let report = report(plan, &points(plan), results, About::default(), false);
+        let said = |plan: &SweepPlan, records: &[RepeatRecord]| {
+            let results = RecordedResults { records: records.to_vec(), failures: Vec::new() };
+            let report = report(plan, &points(plan), results, EnergyProvenance::default(), false);
             let mut text = String::new();
             write(&mut text, &report).expect("a string takes all");
             text
@@ -55,7 +55,7 @@ mod tests {
         plan.poll_idle = true;
         let said_of_idle = said(&plan, &records);
         assert!(said_of_idle.contains("polled") && said_of_idle.lines().count() == 1);
-        let attempt = Discarded { value: 4.0, stolen_share: 0.1 };
+        let attempt = DiscardedRepeat { value: 4.0, stolen_share: 0.1 };
         records[0].discarded = vec![attempt; 3];
         records[0].environment.stolen_share = 0.03;
         let text = said(&plan, &records);

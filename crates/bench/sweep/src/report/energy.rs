@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use luc_power::energy::About;
-use luc_stats::{Goal, MedianInterval};
+use luc_power::energy::EnergyProvenance;
+use luc_stats::{MedianInterval, StoppingRule};
 use serde::Serialize;
 
-use super::super::journal::Record;
-use super::super::points::Point;
-use luc_units::figures::FourDigits;
+use super::super::results_journal::RepeatRecord;
+use super::super::sweep_points::SweepPoint;
+use luc_units::number_formats::FourDigits;
 
 /// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
 #[derive(Debug, Serialize)]
@@ -27,17 +27,17 @@ pub struct PointEnergy {
 }
 
 pub(super) fn of_point(
-    point: &Point,
-    records: &[Record],
+    point: &SweepPoint,
+    records: &[RepeatRecord],
     key: &str,
-    goal: &Goal,
+    goal: &StoppingRule,
 ) -> Option<PointEnergy> {
-    let values = |of: fn(&Record) -> Option<f64>| -> Vec<f64> {
+    let values = |of: fn(&RepeatRecord) -> Option<f64>| -> Vec<f64> {
         let repeats = records.iter().filter(|record| record.key == key);
         repeats.filter_map(of).collect()
     };
     let interval = |of| goal.interval(&values(of));
-    let gross = |record: &Record| record.energy.as_ref()?.gross_joules;
+    let gross = |record: &RepeatRecord| record.energy.as_ref()?.gross_joules;
     let count = values(gross).len();
     (count > 0).then(|| PointEnergy {
         count,
@@ -52,10 +52,10 @@ pub(super) fn of_point(
 /// Writes the source and scope of the energy, or why there is none.
 pub(super) fn write_about(
     f: &mut fmt::Formatter<'_>,
-    about: &About,
-    repeats: &[Record],
+    about: &EnergyProvenance,
+    repeats: &[RepeatRecord],
 ) -> fmt::Result {
-    let About { source, scope, idle_watts, unavailable } = about;
+    let EnergyProvenance { source, scope, idle_watts, unavailable } = about;
     if let (Some(source), Some(scope)) = (source, scope) {
         let idle = match (idle_watts, unavailable) {
             (Some(watts), _) => {
@@ -78,9 +78,9 @@ pub(super) fn write_about(
 }
 
 /// Energy of a point, in words.
-pub(super) struct Line<'a>(pub(super) Option<&'a PointEnergy>);
+pub(super) struct EnergyLine<'a>(pub(super) Option<&'a PointEnergy>);
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for EnergyLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(energy) = self.0 else {
             return f.write_str("-");

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use luc_units::OnPath as _;
 
-use super::Report;
+use super::SweepReport;
 use crate::error::SweepError;
 
-impl Report {
+impl SweepReport {
     /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
     pub(crate) fn export(&self, out: &Path) -> Result<(), SweepError> {
         let json = format!("{:#}\n", serde_json::json!(self));

@@ -6,12 +6,12 @@ use std::fs;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use luc_units::{format_duration, parse_duration_ns};
 use rand::RngExt as _;
 use rand_distr::Exp1;
 
-use super::Client;
+use super::WorkloadClient;
 use crate::error::BenchError;
 
 /// First random stream of arrivals, apart from the streams of contents and pauses.
@@ -102,7 +102,7 @@ impl Arrivals {
     /// Returns the offset of a client's arrival in `round` from the earliest possible moment, ns.
     fn offset_ns(&self, seed: u64, round: usize, client: usize, clients: usize) -> u64 {
         let number = round as u64 * clients as u64 + client as u64;
-        let mut random = random::stream(seed, FIRST_STREAM + number);
+        let mut random = seeded_random::stream(seed, FIRST_STREAM + number);
         match self {
             Self::Uniform(0) => 0,
             Self::Uniform(ns) => random.random_range(0..*ns),
@@ -117,7 +117,13 @@ impl Arrivals {
     }
 
     /// Waits for the arrival of `client`, one of `clients`, in `round`.
-    pub(crate) fn wait(&self, client: &Client<'_>, seed: u64, round: usize, clients: usize) {
+    pub(crate) fn wait(
+        &self,
+        client: &WorkloadClient<'_>,
+        seed: u64,
+        round: usize,
+        clients: usize,
+    ) {
         let offset_ns = self.offset_ns(seed, round, client.index, clients);
         let lead_ns = LEAD_NS + LEAD_NS_PER_CLIENT * clients as u64;
         // Without it the kernel may wake a thread 50 us late; a refusal costs accuracy only.

@@ -6,20 +6,20 @@ use std::time::Duration;
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::Timespec;
 
-use super::control::Control;
 use super::now_ns;
-use crate::latency::Recorder;
+use super::run_control::RunControl;
+use crate::latency::ClientLatencyRecorder;
 
 /// A client's side of a run.
 #[derive(Debug)]
-pub struct Client<'a> {
+pub struct WorkloadClient<'a> {
     /// Number of the client, from 0.
     pub index: usize,
-    pub(super) control: &'a Control,
-    pub(super) recorder: Recorder<'a>,
+    pub(super) control: &'a RunControl,
+    pub(super) recorder: ClientLatencyRecorder<'a>,
 }
 
-impl Client<'_> {
+impl WorkloadClient<'_> {
     /// Returns whether the client should go on at `now_ns`.
     #[inline]
     pub fn running(&self, now_ns: u64) -> bool {
@@ -32,7 +32,7 @@ impl Client<'_> {
         now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
     }
 
-    /// Records a latency; the caller has asked [`Client::counts`].
+    /// Records a latency; the caller has asked [`WorkloadClient::counts`].
     #[inline]
     pub fn record(&self, operation: usize, ns: u64) {
         self.recorder.record(operation, ns);

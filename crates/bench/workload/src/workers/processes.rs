@@ -3,16 +3,16 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::control::{Control, dismiss};
-use super::{Progress, Schedule, coordinate};
+use super::run_control::{RunControl, dismiss};
+use super::{RunProgress, RunSchedule, coordinate};
 use crate::error::BenchError;
 
 /// Runs `client_main` in one forked process per client.
 pub(super) fn run<F>(
-    schedule: &Schedule,
-    control: &Control,
+    schedule: &RunSchedule,
+    control: &RunControl,
     client_main: F,
-    tick: &mut dyn FnMut(Progress),
+    tick: &mut dyn FnMut(RunProgress),
 ) -> Result<(), BenchError>
 where
     F: Fn(usize) + Sync,

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::thread::futex::{self, Timespec};
 
 use super::clock::now_ns;
-use crate::shared::SharedSlice;
+use crate::shared_memory::SharedSlice;
 
 /// A client's failure: which operation, and errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
+pub struct ClientFault {
     pub operation: usize,
     pub errno: i32,
 }
 
-impl Fault {
+impl ClientFault {
     /// Builds the failure of `operation`.
     pub fn of(operation: usize) -> impl Fn(io::Error) -> Self {
         move |error| Self { operation, errno: error.raw_os_error().unwrap_or(libc::EIO) }
@@ -24,9 +24,9 @@ impl Fault {
 
 /// Words that the clients and the coordinator share.
 #[derive(Debug)]
-pub(super) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
+pub(super) struct RunControl(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
 
-impl Control {
+impl RunControl {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self(SharedSlice::new(3)?, SharedSlice::new(3)?))
     }
@@ -82,16 +82,16 @@ impl Control {
         }
     }
 
-    pub(super) fn set_fault(&self, fault: Fault) {
+    pub(super) fn set_fault(&self, fault: ClientFault) {
         let packed = (fault.operation as u64 + 1) << 32 | u64::from(fault.errno.unsigned_abs());
         let _ = self.fault().compare_exchange(0, packed, Ordering::Release, Ordering::Relaxed);
         self.end_ns().fetch_min(now_ns(), Ordering::Relaxed);
     }
 
-    pub(super) fn first_fault(&self) -> Option<Fault> {
+    pub(super) fn first_fault(&self) -> Option<ClientFault> {
         match self.fault().load(Ordering::Acquire) {
             0 => None,
-            packed => Some(Fault {
+            packed => Some(ClientFault {
                 operation: (packed >> 32) as usize - 1,
                 errno: (packed & 0xffff_ffff) as i32,
             }),
@@ -115,7 +115,7 @@ impl Control {
 }
 
 /// Lets clients that wait for the start go home: the end is past.
-pub(super) fn dismiss(control: &Control) {
+pub(super) fn dismiss(control: &RunControl) {
     control.end_ns().store(0, Ordering::Relaxed);
     control.start();
 }

@@ -11,7 +11,7 @@ pub enum ClientKind {
 
 /// Number of clients, and the times of their run.
 #[derive(Debug, Clone, Copy)]
-pub struct Schedule {
+pub struct RunSchedule {
     /// Number of clients, at least 1.
     pub clients: usize,
     pub kind: ClientKind,
@@ -21,7 +21,7 @@ pub struct Schedule {
     pub measured_ns: u64,
 }
 
-impl Schedule {
+impl RunSchedule {
     /// Checks the number of clients and fills in the default warm-up: the longer of 1 s and a tenth
     /// of the measured interval.
     ///
@@ -47,7 +47,7 @@ impl Schedule {
 
 /// Progress of a run, for a progress bar.
 #[derive(Debug, Clone, Copy)]
-pub struct Progress {
+pub struct RunProgress {
     /// Time since the start, ns.
     pub elapsed_ns: u64,
     /// Warm-up and measured interval together, ns.

@@ -1,20 +1,21 @@
 //! Pauses of a client between the rounds of its loop.
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Exp1;
 use serde::Serialize;
 
-use super::{Client, now_ns};
+use super::{WorkloadClient, now_ns};
 use crate::error::BenchError;
 
 /// First random stream of pauses, apart from the streams of a client's contents and offsets.
 const FIRST_STREAM: u64 = 1 << 32;
 
+/// Distribution of the pauses of a workload's clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Distribution {
+pub enum ThinkDistribution {
     /// Each pause lasts the mean.
     #[default]
     Constant,
@@ -24,24 +25,29 @@ pub enum Distribution {
 
 /// Pauses of a workload's clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Think {
+pub struct ThinkTime {
     /// Mean pause of a client after each round of its loop, ns.
     pub mean_ns: u64,
-    pub distribution: Distribution,
+    pub distribution: ThinkDistribution,
     /// Number of slow clients: the first ones.
     pub slow_clients: usize,
     /// Factor of a slow client's time for each round, pause included.
     pub slow_factor: f64,
 }
 
-impl Default for Think {
+impl Default for ThinkTime {
     /// No pauses, no slow client.
     fn default() -> Self {
-        Self { mean_ns: 0, distribution: Distribution::Constant, slow_clients: 0, slow_factor: 1.0 }
+        Self {
+            mean_ns: 0,
+            distribution: ThinkDistribution::Constant,
+            slow_clients: 0,
+            slow_factor: 1.0,
+        }
     }
 }
 
-impl Think {
+impl ThinkTime {
     /// Checks that there are enough clients for the slow ones, and that the slow factor is valid.
     ///
     /// # Errors
@@ -65,34 +71,35 @@ impl Think {
     }
 }
 
-pub(crate) struct Pauses {
+/// Pauses of one client, drawn one after the other.
+pub(crate) struct ThinkPauses {
     mean_ns: f64,
-    distribution: Distribution,
+    distribution: ThinkDistribution,
     factor: f64,
     random: ChaCha8Rng,
     /// End of the last pause, ns.
     woke_ns: u64,
 }
 
-impl Pauses {
+impl ThinkPauses {
     /// Returns the pauses of `client`, whose first round starts now.
-    pub(crate) fn new(think: &Think, seed: u64, client: &Client<'_>) -> Self {
+    pub(crate) fn new(think: &ThinkTime, seed: u64, client: &WorkloadClient<'_>) -> Self {
         Self::of(think, seed, client.index)
     }
 
-    fn of(think: &Think, seed: u64, index: usize) -> Self {
+    fn of(think: &ThinkTime, seed: u64, index: usize) -> Self {
         let is_slow = index < think.slow_clients;
         Self {
             mean_ns: think.mean_ns as f64,
             distribution: think.distribution,
             factor: if is_slow { think.slow_factor } else { 1.0 },
-            random: random::stream(seed, FIRST_STREAM + index as u64),
+            random: seeded_random::stream(seed, FIRST_STREAM + index as u64),
             woke_ns: now_ns(),
         }
     }
 
     /// Pauses after a round, at most until the end of the run.
-    pub(crate) fn pause(&mut self, client: &Client<'_>) {
+    pub(crate) fn pause(&mut self, client: &WorkloadClient<'_>) {
         if self.mean_ns == 0.0 && self.factor <= 1.0 {
             return;
         }
@@ -104,8 +111,8 @@ impl Pauses {
     /// Returns the length of the pause after a round that took `round_ns`.
     fn length_ns(&mut self, round_ns: u64) -> u64 {
         let pause_ns = match self.distribution {
-            Distribution::Constant => self.mean_ns,
-            Distribution::Exponential => self.mean_ns * self.random.sample::<f64, _>(Exp1),
+            ThinkDistribution::Constant => self.mean_ns,
+            ThinkDistribution::Exponential => self.mean_ns * self.random.sample::<f64, _>(Exp1),
         };
         (self.factor * pause_ns + (self.factor - 1.0) * round_ns as f64) as u64
     }
@@ -117,13 +124,13 @@ mod tests {
 
     #[test]
     fn exponential_pauses_have_their_mean_and_repeat() {
-        let think = Think {
+        let think = ThinkTime {
             mean_ns: 1_000_000,
-            distribution: Distribution::Exponential,
-            ..Think::default()
+            distribution: ThinkDistribution::Exponential,
+            ..ThinkTime::default()
         };
         let draws = |seed| {
-            let mut pauses = Pauses::of(&think, seed, 3);
+            let mut pauses = ThinkPauses::of(&think, seed, 3);
             (0..20_000).map(|_| pauses.length_ns(5)).collect::<Vec<u64>>()
         };
         let first = draws(1);
@@ -138,16 +145,17 @@ mod tests {
 
     #[test]
     fn a_slow_client_s_rounds_take_the_factor_times_as_long() {
-        let think = Think { mean_ns: 1000, slow_clients: 1, slow_factor: 10.0, ..Think::default() };
+        let think =
+            ThinkTime { mean_ns: 1000, slow_clients: 1, slow_factor: 10.0, ..ThinkTime::default() };
         // Round and pause take 1200 ns; ten times that without the round's 200 ns.
-        assert_eq!(Pauses::of(&think, 1, 0).length_ns(200), 11_800);
-        assert_eq!(Pauses::of(&think, 1, 1).length_ns(200), 1000);
+        assert_eq!(ThinkPauses::of(&think, 1, 0).length_ns(200), 11_800);
+        assert_eq!(ThinkPauses::of(&think, 1, 1).length_ns(200), 1000);
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let slow = |slow_clients, slow_factor| {
-            Think { slow_clients, slow_factor, ..Think::default() }.check(4)
+            ThinkTime { slow_clients, slow_factor, ..ThinkTime::default() }.check(4)
         };
         assert!(slow(4, 1.0).is_ok());
         for (clients, factor, word) in [

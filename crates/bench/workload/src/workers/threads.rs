@@ -2,15 +2,15 @@
 
 use std::thread;
 
-use super::control::{Control, dismiss};
-use super::{Progress, Schedule, coordinate};
+use super::run_control::{RunControl, dismiss};
+use super::{RunProgress, RunSchedule, coordinate};
 use crate::error::BenchError;
 
 pub(super) fn run<F>(
-    schedule: &Schedule,
-    control: &Control,
+    schedule: &RunSchedule,
+    control: &RunControl,
     client_main: F,
-    tick: &mut dyn FnMut(Progress),
+    tick: &mut dyn FnMut(RunProgress),
 ) -> Result<(), BenchError>
 where
     F: Fn(usize) + Sync,

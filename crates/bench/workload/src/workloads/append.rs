@@ -8,13 +8,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use serde::Serialize;
 
-use super::timed::{self, Head, Outcome, RecordWrite, SyncCall, Timed, Workload, checked_record};
+use super::timed_run::{
+    self, RecordWrite, SyncCall, TimedPlan, TimedReportHead, TimedRunOutcome, TimedWorkload,
+    checked_record,
+};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::workers::{Client, Fault, Progress, now_ns};
+use crate::workers::{ClientFault, RunProgress, WorkloadClient, now_ns};
 
 const OPEN: usize = 0;
 const WRITE: usize = 1;
@@ -22,7 +25,7 @@ const SYNC: usize = 2;
 
 #[derive(Debug, Clone)]
 pub struct Append {
-    pub timed: Timed,
+    pub timed: TimedPlan,
     pub record_size_bytes: u64,
     /// Bytes that a log is allocated in advance; one that is used up is removed and a new one takes
     /// its place. Absent: a log grows with each record.
@@ -30,10 +33,11 @@ pub struct Append {
     pub call: SyncCall,
 }
 
+/// Report of the workload `append`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct AppendReport {
     #[serde(flatten)]
-    pub head: Head,
+    pub head: TimedReportHead,
     pub record_size_bytes: u64,
     /// Bytes that a log was allocated in advance.
     pub preallocate_bytes: Option<u64>,
@@ -49,10 +53,10 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: a size is out of range, or a client could not start. Or the directory cannot be used, is full, or
 /// cannot allocate in advance.
-pub fn run(plan: &Append, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+pub fn run(plan: &Append, tick: &mut dyn FnMut(RunProgress)) -> Result<AppendReport, BenchError> {
     let room = plan.preallocate_bytes.unwrap_or(plan.record_size_bytes);
     checked_record(plan.record_size_bytes, "--preallocate", room)?;
-    let outcome = timed::run(plan, &plan.timed, tick)?;
+    let outcome = timed_run::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
 
@@ -99,7 +103,7 @@ fn new_file(path: &Path, preallocate_bytes: Option<u64>) -> io::Result<File> {
     Ok(file)
 }
 
-impl Workload for Append {
+impl TimedWorkload for Append {
     const NAME: &'static str = "append";
     const OPERATIONS: &'static [&'static str] = &["making a log", "write", "sync"];
     /// The directory of the logs.
@@ -110,22 +114,31 @@ impl Workload for Append {
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<AppendClient, Fault> {
-        let mut random = random::stream(self.timed.seed, client.index as u64);
+    fn prepare(
+        &self,
+        scratch: &PathBuf,
+        client: &WorkloadClient<'_>,
+    ) -> Result<AppendClient, ClientFault> {
+        let mut random = seeded_random::stream(self.timed.seed, client.index as u64);
         let stem = scratch.join(format!("log{:04}", client.index));
         Ok(AppendClient {
-            log: AppendLog::create(stem, self.preallocate_bytes).map_err(Fault::of(OPEN))?,
-            record: random::bytes(&mut random, self.record_size_bytes as usize),
+            log: AppendLog::create(stem, self.preallocate_bytes).map_err(ClientFault::of(OPEN))?,
+            record: seeded_random::bytes(&mut random, self.record_size_bytes as usize),
         })
     }
 
-    fn work(&self, _: &PathBuf, client: &Client<'_>, own: AppendClient) -> Result<(), Fault> {
+    fn work(
+        &self,
+        _: &PathBuf,
+        client: &WorkloadClient<'_>,
+        own: AppendClient,
+    ) -> Result<(), ClientFault> {
         let AppendClient { mut log, record } = own;
         let room_bytes = self.preallocate_bytes.unwrap_or(u64::MAX);
         self.timed.rounds(client, |_| {
             if room_bytes - log.end_bytes < self.record_size_bytes {
                 let start = now_ns();
-                log.turn(self.preallocate_bytes).map_err(Fault::of(OPEN))?;
+                log.turn(self.preallocate_bytes).map_err(ClientFault::of(OPEN))?;
                 let opened = now_ns();
                 if client.counts(opened) {
                     client.record(OPEN, opened - start);
@@ -141,11 +154,11 @@ impl Workload for Append {
     }
 }
 
-fn report(plan: &Append, outcome: Outcome) -> Report {
+fn report(plan: &Append, outcome: TimedRunOutcome) -> AppendReport {
     let mut operations = outcome.latencies(&["new log", "write", plan.call.name()]);
     let syncs = operations[SYNC].count;
     operations.retain(|figures| figures.operation != "new log" || figures.count > 0);
-    Report {
+    AppendReport {
         record_size_bytes: plan.record_size_bytes,
         preallocate_bytes: plan.preallocate_bytes,
         call: plan.call,
@@ -159,11 +172,11 @@ fn report(plan: &Append, outcome: Outcome) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_directory::ScratchDirectory;
 
     fn plan(directory: &Path, preallocate_bytes: Option<u64>) -> Append {
         Append {
-            timed: Timed::of_threads(directory, 3, 500_000_000),
+            timed: TimedPlan::of_threads(directory, 3, 500_000_000),
             record_size_bytes: 512,
             preallocate_bytes,
             call: SyncCall::Fsync,
@@ -173,7 +186,7 @@ mod tests {
     #[test]
     fn every_record_is_synchronized_and_nothing_is_left() {
         for preallocate in [None, Some(1 << 20)] {
-            let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+            let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
             let report = run(&plan(parent.path(), preallocate), &mut |_| {}).expect("run");
             let last = report.operations.last().expect("operations");
             assert_eq!((&*last.operation, last.count), ("fsync", report.syncs));
@@ -184,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_new_log_takes_the_place_of_one_that_is_used_up() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let stem = parent.path().join("log");
         let mut log = AppendLog::create(stem.clone(), Some(8192)).expect("log");
         assert_eq!(log.file.metadata().expect("status").len(), 8192);

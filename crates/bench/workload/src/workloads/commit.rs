@@ -7,14 +7,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use luc_stats::{MedianInterval, median, median_interval};
 use serde::Serialize;
 
 use super::raise_file_limit;
 use crate::error::BenchError;
-use crate::scratch::Scratch;
+use crate::scratch_directory::ScratchDirectory;
 use crate::workers::now_ns;
 
 /// Rounds for which a file is kept before its unlinking.
@@ -23,7 +23,7 @@ const KEPT_ROUNDS: usize = 16;
 /// Operation on each of the N files of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Work {
+pub enum CommitWork {
     /// Creates and writes a file; the last one's fsync is the commit.
     Create,
     /// The same, and a file made 16 rounds before is unlinked.
@@ -37,7 +37,7 @@ pub enum Work {
     Overwrite,
 }
 
-impl Work {
+impl CommitWork {
     /// Describes the begin of a round, in words.
     #[must_use]
     pub fn begin(self) -> &'static str {
@@ -49,12 +49,13 @@ impl Work {
     }
 }
 
+/// Request for measuring the time of one commit for N files.
 #[derive(Debug, Clone)]
-pub struct Commit {
+pub struct CommitBench {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
     pub files: usize,
-    pub work: Work,
+    pub work: CommitWork,
     /// Rounds measured; a tenth more, at least one, come first and are left out.
     pub rounds: usize,
     pub file_size_bytes: u64,
@@ -63,35 +64,36 @@ pub struct Commit {
 
 /// A median over the rounds.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Part {
+pub struct RoundMedian {
     pub median_us: f64,
     /// 95 % interval of the median, µs; absent for fewer than 6 rounds.
     pub low_us: Option<f64>,
     pub high_us: Option<f64>,
 }
 
+/// Report of the workload `commit`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct CommitBenchReport {
     pub workload: &'static str,
     pub directory: PathBuf,
     pub seed: u64,
     pub files: usize,
-    pub work: Work,
+    pub work: CommitWork,
     pub file_size_bytes: u64,
     /// Rounds left out of the figures.
     pub warmup_rounds: usize,
     pub rounds: usize,
     pub interrupted: bool,
     /// A whole round: T_commit(N).
-    pub total: Part,
+    pub total: RoundMedian,
     /// Unlinking, creating and writing the files, depending on the work.
-    pub create: Part,
+    pub create: RoundMedian,
     /// Starting writeback on all (`sync_file_range`).
-    pub start_writeback: Part,
+    pub start_writeback: RoundMedian,
     /// Waiting for the data.
-    pub wait_writeback: Part,
+    pub wait_writeback: RoundMedian,
     /// Synchronization of the last file: the commit, or the flush, proper.
-    pub fsync: Part,
+    pub fsync: RoundMedian,
     /// N / T_commit: files per second if every commit served N files and nothing overlapped.
     pub files_per_second: f64,
 }
@@ -108,7 +110,10 @@ struct CommitTimes {
 ///
 /// # Errors
 /// [`BenchError`]: a number is zero, or the directory cannot be used or is full.
-pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchError> {
+pub fn run(
+    plan: &CommitBench,
+    tick: &mut dyn FnMut(usize),
+) -> Result<CommitBenchReport, BenchError> {
     for (option, value, most) in
         [("--files", plan.files, 100_000), ("--rounds", plan.rounds, 1_000_000)]
     {
@@ -121,15 +126,18 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
         }
     }
     raise_file_limit(plan.files)?;
-    let scratch = Scratch::create(&plan.directory)?;
+    let scratch = ScratchDirectory::create(&plan.directory)?;
     let failed = |(what, error)| BenchError::operation(&plan.directory, what, error);
-    let data = random::bytes(&mut random::stream(plan.seed, 0), plan.file_size_bytes as usize);
+    let data = seeded_random::bytes(
+        &mut seeded_random::stream(plan.seed, 0),
+        plan.file_size_bytes as usize,
+    );
     let warmup_rounds = (plan.rounds / 10).max(1);
     let all_rounds = warmup_rounds + plan.rounds;
     let logs = logs(scratch.path(), plan, &data, all_rounds).map_err(failed)?;
     let mut rounds = Vec::with_capacity(plan.rounds);
     for number in 0..all_rounds {
-        if interrupt::interrupted() {
+        if interrupt_flag::interrupted() {
             break;
         }
         let round = one_round(scratch.path(), plan, number, &logs, &data).map_err(failed)?;
@@ -146,24 +154,29 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
 type Failed = (&'static str, io::Error);
 
 /// Makes the logs before the first round, if the work has logs.
-fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<Vec<File>, Failed> {
+fn logs(
+    directory: &Path,
+    plan: &CommitBench,
+    data: &[u8],
+    rounds: usize,
+) -> Result<Vec<File>, Failed> {
     let size_bytes = rounds as u64 * data.len() as u64;
     let make = |number: usize| {
         let mut file = File::create(directory.join(format!("log{number:06}")))?;
         match plan.work {
-            Work::Preallocated if size_bytes > 0 => {
+            CommitWork::Preallocated if size_bytes > 0 => {
                 let mode = rustix::fs::FallocateFlags::empty();
                 rustix::fs::fallocate(&file, mode, 0, size_bytes)?;
             }
-            Work::Overwrite => file.write_all(data)?,
+            CommitWork::Overwrite => file.write_all(data)?,
             _ => {}
         }
         file.sync_all()?;
         Ok(file)
     };
     let logs = match plan.work {
-        Work::Create | Work::Replace => 0,
-        Work::Append | Work::Preallocated | Work::Overwrite => plan.files,
+        CommitWork::Create | CommitWork::Replace => 0,
+        CommitWork::Append | CommitWork::Preallocated | CommitWork::Overwrite => plan.files,
     };
     (0..logs).map(|number| make(number).map_err(|error| ("making a log", error))).collect()
 }
@@ -171,7 +184,7 @@ fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<V
 /// Creates and writes the files of a round. If the work asks for it, also unlinks those of an old round.
 fn new_files(
     directory: &Path,
-    plan: &Commit,
+    plan: &CommitBench,
     round: usize,
     data: &[u8],
 ) -> Result<Vec<File>, Failed> {
@@ -179,7 +192,7 @@ fn new_files(
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     let old = match plan.work {
-        Work::Replace => round.checked_sub(KEPT_ROUNDS),
+        CommitWork::Replace => round.checked_sub(KEPT_ROUNDS),
         _ => None,
     };
     let one = |number: usize| {
@@ -196,17 +209,17 @@ fn new_files(
 
 fn one_round(
     directory: &Path,
-    plan: &Commit,
+    plan: &CommitBench,
     round: usize,
     logs: &[File],
     data: &[u8],
 ) -> Result<CommitTimes, Failed> {
     let begin = now_ns();
     let new = match plan.work {
-        Work::Create | Work::Replace => new_files(directory, plan, round, data)?,
-        Work::Append | Work::Preallocated | Work::Overwrite => {
+        CommitWork::Create | CommitWork::Replace => new_files(directory, plan, round, data)?,
+        CommitWork::Append | CommitWork::Preallocated | CommitWork::Overwrite => {
             let at = match plan.work {
-                Work::Overwrite => 0,
+                CommitWork::Overwrite => 0,
                 _ => round as u64 * data.len() as u64,
             };
             for log in logs {
@@ -231,8 +244,10 @@ fn one_round(
     let waited = now_ns();
     if let Some(last) = handles.last() {
         let synced = match plan.work {
-            Work::Create | Work::Replace => last.sync_all(),
-            Work::Append | Work::Preallocated | Work::Overwrite => last.sync_data(),
+            CommitWork::Create | CommitWork::Replace => last.sync_all(),
+            CommitWork::Append | CommitWork::Preallocated | CommitWork::Overwrite => {
+                last.sync_data()
+            }
         };
         synced.map_err(|error| ("fsync", error))?;
     }
@@ -254,18 +269,22 @@ fn sync_range(file: &File, flags: libc::c_uint) -> io::Result<()> {
     }
 }
 
-fn report(plan: &Commit, warmup_rounds: usize, rounds: &[CommitTimes]) -> Option<Report> {
+fn report(
+    plan: &CommitBench,
+    warmup_rounds: usize,
+    rounds: &[CommitTimes],
+) -> Option<CommitBenchReport> {
     let part = |time_ns: fn(&CommitTimes) -> u64| {
         let times: Vec<f64> = rounds.iter().map(|round| time_ns(round) as f64 / 1e3).collect();
         let interval = median_interval(&times);
-        Some(Part {
+        Some(RoundMedian {
             median_us: median(&times)?,
             low_us: interval.map(|MedianInterval { low, .. }| low),
             high_us: interval.map(|MedianInterval { high, .. }| high),
         })
     };
     let total = part(|round| round.create + round.start + round.wait + round.fsync)?;
-    Some(Report {
+    Some(CommitBenchReport {
         workload: "commit",
         directory: plan.directory.clone(),
         seed: plan.seed,
@@ -290,10 +309,10 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_round() {
-        let plan = Commit {
+        let plan = CommitBench {
             directory: PathBuf::from("/x"),
             files: 10,
-            work: Work::Create,
+            work: CommitWork::Create,
             rounds: 3,
             file_size_bytes: 0,
             seed: 1,
@@ -311,10 +330,10 @@ mod tests {
 
     #[test]
     fn zero_files_are_refused() {
-        let plan = Commit {
+        let plan = CommitBench {
             directory: std::env::temp_dir(),
             files: 0,
-            work: Work::Create,
+            work: CommitWork::Create,
             rounds: 1,
             file_size_bytes: 0,
             seed: 1,
@@ -324,10 +343,15 @@ mod tests {
 
     #[test]
     fn every_work_runs_and_nothing_is_left() {
-        for work in [Work::Create, Work::Replace, Work::Append, Work::Preallocated, Work::Overwrite]
-        {
-            let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-            let plan = Commit {
+        for work in [
+            CommitWork::Create,
+            CommitWork::Replace,
+            CommitWork::Append,
+            CommitWork::Preallocated,
+            CommitWork::Overwrite,
+        ] {
+            let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
+            let plan = CommitBench {
                 directory: parent.path().to_path_buf(),
                 files: 3,
                 work,

@@ -15,18 +15,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use luc_stats::{median, median_interval};
 use serde::Serialize;
 
 use super::explain;
-use super::timed::{is_false, sync_file_system};
+use super::timed_run::{is_false, sync_file_system};
 use crate::error::BenchError;
-use crate::latency::{Latency, LatencyFigures, Recorders};
-use crate::scratch::Scratch;
-use crate::shared::SharedSlice;
-use crate::workers::{self, Arrivals, Client, ClientKind, Fault, now_ns, used_ns};
+use crate::latency::{LatencyFigures, LatencyRecorders, OperationLatency};
+use crate::scratch_directory::ScratchDirectory;
+use crate::shared_memory::SharedSlice;
+use crate::workers::{self, Arrivals, ClientFault, ClientKind, WorkloadClient, now_ns, used_ns};
 
 const OPERATIONS: [&str; 5] = ["open", "write", "fsync", "close", "child"];
 const OPEN: usize = 0;
@@ -47,7 +47,7 @@ pub struct InitialWrite {
     pub file_size_bytes: u64,
     pub record_size_bytes: u64,
     /// Calls that are timed besides the writes.
-    pub include: Include,
+    pub include: TimedChildCalls,
     /// A directory per child instead of one that all share.
     pub directory_per_client: bool,
     /// Rounds, each with new files.
@@ -64,7 +64,7 @@ pub struct InitialWrite {
 
 /// Calls that a child's time covers besides its writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Include {
+pub struct TimedChildCalls {
     /// The fsync (IOzone's `-e`).
     pub fsync: bool,
     /// The close (IOzone's `-c`), and with it the fsync before it.
@@ -73,7 +73,7 @@ pub struct Include {
 
 /// The throughput of one round, KiB/s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Round {
+pub struct ThroughputRound {
     /// Sum of the children's own rates.
     pub children_kib_per_second: f64,
     /// All bytes over the time from the first start to the last end.
@@ -84,7 +84,7 @@ pub struct Round {
 
 /// A median over the rounds.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Figure {
+pub struct ThroughputMedian {
     pub median: f64,
     pub mean: f64,
     /// 95 % interval of the median; absent for fewer than 6 rounds.
@@ -92,8 +92,9 @@ pub struct Figure {
     pub high: Option<f64>,
 }
 
+/// Report of the workload `initial-write`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct InitialWriteReport {
     pub workload: &'static str,
     pub directory: PathBuf,
     pub seed: u64,
@@ -109,17 +110,17 @@ pub struct Report {
     /// Time of copying a KiB besides the processor's own work, ns; absent: nothing.
     #[serde(skip_serializing_if = "is_zero")]
     pub copy_ns_per_kib: u64,
-    pub include: Include,
+    pub include: TimedChildCalls,
     /// Whether a signal ended the run early; the round that it hit is left out.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
     #[serde(skip_serializing_if = "is_false")]
     pub no_fsync: bool,
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<ThroughputRound>,
     /// Sum of the children's own rates, KiB/s.
-    pub children_kib_per_second: Figure,
+    pub children_kib_per_second: ThroughputMedian,
     /// All bytes over the time from the first start to the last end, KiB/s.
-    pub parent_kib_per_second: Figure,
+    pub parent_kib_per_second: ThroughputMedian,
     /// Children of a round that took ten times as long as the fastest one or longer, mean over the rounds.
     pub blocked_children: f64,
     /// Latencies over all rounds; `child` is all that a child's clock covers.
@@ -134,9 +135,12 @@ type Times = SharedSlice<AtomicU64>;
 /// # Errors
 /// [`BenchError`]: a size or number is out of range, or a client could not start. Or the directory cannot be used or
 /// is full.
-pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchError> {
+pub fn run(
+    plan: &InitialWrite,
+    tick: &mut dyn FnMut(usize),
+) -> Result<InitialWriteReport, BenchError> {
     check(plan)?;
-    let scratch = Scratch::create(&plan.directory)?;
+    let scratch = ScratchDirectory::create(&plan.directory)?;
     let failed = |failure| explain(&plan.directory, &OPERATIONS, failure);
     let recorders = workers::recorders(plan.clients, OPERATIONS.len()).map_err(failed)?;
     let times = Times::new(2 * plan.clients)
@@ -150,7 +154,7 @@ pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, B
         // Writeback of the last round must not overlap this one.
         sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&plan.directory, "syncing", error))?;
-        if interrupt::interrupted()
+        if interrupt_flag::interrupted()
             || !one_round(plan, rounds.len(), scratch.path(), &recorders, &times).map_err(failed)?
         {
             break;
@@ -218,21 +222,24 @@ fn one_round(
     plan: &InitialWrite,
     round: usize,
     scratch: &Path,
-    recorders: &Recorders,
+    recorders: &LatencyRecorders,
     times: &Times,
-) -> Result<bool, workers::Failure> {
-    let prepare = |client: &Client<'_>| {
-        let mut random = random::stream(plan.seed, client.index as u64);
-        let record = random::bytes(&mut random, plan.record_size_bytes as usize);
+) -> Result<bool, workers::RunFailure> {
+    let prepare = |client: &WorkloadClient<'_>| {
+        let mut random = seeded_random::stream(plan.seed, client.index as u64);
+        let record = seeded_random::bytes(&mut random, plan.record_size_bytes as usize);
         let name = format!("child{:04}", client.index);
         let path = plan.directory_of(scratch, client.index).join(name);
         let start = now_ns();
-        let file =
-            OpenOptions::new().write(true).create_new(true).open(path).map_err(Fault::of(OPEN))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(ClientFault::of(OPEN))?;
         client.record(OPEN, now_ns() - start);
         Ok((file, record))
     };
-    let body = |client: &Client<'_>, (file, record): (File, Vec<u8>)| {
+    let body = |client: &WorkloadClient<'_>, (file, record): (File, Vec<u8>)| {
         let child = &times[2 * client.index..][..2];
         if let Some(arrivals) = &plan.arrivals {
             arrivals.wait(client, plan.seed, round, plan.clients);
@@ -245,11 +252,11 @@ fn one_round(
 /// Writes a child's file, from the barrier on.
 fn write_file(
     plan: &InitialWrite,
-    client: &Client<'_>,
+    client: &WorkloadClient<'_>,
     times: &[AtomicU64],
     mut file: File,
     record: &[u8],
-) -> Result<(), Fault> {
+) -> Result<(), ClientFault> {
     let start = now_ns();
     let mut before = start;
     for _ in 0..plan.file_size_bytes / plan.record_size_bytes {
@@ -257,14 +264,14 @@ fn write_file(
             return Ok(());
         }
         copy(plan.copy_ns_per_kib.saturating_mul(plan.record_size_bytes) / 1024);
-        file.write_all(record).map_err(Fault::of(WRITE))?;
+        file.write_all(record).map_err(ClientFault::of(WRITE))?;
         let after = now_ns();
         client.record(WRITE, after - before);
         before = after;
     }
     let written = before;
     if !plan.no_fsync {
-        file.sync_all().map_err(Fault::of(FSYNC))?;
+        file.sync_all().map_err(ClientFault::of(FSYNC))?;
     }
     let synced = now_ns();
     client.record(FSYNC, synced - written);
@@ -272,9 +279,9 @@ fn write_file(
     let closed = now_ns();
     client.record(CLOSE, closed - synced);
     let end = match plan.include {
-        Include { close: true, .. } => closed,
-        Include { fsync: true, .. } => synced,
-        Include { .. } => written,
+        TimedChildCalls { close: true, .. } => closed,
+        TimedChildCalls { fsync: true, .. } => synced,
+        TimedChildCalls { .. } => written,
     };
     client.record(CHILD, end - start);
     times[0].store(start, Ordering::Release);
@@ -293,7 +300,7 @@ fn copy(ns: u64) {
     }
 }
 
-fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
+fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> ThroughputRound {
     let kib = file_size_bytes as f64 / 1024.0;
     let children: Vec<(u64, u64)> = times
         .chunks_exact(2)
@@ -307,26 +314,31 @@ fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
         each.map(|(start, end)| end.saturating_sub(*start).max(1))
     };
     let bound = BLOCKED_FACTOR * took().min().unwrap_or(1);
-    Round {
+    ThroughputRound {
         blocked_children: took().filter(|&ns| ns >= bound).count(),
         children_kib_per_second: took().map(|ns| rate(kib, ns)).sum(),
         parent_kib_per_second: rate(kib * children.len() as f64, last.saturating_sub(first)),
     }
 }
 
-fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Option<Report> {
-    let figure = |of: fn(&Round) -> f64| {
+fn report(
+    plan: &InitialWrite,
+    rounds: Vec<ThroughputRound>,
+    recorders: &LatencyRecorders,
+) -> Option<InitialWriteReport> {
+    let figure = |of: fn(&ThroughputRound) -> f64| {
         let figures: Vec<f64> = rounds.iter().map(of).collect();
         let interval = median_interval(&figures);
-        Some(Figure {
+        Some(ThroughputMedian {
             median: median(&figures)?,
             mean: figures.iter().sum::<f64>() / figures.len() as f64,
             low: interval.map(|interval| interval.low),
             high: interval.map(|interval| interval.high),
         })
     };
-    let latency = |operation: usize| -> Latency { recorders.summary(plan.clients, operation) };
-    Some(Report {
+    let latency =
+        |operation: usize| -> OperationLatency { recorders.summary(plan.clients, operation) };
+    Some(InitialWriteReport {
         workload: "initial-write",
         directory: plan.directory.clone(),
         seed: plan.seed,

@@ -7,14 +7,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use luc_stats::random;
+use luc_stats::seeded_random;
 use serde::Serialize;
 
-use super::rounds::{self, Rounds};
-use super::timed::{self, Head, Outcome, Timed, Workload};
+use super::round_plan::{self, RoundPlan};
+use super::timed_run::{self, TimedPlan, TimedReportHead, TimedRunOutcome, TimedWorkload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::workers::{Arrivals, Client, Fault, Measured, Progress, now_ns};
+use crate::workers::{Arrivals, ClientFault, RunMeasurement, RunProgress, WorkloadClient, now_ns};
 
 const OPEN: usize = 0;
 const WRITE: usize = 1;
@@ -24,7 +24,7 @@ const UNLINK: usize = 4;
 
 #[derive(Debug, Clone)]
 pub struct Metarates {
-    pub timed: Timed,
+    pub timed: TimedPlan,
     /// Bytes written to each new file before its fsync; the original writes none.
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
@@ -38,10 +38,11 @@ pub struct Metarates {
     pub arrivals: Option<Arrivals>,
 }
 
+/// Report of the workload `metarates`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct MetaratesReport {
     #[serde(flatten)]
-    pub head: Head,
+    pub head: TimedReportHead,
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
@@ -68,35 +69,38 @@ pub struct Report {
 ///
 /// # Errors
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
-pub fn run(plan: &Metarates, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+pub fn run(
+    plan: &Metarates,
+    tick: &mut dyn FnMut(RunProgress),
+) -> Result<MetaratesReport, BenchError> {
     let outcome = match plan.rounds {
         Some(rounds) => in_rounds(plan, rounds)?,
-        None => timed::run(plan, &plan.timed, tick)?,
+        None => timed_run::run(plan, &plan.timed, tick)?,
     };
     Ok(report(plan, outcome))
 }
 
 /// The original's way: all clients start together and each creates a share of the files once. Here that is one file per
 /// client ("4 processes, 4 files"), many times over.
-fn in_rounds(plan: &Metarates, count: usize) -> Result<Outcome, BenchError> {
+fn in_rounds(plan: &Metarates, count: usize) -> Result<TimedRunOutcome, BenchError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    let rounds = Rounds { count, arrivals: plan.arrivals.as_ref() };
-    let prepare = |scratch: &PathBuf, client: &Client<'_>, round: usize| {
+    let rounds = RoundPlan { count, arrivals: plan.arrivals.as_ref() };
+    let prepare = |scratch: &PathBuf, client: &WorkloadClient<'_>, round: usize| {
         let directory = plan.directory_of(scratch, client.index);
-        let mut random = random::stream(plan.timed.seed, client.index as u64);
-        let data = random::bytes(&mut random, plan.file_size_bytes as usize);
+        let mut random = seeded_random::stream(plan.timed.seed, client.index as u64);
+        let data = seeded_random::bytes(&mut random, plan.file_size_bytes as usize);
         Ok((directory.join(format!("c{:04}.{round:08}", client.index)), data))
     };
-    let body = |_: &PathBuf, client: &Client<'_>, (path, data): (PathBuf, Vec<u8>)| {
+    let body = |_: &PathBuf, client: &WorkloadClient<'_>, (path, data): (PathBuf, Vec<u8>)| {
         let laps = plan.one_file(&options, path.as_os_str(), &data)?;
         laps.record(client, !data.is_empty());
         Ok(())
     };
-    rounds::run(plan, &plan.timed, rounds, prepare, body)
+    round_plan::run(plan, &plan.timed, rounds, prepare, body)
 }
 
-impl Workload for Metarates {
+impl TimedWorkload for Metarates {
     const NAME: &'static str = "metarates";
     const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close", "unlink"];
     /// The directory to work in.
@@ -114,12 +118,17 @@ impl Workload for Metarates {
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, _: &PathBuf, client: &Client<'_>) -> Result<Vec<u8>, Fault> {
-        let mut random = random::stream(self.timed.seed, client.index as u64);
-        Ok(random::bytes(&mut random, self.file_size_bytes as usize))
+    fn prepare(&self, _: &PathBuf, client: &WorkloadClient<'_>) -> Result<Vec<u8>, ClientFault> {
+        let mut random = seeded_random::stream(self.timed.seed, client.index as u64);
+        Ok(seeded_random::bytes(&mut random, self.file_size_bytes as usize))
     }
 
-    fn work(&self, scratch: &PathBuf, client: &Client<'_>, data: Vec<u8>) -> Result<(), Fault> {
+    fn work(
+        &self,
+        scratch: &PathBuf,
+        client: &WorkloadClient<'_>,
+        data: Vec<u8>,
+    ) -> Result<(), ClientFault> {
         let stem = self
             .directory_of(scratch, client.index)
             .join(format!("c{:04}.", client.index))
@@ -136,7 +145,7 @@ impl Workload for Metarates {
             if let Some(old) = self.keep.and_then(|keep| file.checked_sub(keep)) {
                 let path = name.of(old);
                 let start = now_ns();
-                fs::remove_file(path).map_err(Fault::of(UNLINK))?;
+                fs::remove_file(path).map_err(ClientFault::of(UNLINK))?;
                 let end = now_ns();
                 if client.counts(end) {
                     client.record(UNLINK, end - start);
@@ -184,7 +193,7 @@ struct Laps {
 }
 
 impl Laps {
-    fn record(&self, client: &Client<'_>, has_data: bool) {
+    fn record(&self, client: &WorkloadClient<'_>, has_data: bool) {
         client.record(OPEN, self.opened - self.start);
         if has_data {
             client.record(WRITE, self.written - self.opened);
@@ -204,17 +213,22 @@ impl Metarates {
     }
 
     /// Creates, writes, syncs and closes a file.
-    fn one_file(&self, options: &OpenOptions, path: &OsStr, data: &[u8]) -> Result<Laps, Fault> {
+    fn one_file(
+        &self,
+        options: &OpenOptions,
+        path: &OsStr,
+        data: &[u8],
+    ) -> Result<Laps, ClientFault> {
         let start = now_ns();
-        let handle = options.open(path).map_err(Fault::of(OPEN))?;
+        let handle = options.open(path).map_err(ClientFault::of(OPEN))?;
         let opened = now_ns();
         let written = if data.is_empty() {
             opened
         } else {
-            (&handle).write_all(data).map_err(Fault::of(WRITE))?;
+            (&handle).write_all(data).map_err(ClientFault::of(WRITE))?;
             now_ns()
         };
-        self.timed.sync(&handle).map_err(Fault::of(FSYNC))?;
+        self.timed.sync(&handle).map_err(ClientFault::of(FSYNC))?;
         let synced = now_ns();
         close(handle);
         Ok(Laps { start, opened, written, synced, closed: now_ns() })
@@ -226,7 +240,7 @@ fn close(file: File) {
     drop(file);
 }
 
-fn report(plan: &Metarates, outcome: Outcome) -> Report {
+fn report(plan: &Metarates, outcome: TimedRunOutcome) -> MetaratesReport {
     let creations = outcome.measured.latency(CLOSE).count();
     let mut operations = outcome.latencies(Metarates::OPERATIONS);
     operations.retain(|figures| match &*figures.operation {
@@ -234,7 +248,7 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
         "unlink" => plan.keep.is_some(),
         _ => true,
     });
-    Report {
+    MetaratesReport {
         file_size_bytes: plan.file_size_bytes,
         directory_per_client: plan.directory_per_client,
         keep: plan.keep,
@@ -249,7 +263,7 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
 }
 
 /// Computes the FCR over the clients that completed a file; 0 if none did.
-fn file_creation_rate(measured: &Measured) -> f64 {
+fn file_creation_rate(measured: &RunMeasurement) -> f64 {
     let mut per_client: Vec<f64> = Vec::new();
     let parts: Vec<Vec<(u64, u64)>> =
         [OPEN, FSYNC, CLOSE].map(|operation| measured.totals(operation).collect()).into();
@@ -273,11 +287,11 @@ fn rate(client_ns: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_directory::ScratchDirectory;
 
     fn plan(directory: &Path) -> Metarates {
         Metarates {
-            timed: Timed::of_threads(directory, 3, 50_000_000),
+            timed: TimedPlan::of_threads(directory, 3, 50_000_000),
             file_size_bytes: 100,
             directory_per_client: true,
             keep: None,
@@ -288,7 +302,7 @@ mod tests {
 
     #[test]
     fn each_client_keeps_its_last_files() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let plan = Metarates { keep: Some(2), ..plan(parent.path()) };
         let report = run(&plan, &mut |_| {}).expect("run");
         let unlinked = report.operations.last().expect("operations");
@@ -300,7 +314,7 @@ mod tests {
 
     #[test]
     fn in_rounds_every_client_creates_one_file() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let plan = Metarates { rounds: Some(4), ..plan(parent.path()) };
         let report = run(&plan, &mut |_| {}).expect("run");
         assert_eq!(report.creations, 3 * 4);
@@ -311,7 +325,7 @@ mod tests {
 
     #[test]
     fn clients_that_arrive_later_are_waited_for() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let plan = Metarates {
             rounds: Some(2),
             arrivals: Some(Arrivals::Uniform(1_000_000)),
@@ -324,7 +338,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_counted_once_per_file_and_nothing_is_left() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let report = run(&plan(parent.path()), &mut |_| {}).expect("run");
         assert!(report.creations > 0);
         assert_eq!(report.operations.len(), 4);

@@ -12,18 +12,18 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt;
 use serde::Serialize;
 
 use super::raise_file_limit;
-use super::timed::{self, Head, Outcome, Timed, Workload};
+use super::timed_run::{self, TimedPlan, TimedReportHead, TimedRunOutcome, TimedWorkload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::workers::{Client, Fault, Progress, now_ns};
-use coupling::{Coupling, Demand};
-pub use parameters::{FILEBENCH, LUC, Parameters, SyncMethod};
+use crate::workers::{ClientFault, RunProgress, WorkloadClient, now_ns};
+use coupling::{ConsumerDemand, SemaphoreCoupling};
+pub use parameters::{FILEBENCH, LUC, OltpParameters, SyncMethod};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -43,16 +43,17 @@ struct WriteOperations {
 #[derive(Debug, Clone)]
 pub struct Oltp {
     /// Directory, clients, times; the number of clients must agree with the parameters.
-    pub timed: Timed,
+    pub timed: TimedPlan,
     /// Clients by their work, files, sizes.
-    pub parameters: Parameters,
+    pub parameters: OltpParameters,
 }
 
+/// Report of the workload `oltp`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct OltpReport {
     #[serde(flatten)]
-    pub head: Head,
-    pub parameters: Parameters,
+    pub head: TimedReportHead,
+    pub parameters: OltpParameters,
     /// Reads, writes and log writes completed in the interval; an fsync belongs to its write.
     pub flowops: u64,
     pub flowops_per_second: f64,
@@ -66,39 +67,39 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: a parameter is out of range, the directory cannot be used or is full, or a client
 /// could not start.
-pub fn run(plan: &Oltp, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+pub fn run(plan: &Oltp, tick: &mut dyn FnMut(RunProgress)) -> Result<OltpReport, BenchError> {
     plan.parameters.check()?;
-    let outcome = timed::run(plan, &plan.timed, tick)?;
+    let outcome = timed_run::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
 
 /// Files and counters that all clients share.
 #[derive(Debug)]
-pub(super) struct Database {
+pub(super) struct DatabaseFiles {
     files: Vec<File>,
     log: File,
-    coupling: Option<Coupling>,
+    coupling: Option<SemaphoreCoupling>,
 }
 
-impl Database {
+impl DatabaseFiles {
     /// Makes the files, syncs them, opens them as the writers do.
     fn create(plan: &Oltp, scratch: &Path) -> Result<Self, BenchError> {
         let parameters = &plan.parameters;
         raise_file_limit(parameters.files)?;
         let failed =
             |error| BenchError::operation(&plan.timed.directory, "making the files", error);
-        let mut random = random::stream(plan.timed.seed, u64::MAX);
+        let mut random = seeded_random::stream(plan.timed.seed, u64::MAX);
         let paths: Vec<_> =
             (1..=parameters.files).map(|file| scratch.join(format!("data{file:05}"))).collect();
         let log = scratch.join("log");
         let sizes = paths.iter().map(|path| (path, parameters.file_size_bytes));
         for (path, size) in sizes.chain([(&log, parameters.log_size_bytes)]) {
-            if interrupt::interrupted() {
+            if interrupt_flag::interrupted() {
                 return Err(BenchError::Interrupted);
             }
-            fs::write(path, random::bytes(&mut random, size as usize)).map_err(failed)?;
+            fs::write(path, seeded_random::bytes(&mut random, size as usize)).map_err(failed)?;
         }
-        timed::sync_file_system(scratch).map_err(failed)?;
+        timed_run::sync_file_system(scratch).map_err(failed)?;
         let open = |path: &Path, durability: SyncMethod| {
             let mut options = OpenOptions::new();
             options.read(true).write(true);
@@ -106,7 +107,7 @@ impl Database {
             options.open(path).map_err(failed)
         };
         let coupling = if parameters.coupled {
-            Some(Coupling::new(demands(parameters)).map_err(failed)?)
+            Some(SemaphoreCoupling::new(demands(parameters)).map_err(failed)?)
         } else {
             None
         };
@@ -122,16 +123,16 @@ impl Database {
 }
 
 /// Returns Filebench's semaphores: the writers', then the log's.
-fn demands(parameters: &Parameters) -> Vec<Demand> {
-    let writer = Demand { reads: 1000, ahead: 2000 };
-    let log = Demand { reads: 3200, ahead: 1000 };
+fn demands(parameters: &OltpParameters) -> Vec<ConsumerDemand> {
+    let writer = ConsumerDemand { reads: 1000, ahead: 2000 };
+    let log = ConsumerDemand { reads: 3200, ahead: 1000 };
     let mut demands = vec![writer; parameters.writers];
     demands.push(log);
     demands
 }
 
 /// A client's buffers and random stream.
-pub(super) struct Own {
+pub(super) struct OltpClientState {
     random: rand_chacha::ChaCha8Rng,
     buffer: Vec<u8>,
     memory: Vec<u8>,
@@ -147,7 +148,7 @@ enum Role {
 
 impl Oltp {
     fn role(&self, client: usize) -> Role {
-        let Parameters { readers, writers, .. } = self.parameters;
+        let OltpParameters { readers, writers, .. } = self.parameters;
         match client.checked_sub(readers) {
             None => Role::Reader(client),
             Some(writer) if writer < writers => Role::Writer(writer),
@@ -156,26 +157,39 @@ impl Oltp {
     }
 }
 
-impl Workload for Oltp {
+impl TimedWorkload for Oltp {
     const NAME: &'static str = "oltp";
     const OPERATIONS: &'static [&'static str] = &["read", "write", "fsync", "logwrite", "logfsync"];
-    type Shared = Database;
-    type Own = Own;
+    type Shared = DatabaseFiles;
+    type Own = OltpClientState;
 
-    fn make(&self, scratch: &Path) -> Result<Database, BenchError> {
-        Database::create(self, scratch)
+    fn make(&self, scratch: &Path) -> Result<DatabaseFiles, BenchError> {
+        DatabaseFiles::create(self, scratch)
     }
 
-    fn prepare(&self, _: &Database, client: &Client<'_>) -> Result<Own, Fault> {
-        let mut random = random::stream(self.timed.seed, client.index as u64);
+    fn prepare(
+        &self,
+        _: &DatabaseFiles,
+        client: &WorkloadClient<'_>,
+    ) -> Result<OltpClientState, ClientFault> {
+        let mut random = seeded_random::stream(self.timed.seed, client.index as u64);
         let size = match self.role(client.index) {
             Role::Log => self.parameters.log_io_size_bytes,
             Role::Reader(_) | Role::Writer(_) => self.parameters.io_size_bytes,
         };
-        Ok(Own { buffer: random::bytes(&mut random, size as usize), memory: vec![0; 4096], random })
+        Ok(OltpClientState {
+            buffer: seeded_random::bytes(&mut random, size as usize),
+            memory: vec![0; 4096],
+            random,
+        })
     }
 
-    fn work(&self, database: &Database, client: &Client<'_>, own: Own) -> Result<(), Fault> {
+    fn work(
+        &self,
+        database: &DatabaseFiles,
+        client: &WorkloadClient<'_>,
+        own: OltpClientState,
+    ) -> Result<(), ClientFault> {
         let mut session = Session { plan: self, client, database, own };
         match self.role(client.index) {
             Role::Reader(number) => session.read(number),
@@ -187,20 +201,20 @@ impl Workload for Oltp {
 
 struct Session<'a> {
     plan: &'a Oltp,
-    client: &'a Client<'a>,
-    database: &'a Database,
-    own: Own,
+    client: &'a WorkloadClient<'a>,
+    database: &'a DatabaseFiles,
+    own: OltpClientState,
 }
 
 impl<'a> Session<'a> {
-    fn read(&mut self, number: usize) -> Result<(), Fault> {
+    fn read(&mut self, number: usize) -> Result<(), ClientFault> {
         let (plan, client) = (self.plan, self.client);
         plan.timed.rounds(client, |round| {
             let offset = self.place();
             let start = now_ns();
             self.file(number, round)
                 .read_exact_at(&mut self.own.buffer, offset)
-                .map_err(Fault::of(READ))?;
+                .map_err(ClientFault::of(READ))?;
             self.count(READ, start, now_ns());
             self.compute(plan.parameters.read_stores);
             if let Some(coupling) = &self.database.coupling {
@@ -210,7 +224,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn write(&mut self, number: usize) -> Result<(), Fault> {
+    fn write(&mut self, number: usize) -> Result<(), ClientFault> {
         let (plan, client) = (self.plan, self.client);
         let burst = plan.parameters.burst_writes;
         plan.timed.rounds(client, |round| {
@@ -227,8 +241,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn log(&mut self) -> Result<(), Fault> {
-        let Parameters { writers, log_size_bytes, log_io_size_bytes, log_durability, .. } =
+    fn log(&mut self) -> Result<(), ClientFault> {
+        let OltpParameters { writers, log_size_bytes, log_io_size_bytes, log_durability, .. } =
             self.plan.parameters;
         let records = log_size_bytes / log_io_size_bytes;
         self.plan.timed.rounds(self.client, |round| {
@@ -249,7 +263,7 @@ impl<'a> Session<'a> {
 
     /// Draws a place in a data file. In Filebench the last block is never chosen; here it is.
     fn place(&mut self) -> u64 {
-        let Parameters { file_size_bytes, io_size_bytes, .. } = self.plan.parameters;
+        let OltpParameters { file_size_bytes, io_size_bytes, .. } = self.plan.parameters;
         let blocks = file_size_bytes / io_size_bytes;
         self.own.random.random_range(0..blocks) * io_size_bytes
     }
@@ -260,14 +274,14 @@ impl<'a> Session<'a> {
         offset: u64,
         durability: SyncMethod,
         operations: WriteOperations,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ClientFault> {
         let WriteOperations { write, sync } = operations;
         let start = now_ns();
-        file.write_all_at(&self.own.buffer, offset).map_err(Fault::of(write))?;
+        file.write_all_at(&self.own.buffer, offset).map_err(ClientFault::of(write))?;
         let written = now_ns();
         self.count(write, start, written);
         if durability == SyncMethod::Fsync {
-            self.plan.timed.sync(file).map_err(Fault::of(sync))?;
+            self.plan.timed.sync(file).map_err(ClientFault::of(sync))?;
             self.count(sync, written, now_ns());
         }
         Ok(())
@@ -288,7 +302,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn report(plan: &Oltp, outcome: Outcome) -> Report {
+fn report(plan: &Oltp, outcome: TimedRunOutcome) -> OltpReport {
     let mut operations = outcome.latencies(Oltp::OPERATIONS);
     let log_writes = operations[LOG_WRITE].count;
     let flowops = operations[READ].count + operations[WRITE].count + log_writes;
@@ -300,7 +314,7 @@ fn report(plan: &Oltp, outcome: Outcome) -> Report {
         "logfsync" => parameters.log_durability == SyncMethod::Fsync,
         _ => true,
     });
-    Report {
+    OltpReport {
         parameters,
         flowops,
         flowops_per_second: outcome.per_second(flowops),

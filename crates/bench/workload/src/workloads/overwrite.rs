@@ -6,15 +6,18 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt as _;
 use serde::Serialize;
 
-use super::timed::{self, Head, Outcome, RecordWrite, SyncCall, Timed, Workload, checked_record};
+use super::timed_run::{
+    self, RecordWrite, SyncCall, TimedPlan, TimedReportHead, TimedRunOutcome, TimedWorkload,
+    checked_record,
+};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::workers::{Client, Fault, Progress};
+use crate::workers::{ClientFault, RunProgress, WorkloadClient};
 
 const WRITE: usize = 0;
 const SYNC: usize = 1;
@@ -22,7 +25,7 @@ const SYNC: usize = 1;
 /// Order of a client's writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Offsets {
+pub enum OverwriteOrder {
     /// Behind the last write, and from the beginning again at the end.
     Consecutive,
     /// Random multiples of the record size.
@@ -31,20 +34,21 @@ pub enum Offsets {
 
 #[derive(Debug, Clone)]
 pub struct Overwrite {
-    pub timed: Timed,
+    pub timed: TimedPlan,
     pub file_size_bytes: u64,
     pub record_size_bytes: u64,
-    pub offsets: Offsets,
+    pub offsets: OverwriteOrder,
     pub call: SyncCall,
 }
 
+/// Report of the workload `overwrite`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct OverwriteReport {
     #[serde(flatten)]
-    pub head: Head,
+    pub head: TimedReportHead,
     pub file_size_bytes: u64,
     pub record_size_bytes: u64,
-    pub offsets: Offsets,
+    pub offsets: OverwriteOrder,
     pub call: SyncCall,
     pub syncs: u64,
     pub syncs_per_second: f64,
@@ -57,9 +61,12 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: a size is out of range, the directory cannot be used or is full, or a client
 /// could not start.
-pub fn run(plan: &Overwrite, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+pub fn run(
+    plan: &Overwrite,
+    tick: &mut dyn FnMut(RunProgress),
+) -> Result<OverwriteReport, BenchError> {
     checked_record(plan.record_size_bytes, "--file-size", plan.file_size_bytes)?;
-    let outcome = timed::run(plan, &plan.timed, tick)?;
+    let outcome = timed_run::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
 
@@ -85,7 +92,7 @@ impl Overwrite {
                 rustix::io::Errno::OPNOTSUPP => Ok(()),
                 error => Err(error),
             })?;
-        let piece = random::bytes(random, self.file_size_bytes.min(PIECE_BYTES) as usize);
+        let piece = seeded_random::bytes(random, self.file_size_bytes.min(PIECE_BYTES) as usize);
         let mut left = self.file_size_bytes as usize;
         while left > 0 {
             let length = left.min(piece.len());
@@ -96,7 +103,7 @@ impl Overwrite {
     }
 }
 
-impl Workload for Overwrite {
+impl TimedWorkload for Overwrite {
     const NAME: &'static str = "overwrite";
     const OPERATIONS: &'static [&'static str] = &["write", "sync"];
     /// The directory of the files.
@@ -106,26 +113,30 @@ impl Workload for Overwrite {
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
         let failed =
             |error| BenchError::operation(&self.timed.directory, "making the files", error);
-        let mut random = random::stream(self.timed.seed, u64::MAX);
+        let mut random = seeded_random::stream(self.timed.seed, u64::MAX);
         for client in 0..self.timed.schedule.clients {
-            if interrupt::interrupted() {
+            if interrupt_flag::interrupted() {
                 return Err(BenchError::Interrupted);
             }
             self.make_file(&path_of(scratch, client), &mut random).map_err(failed)?;
         }
-        timed::sync_file_system(scratch).map_err(failed)?;
+        timed_run::sync_file_system(scratch).map_err(failed)?;
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<OverwriteClient, Fault> {
-        let mut random = random::stream(self.timed.seed, client.index as u64);
+    fn prepare(
+        &self,
+        scratch: &PathBuf,
+        client: &WorkloadClient<'_>,
+    ) -> Result<OverwriteClient, ClientFault> {
+        let mut random = seeded_random::stream(self.timed.seed, client.index as u64);
         let file = OpenOptions::new()
             .write(true)
             .open(path_of(scratch, client.index))
-            .map_err(Fault::of(WRITE))?;
+            .map_err(ClientFault::of(WRITE))?;
         Ok(OverwriteClient {
             file,
-            record: random::bytes(&mut random, self.record_size_bytes as usize),
+            record: seeded_random::bytes(&mut random, self.record_size_bytes as usize),
             random,
         })
     }
@@ -133,14 +144,14 @@ impl Workload for Overwrite {
     fn work(
         &self,
         _: &PathBuf,
-        client: &Client<'_>,
+        client: &WorkloadClient<'_>,
         mut own: OverwriteClient,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ClientFault> {
         let records = self.file_size_bytes / self.record_size_bytes;
         self.timed.rounds(client, |step| {
             let record = match self.offsets {
-                Offsets::Consecutive => step % records,
-                Offsets::Random => own.random.random_range(0..records),
+                OverwriteOrder::Consecutive => step % records,
+                OverwriteOrder::Random => own.random.random_range(0..records),
             };
             let write = RecordWrite {
                 file: &own.file,
@@ -153,10 +164,10 @@ impl Workload for Overwrite {
     }
 }
 
-fn report(plan: &Overwrite, outcome: Outcome) -> Report {
+fn report(plan: &Overwrite, outcome: TimedRunOutcome) -> OverwriteReport {
     let operations = outcome.latencies(&["write", plan.call.name()]);
     let syncs = operations[SYNC].count;
-    Report {
+    OverwriteReport {
         file_size_bytes: plan.file_size_bytes,
         record_size_bytes: plan.record_size_bytes,
         offsets: plan.offsets,
@@ -171,11 +182,11 @@ fn report(plan: &Overwrite, outcome: Outcome) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_directory::ScratchDirectory;
 
-    fn plan(directory: &Path, offsets: Offsets) -> Overwrite {
+    fn plan(directory: &Path, offsets: OverwriteOrder) -> Overwrite {
         Overwrite {
-            timed: Timed::of_threads(directory, 3, 50_000_000),
+            timed: TimedPlan::of_threads(directory, 3, 50_000_000),
             file_size_bytes: 40_000,
             record_size_bytes: 8192,
             offsets,
@@ -185,8 +196,8 @@ mod tests {
 
     #[test]
     fn every_write_is_synchronized_and_nothing_is_left() {
-        for offsets in [Offsets::Consecutive, Offsets::Random] {
-            let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        for offsets in [OverwriteOrder::Consecutive, OverwriteOrder::Random] {
+            let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
             let report = run(&plan(parent.path(), offsets), &mut |_| {}).expect("run");
             assert!(report.syncs > 0);
             assert_eq!(report.operations.len(), 2);
@@ -198,11 +209,13 @@ mod tests {
 
     #[test]
     fn a_file_is_written_as_a_whole_before() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-        let plan =
-            Overwrite { file_size_bytes: (1 << 20) + 1000, ..plan(parent.path(), Offsets::Random) };
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Overwrite {
+            file_size_bytes: (1 << 20) + 1000,
+            ..plan(parent.path(), OverwriteOrder::Random)
+        };
         let path = parent.path().join("file");
-        plan.make_file(&path, &mut random::stream(1, 0)).expect("made");
+        plan.make_file(&path, &mut seeded_random::stream(1, 0)).expect("made");
         let contents = std::fs::read(&path).expect("contents");
         assert_eq!(contents.len() as u64, plan.file_size_bytes);
         assert!(contents.chunks(512).all(|sector| sector.iter().any(|&byte| byte != 0)));
@@ -211,7 +224,8 @@ mod tests {
     #[test]
     fn a_record_fits_into_the_file() {
         for record_size_bytes in [0, 40_001] {
-            let plan = Overwrite { record_size_bytes, ..plan(Path::new("/tmp"), Offsets::Random) };
+            let plan =
+                Overwrite { record_size_bytes, ..plan(Path::new("/tmp"), OverwriteOrder::Random) };
             let error = run(&plan, &mut |_| {}).expect_err("refused");
             assert!(error.to_string().contains("--record-size"), "{error}");
         }

@@ -5,9 +5,9 @@
 //! nothing but the disk, so they show the cost of sharing it.
 //!
 //! Each run logs its bytes in each interval. Alone, that is the log from which the paper's static module finds its scan
-//! phases. [`files`] makes the files.
+//! phases. [`probe_files`] makes the files.
 
-pub mod files;
+pub mod probe_files;
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -16,15 +16,15 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::seq::SliceRandom as _;
 use serde::Serialize;
 
 use crate::error::BenchError;
-use crate::latency::{Latency, LatencyFigures};
+use crate::latency::{LatencyFigures, OperationLatency};
 use crate::workers::now_ns;
-use files::{MARK, fill};
+use probe_files::{MARK, fill};
 
 /// Smaller blocks go through a buffer of this size, as in C's `fgets`.
 const BUFFER_BYTES: usize = 4096;
@@ -39,7 +39,7 @@ const MAX_INTERVALS: u64 = 1 << 20;
 
 /// Activity of the probe between two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum ProbePace {
     /// Turns of an empty loop: it keeps its processor.
     Nops(u64),
     /// Sleeps for this time, ns.
@@ -49,19 +49,20 @@ pub enum Pace {
 /// Use of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub enum FileUse {
     Read,
     /// Overwrites it in place, then fsyncs it.
     Write,
 }
 
+/// Request for one run of the probe on one file.
 #[derive(Debug, Clone)]
-pub struct Ranking {
-    /// The file: it exists. To be written over it must be one that [`files::create`] made.
+pub struct RankingProbe {
+    /// The file: it exists. To be written over it must be one that [`probe_files::create`] made.
     pub file: PathBuf,
     pub block_bytes: u64,
-    pub pace: Pace,
-    pub direction: Direction,
+    pub pace: ProbePace,
+    pub direction: FileUse,
     /// Seed of the blocks' order, each once; absent: from the file's start to its end.
     pub random: Option<u64>,
     /// Drop the file from the page cache first.
@@ -72,10 +73,11 @@ pub struct Ranking {
     pub for_ns: Option<u64>,
 }
 
+/// Report of the workload `ranking`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct RankingReport {
     pub file: PathBuf,
-    pub direction: Direction,
+    pub direction: FileUse,
     pub block_bytes: u64,
     /// Seed of the blocks' order; absent: from start to end.
     pub random: Option<u64>,
@@ -104,7 +106,7 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: an option is out of range, or a read or write failed. Or the file cannot be used, or may not be
 /// overwritten because luc did not make it.
-pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchError> {
+pub fn run(plan: &RankingProbe, tick: &mut dyn FnMut(f64)) -> Result<RankingReport, BenchError> {
     // 1. The file, out of the page cache if that is asked.
     check(plan)?;
     let file = open(plan)?;
@@ -113,9 +115,9 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
     };
     let size_bytes = file.metadata().map_err(failed("looking at the file"))?.len();
     if plan.cold {
-        files::forget(&file).map_err(failed("dropping it from the page cache"))?;
+        probe_files::forget(&file).map_err(failed("dropping it from the page cache"))?;
     }
-    let cached_bytes = files::cached_bytes(&plan.file, &file, size_bytes);
+    let cached_bytes = probe_files::cached_bytes(&plan.file, &file, size_bytes);
     // 2. Accounting and pause after each block.
     let mut log = Log::begin(plan.interval_ns);
     let mut paced = |log: &mut Log, bytes: usize| {
@@ -124,7 +126,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         let of_time =
             plan.for_ns.map_or(0.0, |for_ns| log.elapsed_ns() as f64 / for_ns.max(1) as f64);
         tick(of_file.max(of_time));
-        log.is_interrupted = interrupt::interrupted();
+        log.is_interrupted = interrupt_flag::interrupted();
         if log.is_interrupted || of_time >= 1.0 {
             return false;
         }
@@ -144,7 +146,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
                 break;
             }
         }
-    } else if plan.direction == Direction::Read {
+    } else if plan.direction == FileUse::Read {
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, &file);
         loop {
             let bytes = read_block(&mut reader, &mut block).map_err(failed("reading"))?;
@@ -164,20 +166,20 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         }
         writer.flush().map_err(failed("writing"))?;
     }
-    if plan.direction == Direction::Write {
+    if plan.direction == FileUse::Write {
         file.sync_all().map_err(failed("fsync"))?;
     }
     Ok(log.report(plan, cached_bytes))
 }
 
-fn check(plan: &Ranking) -> Result<(), BenchError> {
+fn check(plan: &RankingProbe) -> Result<(), BenchError> {
     let input = |option: String, reason, advice| BenchError::Input { option, reason, advice };
     if !(1..=MAX_BLOCK_BYTES).contains(&plan.block_bytes) {
         let option = format!("--block {}", plan.block_bytes);
         let advice = "write a size such as 32, 4K or 128K";
         return Err(input(option, "not between 1 byte and 64M", advice));
     }
-    if matches!(plan.pace, Pace::Think(ns) if ns > MAX_THINK_NS) {
+    if matches!(plan.pace, ProbePace::Think(ns) if ns > MAX_THINK_NS) {
         let advice = "write a time such as 500us or 2ms";
         return Err(input("--think".into(), "longer than 10s", advice));
     }
@@ -193,7 +195,7 @@ fn check(plan: &Ranking) -> Result<(), BenchError> {
 }
 
 /// Opens the file to be read, or to be written over if it is one of ours.
-fn open(plan: &Ranking) -> Result<File, BenchError> {
+fn open(plan: &RankingProbe) -> Result<File, BenchError> {
     let failed = |what: &'static str| {
         move |reason: io::Error| BenchError::Operation {
             path: plan.file.clone(),
@@ -202,7 +204,7 @@ fn open(plan: &Ranking) -> Result<File, BenchError> {
             advice: "make it with luc bench ranking --create SIZE, or give another",
         }
     };
-    let writes = plan.direction == Direction::Write;
+    let writes = plan.direction == FileUse::Write;
     let file =
         OpenOptions::new().read(true).write(writes).open(&plan.file).map_err(failed("opening"))?;
     let about = file.metadata().map_err(failed("looking at it"))?;
@@ -238,15 +240,15 @@ fn shuffled(count: u64, seed: u64) -> Result<Vec<u64>, BenchError> {
         });
     }
     let mut numbers: Vec<u64> = (0..count).collect();
-    numbers.shuffle(&mut random::stream(seed, 0));
+    numbers.shuffle(&mut seeded_random::stream(seed, 0));
     Ok(numbers)
 }
 
 /// Reads or writes a block that is whole.
-fn transfer(file: &File, direction: Direction, block: &mut [u8], position: u64) -> io::Result<()> {
+fn transfer(file: &File, direction: FileUse, block: &mut [u8], position: u64) -> io::Result<()> {
     match direction {
-        Direction::Read => file.read_exact_at(block, position),
-        Direction::Write => {
+        FileUse::Read => file.read_exact_at(block, position),
+        FileUse::Write => {
             fill(block, position);
             file.write_all_at(block, position)
         }
@@ -267,15 +269,15 @@ fn read_block(reader: &mut impl io::Read, block: &mut [u8]) -> io::Result<usize>
     Ok(filled)
 }
 
-fn pause(pace: Pace) {
+fn pause(pace: ProbePace) {
     match pace {
-        Pace::Nops(count) => {
+        ProbePace::Nops(count) => {
             for turn in 0..count {
                 black_box(turn);
             }
         }
-        Pace::Think(0) => {}
-        Pace::Think(ns) => std::thread::sleep(Duration::from_nanos(ns)),
+        ProbePace::Think(0) => {}
+        ProbePace::Think(ns) => std::thread::sleep(Duration::from_nanos(ns)),
     }
 }
 
@@ -290,7 +292,7 @@ struct Log {
     interval_ns: u64,
     bytes: u64,
     intervals: Vec<u64>,
-    latency: Latency,
+    latency: OperationLatency,
     is_interrupted: bool,
 }
 
@@ -304,7 +306,7 @@ impl Log {
             interval_ns,
             bytes: 0,
             intervals: Vec::new(),
-            latency: Latency::empty(),
+            latency: OperationLatency::empty(),
             is_interrupted: false,
         }
     }
@@ -336,13 +338,13 @@ impl Log {
         self.intervals[interval] += bytes;
     }
 
-    fn report(self, plan: &Ranking, cached_bytes: Option<u64>) -> Report {
+    fn report(self, plan: &RankingProbe, cached_bytes: Option<u64>) -> RankingReport {
         let measured_ns = now_ns() - self.begun_ns;
         let (nops, think_ns) = match plan.pace {
-            Pace::Nops(nops) => (nops, 0),
-            Pace::Think(ns) => (0, ns),
+            ProbePace::Nops(nops) => (nops, 0),
+            ProbePace::Think(ns) => (0, ns),
         };
-        Report {
+        RankingReport {
             file: plan.file.clone(),
             direction: plan.direction,
             block_bytes: plan.block_bytes,

@@ -5,33 +5,33 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_host::interrupt;
-use luc_host::processors;
+use luc_host::interrupt_flag;
+use luc_host::processor_time;
 use serde::Serialize;
 
 use super::explain;
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::scratch::Scratch;
+use crate::scratch_directory::ScratchDirectory;
 use crate::workers::{
-    self, Client, ClientKind, Distribution, Fault, Measured, Pauses, Progress, Schedule, Think,
-    now_ns,
+    self, ClientFault, ClientKind, RunMeasurement, RunProgress, RunSchedule, ThinkDistribution,
+    ThinkPauses, ThinkTime, WorkloadClient, now_ns,
 };
 
 /// The part of a plan that every timed workload has.
 #[derive(Debug, Clone)]
-pub struct Timed {
+pub struct TimedPlan {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    pub schedule: Schedule,
+    pub schedule: RunSchedule,
     /// Pauses of the clients after each round of their loop.
-    pub think: Think,
+    pub think: ThinkTime,
     pub seed: u64,
     /// Fsyncs do nothing and keep nothing. A run then shows the time that remains without them.
     pub no_fsync: bool,
 }
 
-impl Timed {
+impl TimedPlan {
     /// Calls fsync, except with `no_fsync`.
     pub(super) fn sync(&self, file: &File) -> io::Result<()> {
         if self.no_fsync {
@@ -52,10 +52,10 @@ impl Timed {
     /// Runs the loop of `client` until the end of the run: calls `round` with its number, from 0, then pauses.
     pub(super) fn rounds(
         &self,
-        client: &Client<'_>,
-        mut round: impl FnMut(u64) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let mut pauses = Pauses::new(&self.think, self.seed, client);
+        client: &WorkloadClient<'_>,
+        mut round: impl FnMut(u64) -> Result<(), ClientFault>,
+    ) -> Result<(), ClientFault> {
+        let mut pauses = ThinkPauses::new(&self.think, self.seed, client);
         for number in 0.. {
             if !client.running(now_ns()) {
                 break;
@@ -70,15 +70,15 @@ impl Timed {
     /// it.
     pub(super) fn write_durably(
         &self,
-        client: &Client<'_>,
+        client: &WorkloadClient<'_>,
         write: &RecordWrite<'_>,
         operation: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ClientFault> {
         let &RecordWrite { file, at_bytes, record, call } = write;
         let start = now_ns();
-        file.write_all_at(record, at_bytes).map_err(Fault::of(operation))?;
+        file.write_all_at(record, at_bytes).map_err(ClientFault::of(operation))?;
         let written = now_ns();
-        self.synchronize(call, file).map_err(Fault::of(operation + 1))?;
+        self.synchronize(call, file).map_err(ClientFault::of(operation + 1))?;
         let synced = now_ns();
         if client.counts(synced) {
             client.record(operation, written - start);
@@ -92,8 +92,8 @@ impl Timed {
     pub(super) fn of_threads(directory: &Path, clients: usize, measured_ns: u64) -> Self {
         Self {
             directory: directory.to_path_buf(),
-            schedule: Schedule { clients, kind: ClientKind::Thread, warmup_ns: 0, measured_ns },
-            think: Think::default(),
+            schedule: RunSchedule { clients, kind: ClientKind::Thread, warmup_ns: 0, measured_ns },
+            think: ThinkTime::default(),
             seed: 1,
             no_fsync: false,
         }
@@ -131,7 +131,7 @@ impl SyncCall {
 
 /// The part of a report that every timed workload has.
 #[derive(Debug, Clone, Serialize)]
-pub struct Head {
+pub struct TimedReportHead {
     pub workload: &'static str,
     pub directory: PathBuf,
     pub seed: u64,
@@ -143,7 +143,7 @@ pub struct Head {
     pub measured_s: f64,
     /// Mean pause after each round, µs.
     pub think_us: f64,
-    pub think_distribution: Distribution,
+    pub think_distribution: ThinkDistribution,
     /// Clients that are slow.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow_clients: usize,
@@ -159,14 +159,14 @@ pub struct Head {
     pub no_fsync: bool,
 }
 
-impl Head {
+impl TimedReportHead {
     /// Builds the head of a run without warm-up and pauses.
     pub fn new(
         workload: &'static str,
         directory: &Path,
         seed: u64,
-        schedule: &Schedule,
-        measured: &Measured,
+        schedule: &RunSchedule,
+        measured: &RunMeasurement,
     ) -> Self {
         Self {
             workload,
@@ -177,7 +177,7 @@ impl Head {
             warmup_s: 0.0,
             measured_s: measured.interval_ns as f64 / 1e9,
             think_us: 0.0,
-            think_distribution: Distribution::Constant,
+            think_distribution: ThinkDistribution::Constant,
             slow_clients: 0,
             slow_factor: 1.0,
             processors_busy: None,
@@ -231,7 +231,7 @@ pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
 }
 
 /// A workload's own part: its preparation before the clients start, and the work of each client.
-pub(super) trait Workload: Sync {
+pub(super) trait TimedWorkload: Sync {
     const NAME: &'static str;
     /// Names of the operations that it measures.
     const OPERATIONS: &'static [&'static str];
@@ -244,31 +244,40 @@ pub(super) trait Workload: Sync {
     fn make(&self, scratch: &Path) -> Result<Self::Shared, BenchError>;
 
     /// Makes a client's own state, before any client starts.
-    fn prepare(&self, shared: &Self::Shared, client: &Client<'_>) -> Result<Self::Own, Fault>;
+    fn prepare(
+        &self,
+        shared: &Self::Shared,
+        client: &WorkloadClient<'_>,
+    ) -> Result<Self::Own, ClientFault>;
 
     /// Works until the end of the run.
-    fn work(&self, shared: &Self::Shared, client: &Client<'_>, own: Self::Own)
-    -> Result<(), Fault>;
+    fn work(
+        &self,
+        shared: &Self::Shared,
+        client: &WorkloadClient<'_>,
+        own: Self::Own,
+    ) -> Result<(), ClientFault>;
 }
 
-pub(super) struct Outcome {
-    pub(super) head: Head,
-    pub(super) measured: Measured,
+/// Outcome of a timed run: head of its report, and its measurement.
+pub(super) struct TimedRunOutcome {
+    pub(super) head: TimedReportHead,
+    pub(super) measured: RunMeasurement,
 }
 
 /// Runs `workload` in a fresh directory, which is gone afterwards.
-pub(super) fn run<W: Workload>(
+pub(super) fn run<W: TimedWorkload>(
     workload: &W,
-    timed: &Timed,
-    tick: &mut dyn FnMut(Progress),
-) -> Result<Outcome, BenchError> {
+    timed: &TimedPlan,
+    tick: &mut dyn FnMut(RunProgress),
+) -> Result<TimedRunOutcome, BenchError> {
     timed.think.check(timed.schedule.clients)?;
-    let scratch = Scratch::create(&timed.directory)?;
+    let scratch = ScratchDirectory::create(&timed.directory)?;
     let shared = workload.make(scratch.path())?;
-    if interrupt::interrupted() {
+    if interrupt_flag::interrupted() {
         return Err(BenchError::Interrupted);
     }
-    let (began_ns, spent_before_s) = (now_ns(), processors::spent_s());
+    let (began_ns, spent_before_s) = (now_ns(), processor_time::spent_s());
     let measured = workers::run(
         &timed.schedule,
         W::OPERATIONS.len(),
@@ -278,13 +287,14 @@ pub(super) fn run<W: Workload>(
     )
     .map_err(|failure| explain(&timed.directory, W::OPERATIONS, failure))?;
     let ran_s = (now_ns() - began_ns) as f64 / 1e9;
-    let processors_busy =
-        processors::spent_s().zip(spent_before_s).map(|(after, before)| (after - before) / ran_s);
+    let processors_busy = processor_time::spent_s()
+        .zip(spent_before_s)
+        .map(|(after, before)| (after - before) / ran_s);
     drop(shared);
     scratch.remove()?;
     let think = &timed.think;
     let has_slow = think.slow_clients > 0;
-    let head = Head {
+    let head = TimedReportHead {
         warmup_s: timed.schedule.warmup_ns as f64 / 1e9,
         think_us: think.mean_ns as f64 / 1e3,
         think_distribution: think.distribution,
@@ -292,12 +302,12 @@ pub(super) fn run<W: Workload>(
         slow_factor: if has_slow { think.slow_factor } else { 1.0 },
         processors_busy,
         no_fsync: timed.no_fsync,
-        ..Head::new(W::NAME, &timed.directory, timed.seed, &timed.schedule, &measured)
+        ..TimedReportHead::new(W::NAME, &timed.directory, timed.seed, &timed.schedule, &measured)
     };
-    Ok(Outcome { head, measured })
+    Ok(TimedRunOutcome { head, measured })
 }
 
-impl Outcome {
+impl TimedRunOutcome {
     /// Returns the latencies of these operations, in their order.
     pub(super) fn latencies(&self, names: &[&'static str]) -> Vec<LatencyFigures> {
         let figures = |(operation, name): (usize, &&'static str)| {

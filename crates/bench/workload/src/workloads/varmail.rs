@@ -5,24 +5,25 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use luc_host::interrupt;
-use luc_stats::random;
+use luc_host::interrupt_flag;
+use luc_stats::seeded_random;
 use rand::RngExt;
 use serde::Serialize;
 
-use super::rounds::{self, Rounds};
-use super::timed::{self, Head, Outcome, Timed, Workload};
+use super::round_plan::{self, RoundPlan};
+use super::timed_run::{self, TimedPlan, TimedReportHead, TimedRunOutcome, TimedWorkload};
 use crate::error::BenchError;
-use crate::fileset::{Fileset, Wanted};
+use crate::fileset::{Fileset, WantedFile};
 use crate::latency::LatencyFigures;
-use crate::workers::{Arrivals, Client, Fault, Progress, now_ns};
+use crate::workers::{Arrivals, ClientFault, RunProgress, WorkloadClient, now_ns};
 
 const DELETE: usize = 0;
 /// First operation of the groups that start with create, open to append, and open to read.
 const GROUPS: [usize; 3] = [1, 5, 10];
 
+/// Parameters of the workload `varmail`.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Parameters {
+pub struct VarmailParameters {
     pub name: &'static str,
     pub clients: usize,
     /// Names in the fileset, in one flat directory.
@@ -39,7 +40,7 @@ pub struct Parameters {
 }
 
 /// `varmail.f` as Filebench ships it.
-pub const FILEBENCH: Parameters = Parameters {
+pub const FILEBENCH: VarmailParameters = VarmailParameters {
     name: "filebench",
     clients: 16,
     files: 1000,
@@ -50,7 +51,7 @@ pub const FILEBENCH: Parameters = Parameters {
 };
 
 /// The LUC paper's: 64 threads, 256 files, 1 KB files, I/O and appends.
-pub const LUC: Parameters = Parameters {
+pub const LUC: VarmailParameters = VarmailParameters {
     name: "luc",
     clients: 64,
     files: 256,
@@ -63,8 +64,8 @@ pub const LUC: Parameters = Parameters {
 #[derive(Debug, Clone)]
 pub struct Varmail {
     /// Directory, clients, times; its number of clients counts.
-    pub timed: Timed,
-    pub parameters: Parameters,
+    pub timed: TimedPlan,
+    pub parameters: VarmailParameters,
     /// A directory per client with its share of the files, as mailboxes are, instead of one that all share.
     pub directory_per_client: bool,
     /// Rounds in which each client goes through its loop once, on a journal at rest, as mail comes in bursts; the
@@ -74,11 +75,12 @@ pub struct Varmail {
     pub arrivals: Option<Arrivals>,
 }
 
+/// Report of the workload `varmail`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct VarmailReport {
     #[serde(flatten)]
-    pub head: Head,
-    pub parameters: Parameters,
+    pub head: TimedReportHead,
+    pub parameters: VarmailParameters,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
     /// Rounds of one loop per client; absent: loop after loop.
@@ -99,34 +101,35 @@ pub struct Report {
 ///
 /// # Errors
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
-pub fn run(plan: &Varmail, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+pub fn run(plan: &Varmail, tick: &mut dyn FnMut(RunProgress)) -> Result<VarmailReport, BenchError> {
     let outcome = match plan.rounds {
         Some(rounds) => in_rounds(plan, rounds)?,
-        None => timed::run(plan, &plan.timed, tick)?,
+        None => timed_run::run(plan, &plan.timed, tick)?,
     };
     Ok(report(plan, outcome))
 }
 
-fn in_rounds(plan: &Varmail, count: usize) -> Result<Outcome, BenchError> {
-    let rounds = Rounds { count, arrivals: plan.arrivals.as_ref() };
-    let prepare = |_: &Vec<Tree>, client: &Client<'_>, round: usize| {
+fn in_rounds(plan: &Varmail, count: usize) -> Result<TimedRunOutcome, BenchError> {
+    let rounds = RoundPlan { count, arrivals: plan.arrivals.as_ref() };
+    let prepare = |_: &Vec<MailDirectory>, client: &WorkloadClient<'_>, round: usize| {
         let number = round * plan.timed.schedule.clients + client.index;
         Ok(plan.own(number as u64))
     };
-    let body = |trees: &Vec<Tree>, client: &Client<'_>, own: Own| {
-        plan.session(trees, client, own).run_once()
-    };
-    rounds::run(plan, &plan.timed, rounds, prepare, body)
+    let body =
+        |trees: &Vec<MailDirectory>, client: &WorkloadClient<'_>, own: VarmailClientState| {
+            plan.session(trees, client, own).run_once()
+        };
+    round_plan::run(plan, &plan.timed, rounds, prepare, body)
 }
 
 /// The paths and states of the files of one directory.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct MailDirectory {
     paths: Vec<PathBuf>,
     set: Fileset,
 }
 
-impl Tree {
+impl MailDirectory {
     /// Makes directory `number`, from 0, of `directories` and its files that exist at the start, and syncs them.
     fn create(
         plan: &Varmail,
@@ -144,31 +147,32 @@ impl Tree {
             .map(|file| directory.join(format!("{file:08}")))
             .collect();
         let set = Fileset::new(paths.len()).map_err(failed)?;
-        let mut random = random::stream(plan.timed.seed, u64::MAX - number as u64);
+        let mut random = seeded_random::stream(plan.timed.seed, u64::MAX - number as u64);
         for (index, path) in paths.iter().enumerate() {
-            if interrupt::interrupted() {
+            if interrupt_flag::interrupted() {
                 return Err(BenchError::Interrupted);
             }
-            let size = random::gamma(&mut random, parameters.mean_file_size_bytes as f64, 1.5);
+            let size =
+                seeded_random::gamma(&mut random, parameters.mean_file_size_bytes as f64, 1.5);
             if random.random_range(0..100) < parameters.preallocated_percent {
-                let data = random::bytes(&mut random, size as usize);
+                let data = seeded_random::bytes(&mut random, size as usize);
                 fs::write(path, data).map_err(failed)?;
                 set.set_existing(index);
             }
         }
-        timed::sync_file_system(&directory).map_err(failed)?;
+        timed_run::sync_file_system(&directory).map_err(failed)?;
         Ok(Self { paths, set })
     }
 }
 
 /// A client's buffers and random stream.
-pub(super) struct Own {
+pub(super) struct VarmailClientState {
     random: rand_chacha::ChaCha8Rng,
     append: Vec<u8>,
     read: Vec<u8>,
 }
 
-impl Workload for Varmail {
+impl TimedWorkload for Varmail {
     const NAME: &'static str = "varmail";
     /// Names as in `varmail.f`.
     const OPERATIONS: &'static [&'static str] = &[
@@ -187,19 +191,30 @@ impl Workload for Varmail {
         "closefile4",
     ];
     /// One directory for all clients, or one for each.
-    type Shared = Vec<Tree>;
-    type Own = Own;
+    type Shared = Vec<MailDirectory>;
+    type Own = VarmailClientState;
 
-    fn make(&self, scratch: &Path) -> Result<Vec<Tree>, BenchError> {
+    fn make(&self, scratch: &Path) -> Result<Vec<MailDirectory>, BenchError> {
         let directories = if self.directory_per_client { self.timed.schedule.clients } else { 1 };
-        (0..directories).map(|number| Tree::create(self, scratch, number, directories)).collect()
+        (0..directories)
+            .map(|number| MailDirectory::create(self, scratch, number, directories))
+            .collect()
     }
 
-    fn prepare(&self, _: &Vec<Tree>, client: &Client<'_>) -> Result<Own, Fault> {
+    fn prepare(
+        &self,
+        _: &Vec<MailDirectory>,
+        client: &WorkloadClient<'_>,
+    ) -> Result<VarmailClientState, ClientFault> {
         Ok(self.own(client.index as u64))
     }
 
-    fn work(&self, trees: &Vec<Tree>, client: &Client<'_>, own: Own) -> Result<(), Fault> {
+    fn work(
+        &self,
+        trees: &Vec<MailDirectory>,
+        client: &WorkloadClient<'_>,
+        own: VarmailClientState,
+    ) -> Result<(), ClientFault> {
         let mut session = self.session(trees, client, own);
         self.timed.rounds(client, |_| session.run_once())
     }
@@ -207,30 +222,35 @@ impl Workload for Varmail {
 
 impl Varmail {
     /// Makes buffers, and the random stream of this number.
-    fn own(&self, number: u64) -> Own {
-        let mut random = random::stream(self.timed.seed, number);
-        Own {
-            append: random::bytes(&mut random, self.parameters.append_size_bytes as usize),
+    fn own(&self, number: u64) -> VarmailClientState {
+        let mut random = seeded_random::stream(self.timed.seed, number);
+        VarmailClientState {
+            append: seeded_random::bytes(&mut random, self.parameters.append_size_bytes as usize),
             read: vec![0; self.parameters.io_size_bytes.max(1) as usize],
             random,
         }
     }
 
-    fn session<'a>(&'a self, trees: &'a [Tree], client: &'a Client<'_>, own: Own) -> Session<'a> {
+    fn session<'a>(
+        &'a self,
+        trees: &'a [MailDirectory],
+        client: &'a WorkloadClient<'_>,
+        own: VarmailClientState,
+    ) -> Session<'a> {
         Session { timed: &self.timed, client, tree: &trees[client.index % trees.len()], own }
     }
 }
 
 struct Session<'a> {
-    timed: &'a Timed,
-    client: &'a Client<'a>,
-    tree: &'a Tree,
-    own: Own,
+    timed: &'a TimedPlan,
+    client: &'a WorkloadClient<'a>,
+    tree: &'a MailDirectory,
+    own: VarmailClientState,
 }
 
 impl Session<'_> {
     /// Goes through the loop once, or until the end of the run.
-    fn run_once(&mut self) -> Result<(), Fault> {
+    fn run_once(&mut self) -> Result<(), ClientFault> {
         self.delete()?;
         for group in GROUPS {
             if self.client.running(now_ns()) {
@@ -245,9 +265,9 @@ impl Session<'_> {
         &self,
         operation: usize,
         call: impl FnOnce() -> io::Result<T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, ClientFault> {
         let start = now_ns();
-        let value = call().map_err(Fault::of(operation))?;
+        let value = call().map_err(ClientFault::of(operation))?;
         let end = now_ns();
         if self.client.counts(end) {
             self.client.record(operation, end - start);
@@ -257,8 +277,8 @@ impl Session<'_> {
 
     /// Deletes the next file that nobody has open. Filebench looks at one file only and skips the
     /// operation if that is open; with few files and many clients it then runs out of names.
-    fn delete(&self) -> Result<(), Fault> {
-        let Some(index) = self.tree.set.pick(Wanted::Closed) else {
+    fn delete(&self) -> Result<(), ClientFault> {
+        let Some(index) = self.tree.set.pick(WantedFile::Closed) else {
             return Ok(());
         };
         self.measure(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
@@ -268,9 +288,9 @@ impl Session<'_> {
 
     /// Runs the group that begins with operation `first`. A group has some of create or open, read, append, fsync,
     /// close. Without a file to open or a name to create, the group is skipped and not counted.
-    fn group(&mut self, first: usize) -> Result<(), Fault> {
+    fn group(&mut self, first: usize) -> Result<(), ClientFault> {
         let create = first == GROUPS[0];
-        let wanted = if create { Wanted::Missing } else { Wanted::Existing };
+        let wanted = if create { WantedFile::Missing } else { WantedFile::Existing };
         let Some(index) = self.tree.set.pick(wanted) else {
             return Ok(());
         };
@@ -314,7 +334,7 @@ fn append(file: &mut File, data: &[u8]) -> io::Result<()> {
     file.write_all(data)
 }
 
-fn report(plan: &Varmail, outcome: Outcome) -> Report {
+fn report(plan: &Varmail, outcome: TimedRunOutcome) -> VarmailReport {
     let operations = outcome.latencies(Varmail::OPERATIONS);
     let flowops = operations.iter().map(|figures| figures.count).sum();
     let fsyncs = operations
@@ -322,8 +342,8 @@ fn report(plan: &Varmail, outcome: Outcome) -> Report {
         .filter(|figures| figures.operation.starts_with("fsync"))
         .map(|figures| figures.count)
         .sum();
-    Report {
-        parameters: Parameters { clients: outcome.head.clients, ..plan.parameters },
+    VarmailReport {
+        parameters: VarmailParameters { clients: outcome.head.clients, ..plan.parameters },
         directory_per_client: plan.directory_per_client,
         rounds: plan.rounds,
         arrivals: plan.arrivals.clone(),
@@ -338,14 +358,14 @@ fn report(plan: &Varmail, outcome: Outcome) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_directory::ScratchDirectory;
 
     #[test]
     fn every_operation_runs_and_nothing_is_left() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let plan = Varmail {
-            timed: Timed::of_threads(parent.path(), 4, 300_000_000),
-            parameters: Parameters { files: 30, ..LUC },
+            timed: TimedPlan::of_threads(parent.path(), 4, 300_000_000),
+            parameters: VarmailParameters { files: 30, ..LUC },
             directory_per_client: false,
             rounds: None,
             arrivals: None,
@@ -359,10 +379,10 @@ mod tests {
 
     #[test]
     fn in_rounds_every_client_goes_through_its_loop_once() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let plan = Varmail {
-            timed: Timed::of_threads(parent.path(), 3, 1),
-            parameters: Parameters { files: 30, ..LUC },
+            timed: TimedPlan::of_threads(parent.path(), 3, 1),
+            parameters: VarmailParameters { files: 30, ..LUC },
             directory_per_client: true,
             rounds: Some(2),
             arrivals: Some(Arrivals::Uniform(100_000)),
@@ -376,19 +396,19 @@ mod tests {
 
     #[test]
     fn the_same_seed_makes_the_same_files() {
-        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
         let sizes = |name: &str, seed| {
             let directory = parent.path().join(name);
             fs::create_dir(&directory).expect("directory");
-            let parameters = Parameters { files: 50, ..FILEBENCH };
+            let parameters = VarmailParameters { files: 50, ..FILEBENCH };
             let plan = Varmail {
-                timed: Timed { seed, ..Timed::of_threads(&directory, 1, 1) },
+                timed: TimedPlan { seed, ..TimedPlan::of_threads(&directory, 1, 1) },
                 parameters,
                 directory_per_client: false,
                 rounds: None,
                 arrivals: None,
             };
-            let tree = Tree::create(&plan, &directory, 0, 1).expect("tree");
+            let tree = MailDirectory::create(&plan, &directory, 0, 1).expect("tree");
             let size = |path: &PathBuf| fs::metadata(path).ok().map(|data| data.len());
             tree.paths.iter().map(size).collect::<Vec<_>>()
         };

@@ -8,67 +8,74 @@ use std::fmt;
 /// Largest number of arrivals that are told apart (`LUC_MAX_PARTICIPANTS`).
 pub const MAX_PARTICIPANTS: usize = 512;
 
+/// Gains of the kernel's PID controller, in thousandths.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Gains {
+pub struct KernelGains {
     pub kp_milli: u32,
     pub ki_milli: u32,
     pub kd_milli: u32,
 }
 
-impl Gains {
+impl KernelGains {
     pub const PAPER: Self = Self { kp_milli: 800, ki_milli: 250, kd_milli: 250 };
 }
 
+/// The kernel's delay that a PID controller steers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SteeredDelay {
+pub struct KernelSteeredDelay {
     integral: i64,
     previous_error: i64,
     delay_ps: i64,
 }
 
+/// The kernel's median return times, in order of return.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Returns {
+pub struct KernelReturnProfile {
     returns_ns: [u32; MAX_PARTICIPANTS],
     known: u32,
 }
 
-impl Default for Returns {
+impl Default for KernelReturnProfile {
     fn default() -> Self {
         Self { returns_ns: [0; MAX_PARTICIPANTS], known: 0 }
     }
 }
 
+/// The kernel's number of callers worth waiting for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetPoint {
+pub struct KernelSetPoint {
     /// Number of callers to wait for.
     pub callers: u32,
     /// Expected return of the last of them, ns after the end of a commit.
     pub return_ns: u64,
 }
 
+/// The kernel's paired ratios of gated to ungated rates.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pairs {
+pub struct KernelRatePairs {
     count: u32,
     mean: i64,
     squares: i64,
 }
 
+/// The kernel's verdict on its pairs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum KernelEngagementVerdict {
     More,
     Pays,
     DoesNotPay,
 }
 
+/// The kernel's growing time between checks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Backoff {
+pub struct KernelBackoff {
     interval_ns: u64,
 }
 
@@ -84,8 +91,9 @@ struct RawEpoch {
     arrivals: u32,
 }
 
+/// The end of a commit, as the kernel's law takes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Epoch<'a> {
+pub struct KernelEpoch<'a> {
     pub end_ns: u64,
     pub completions: u64,
     /// Number of distinct callers in the last window.
@@ -97,9 +105,10 @@ pub struct Epoch<'a> {
     pub arrivals_ns: &'a [u32],
 }
 
+/// Actions that the kernel's law chose until the next commit ends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct KernelPlan {
     pub held: bool,
     /// Number of callers at which a commit starts.
     pub set_point: u32,
@@ -115,11 +124,11 @@ pub struct Plan {
 struct RawAuto([u8; 0]);
 
 unsafe extern "C" {
-    fn luc_steered_delay_restart(delay: &mut SteeredDelay, delay_ns: u64);
-    fn luc_steered_delay_ns(delay: &SteeredDelay) -> u64;
+    fn luc_steered_delay_restart(delay: &mut KernelSteeredDelay, delay_ns: u64);
+    fn luc_steered_delay_ns(delay: &KernelSteeredDelay) -> u64;
     fn luc_steered_delay_update(
-        delay: &mut SteeredDelay,
-        gains: &Gains,
+        delay: &mut KernelSteeredDelay,
+        gains: &KernelGains,
         set_point: u32,
         measured: u32,
         ns_per_request: u64,
@@ -127,18 +136,26 @@ unsafe extern "C" {
         high_ns: u64,
     ) -> u64;
     fn luc_returns_observe(
-        returns: &mut Returns,
+        returns: &mut KernelReturnProfile,
         arrivals_ns: *const u32,
         arrivals: u32,
         span_ns: u64,
     );
-    fn luc_returns_best(returns: &Returns, commit_ns: u64, best: &mut SetPoint) -> bool;
+    fn luc_returns_best(
+        returns: &KernelReturnProfile,
+        commit_ns: u64,
+        best: &mut KernelSetPoint,
+    ) -> bool;
     fn luc_worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64;
-    fn luc_pairs_add(pairs: &mut Pairs, rate_with: u64, rate_without: u64) -> Verdict;
-    fn luc_backoff_lengthen(backoff: &mut Backoff, factor: u64) -> u64;
-    fn luc_auto_on_epoch(auto: *mut RawAuto, epoch: &RawEpoch) -> Plan;
+    fn luc_pairs_add(
+        pairs: &mut KernelRatePairs,
+        rate_with: u64,
+        rate_without: u64,
+    ) -> KernelEngagementVerdict;
+    fn luc_backoff_lengthen(backoff: &mut KernelBackoff, factor: u64) -> u64;
+    fn luc_auto_on_epoch(auto: *mut RawAuto, epoch: &RawEpoch) -> KernelPlan;
     fn luc_plan_deadline_ns(
-        plan: &Plan,
+        plan: &KernelPlan,
         end_ns: u64,
         first_ns: u64,
         last_ns: u64,
@@ -150,7 +167,7 @@ unsafe extern "C" {
     fn luc_law_auto_reason(auto: *const RawAuto) -> u32;
 }
 
-impl SteeredDelay {
+impl KernelSteeredDelay {
     pub fn restart(&mut self, delay_ns: u64) {
         // SAFETY: plain numbers behind a reference.
         unsafe { luc_steered_delay_restart(self, delay_ns) }
@@ -164,7 +181,7 @@ impl SteeredDelay {
     /// Feeds a commit's size. Returns the delay for the next commit.
     pub fn update(
         &mut self,
-        gains: &Gains,
+        gains: &KernelGains,
         set_point: u32,
         measured: u32,
         ns_per_request: u64,
@@ -186,7 +203,7 @@ impl SteeredDelay {
     }
 }
 
-impl Returns {
+impl KernelReturnProfile {
     /// Takes the arrivals between two ends of commits.
     pub fn observe(&mut self, arrivals_ns: &[u32], span_ns: u64) {
         let arrivals = u32::try_from(arrivals_ns.len()).unwrap_or(u32::MAX);
@@ -195,8 +212,8 @@ impl Returns {
     }
 
     /// Set point that serves the most callers per time.
-    pub fn best(&self, commit_ns: u64) -> Option<SetPoint> {
-        let mut best = SetPoint::default();
+    pub fn best(&self, commit_ns: u64) -> Option<KernelSetPoint> {
+        let mut best = KernelSetPoint::default();
         // SAFETY: plain numbers behind references.
         unsafe { luc_returns_best(self, commit_ns, &mut best) }.then_some(best)
     }
@@ -208,8 +225,8 @@ pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missin
     unsafe { luc_worth_holding_ns(commit_ns, since_end_ns, gathered, missing) }
 }
 
-impl Pairs {
-    pub fn add(&mut self, rate_with: u64, rate_without: u64) -> Verdict {
+impl KernelRatePairs {
+    pub fn add(&mut self, rate_with: u64, rate_without: u64) -> KernelEngagementVerdict {
         // SAFETY: plain numbers behind a reference.
         unsafe { luc_pairs_add(self, rate_with, rate_without) }
     }
@@ -220,14 +237,14 @@ impl Pairs {
     }
 }
 
-impl Backoff {
+impl KernelBackoff {
     pub fn lengthen(&mut self, factor: u64) -> u64 {
         // SAFETY: a plain number behind a reference.
         unsafe { luc_backoff_lengthen(self, factor) }
     }
 }
 
-impl Plan {
+impl KernelPlan {
     /// Start of a commit that is short of callers.
     pub fn deadline_ns(
         &self,
@@ -243,24 +260,24 @@ impl Plan {
 }
 
 /// `struct luc_auto`, all zeros at first.
-pub struct Auto(Vec<u64>);
+pub struct KernelAuto(Vec<u64>);
 
-impl Default for Auto {
+impl Default for KernelAuto {
     fn default() -> Self {
         // SAFETY: no arguments.
         Self(vec![0; unsafe { luc_law_auto_bytes() }.div_ceil(8)])
     }
 }
 
-impl fmt::Debug for Auto {
+impl fmt::Debug for KernelAuto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Auto {{ phase: {}, reason: {} }}", self.phase(), self.reason())
     }
 }
 
-impl Auto {
+impl KernelAuto {
     /// Takes the end of a commit and returns the plan until the next.
-    pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
+    pub fn on_epoch(&mut self, epoch: &KernelEpoch<'_>) -> KernelPlan {
         let raw = RawEpoch {
             end_ns: epoch.end_ns,
             completions: epoch.completions,
@@ -274,13 +291,13 @@ impl Auto {
         unsafe { luc_auto_on_epoch(self.0.as_mut_ptr().cast(), &raw) }
     }
 
-    /// `enum luc_phase`, in the order of the reference's `Phase`.
+    /// `enum luc_phase`, in the order of the reference's `GatePhase`.
     pub fn phase(&self) -> u32 {
         // SAFETY: as above.
         unsafe { luc_law_auto_phase(self.0.as_ptr().cast()) }
     }
 
-    /// `enum luc_reason`, in the order of the reference's `Reason`.
+    /// `enum luc_reason`, in the order of the reference's `GateReason`.
     pub fn reason(&self) -> u32 {
         // SAFETY: as above.
         unsafe { luc_law_auto_reason(self.0.as_ptr().cast()) }

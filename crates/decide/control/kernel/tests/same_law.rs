@@ -3,20 +3,20 @@
 //! The reference computes rates and logarithms in floating point, the kernel in integers. The tests bound the
 //! difference.
 
-use luc_control::engagement::{self, Verdict};
-use luc_control::pid::{Gains, SteeredDelay};
+use luc_control::engagement::{self, EngagementVerdict};
+use luc_control::pid::{PidGains, SteeredDelay};
 use luc_control::setpoint::{self, ReturnProfile};
-use luc_control::{auto, engagement::Backoff, epoch};
+use luc_control::{auto_gate, commit_end, engagement::CheckBackoff};
 use luc_control_kernel as kernel;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn same(kernel: kernel::Verdict, reference: Verdict) -> bool {
+fn same(kernel: kernel::KernelEngagementVerdict, reference: EngagementVerdict) -> bool {
     matches!(
         (kernel, reference),
-        (kernel::Verdict::More, Verdict::More)
-            | (kernel::Verdict::Pays, Verdict::Pays)
-            | (kernel::Verdict::DoesNotPay, Verdict::DoesNotPay)
+        (kernel::KernelEngagementVerdict::More, EngagementVerdict::More)
+            | (kernel::KernelEngagementVerdict::Pays, EngagementVerdict::Pays)
+            | (kernel::KernelEngagementVerdict::DoesNotPay, EngagementVerdict::DoesNotPay)
     )
 }
 
@@ -39,7 +39,7 @@ fn disagreement(seed: u64) -> Option<usize> {
     let mut callers = 1 + numbers.next(40) as u32;
     let commit_ns = 100_000 + numbers.next(12_000_000);
     let gain_percent = 70 + numbers.next(150);
-    let (mut reference, mut law) = (auto::Auto::default(), kernel::Auto::default());
+    let (mut reference, mut law) = (auto_gate::AutoGate::default(), kernel::KernelAuto::default());
     let mut held = false;
     let (mut end_ns, mut completions) = (1_000_000_000, 0);
     for epoch in 0..400 {
@@ -53,7 +53,7 @@ fn disagreement(seed: u64) -> Option<usize> {
             (0..callers).map(|_| numbers.next(commit_ns / 4) as u32).collect();
         arrivals.sort_unstable();
         let released = if held { served as u32 } else { 0 };
-        let plan = reference.on_epoch(&epoch::Epoch {
+        let plan = reference.on_epoch(&commit_end::CommitEnd {
             end_ns,
             completions,
             own_completions: completions,
@@ -63,9 +63,9 @@ fn disagreement(seed: u64) -> Option<usize> {
             released,
             exact: true,
             arrivals_ns: &arrivals,
-            ..epoch::Epoch::default()
+            ..commit_end::CommitEnd::default()
         });
-        let planned = law.on_epoch(&kernel::Epoch {
+        let planned = law.on_epoch(&kernel::KernelEpoch {
             end_ns,
             completions,
             participants: callers,
@@ -105,12 +105,12 @@ proptest! {
         high in 0u64..50_000_000,
         start in 0u64..50_000_000,
     ) {
-        let (mut reference, mut law) = (SteeredDelay::default(), kernel::SteeredDelay::default());
+        let (mut reference, mut law) = (SteeredDelay::default(), kernel::KernelSteeredDelay::default());
         reference.restart(start);
         law.restart(start);
         for (set_point, measured, slope) in feeds {
-            let expected = reference.update(&Gains::PAPER, set_point, measured, slope, (low, high));
-            let ns = law.update(&kernel::Gains::PAPER, set_point, measured, slope, (low, high));
+            let expected = reference.update(&PidGains::PAPER, set_point, measured, slope, (low, high));
+            let ns = law.update(&kernel::KernelGains::PAPER, set_point, measured, slope, (low, high));
             prop_assert!(expected.abs_diff(ns) <= 2, "{ns} ns, reference {expected}");
             prop_assert_eq!(ns, law.delay_ns());
         }
@@ -121,7 +121,7 @@ proptest! {
         feeds in vec((vec(0u32..50_000_000, 0..600), 0u64..2_000_000_000), 1..12),
         commit_ns in 1u64..50_000_000,
     ) {
-        let (mut reference, mut law) = (ReturnProfile::default(), kernel::Returns::default());
+        let (mut reference, mut law) = (ReturnProfile::default(), kernel::KernelReturnProfile::default());
         for (mut arrivals, span_ns) in feeds {
             arrivals.sort_unstable();
             reference.observe(&arrivals, span_ns);
@@ -150,10 +150,10 @@ proptest! {
     #[test]
     fn verdicts_are_the_same_but_for_rounding(rates in vec((1u64..100_000_000, 50u64..200), 1..13)) {
         // The reference, and its verdicts if every rate of held commits were a little higher or lower.
-        let mut references = [(1.0, engagement::Pairs::default()); 3];
+        let mut references = [(1.0, engagement::RatePairs::default()); 3];
         references[1].0 = 1.0 - 5e-5;
         references[2].0 = 1.0 + 5e-5;
-        let mut law = kernel::Pairs::default();
+        let mut law = kernel::KernelRatePairs::default();
         for (without, percent) in rates {
             let with = (without * percent / 100).max(1);
             let expected = references.each_mut().map(|(nudge, pairs)| pairs.add(with as f64 * *nudge, without as f64));
@@ -162,7 +162,7 @@ proptest! {
             prop_assert!(distance < 2e-5, "mean logarithms are {} apart", distance);
             prop_assert!(expected.iter().any(|e| same(verdict, *e)), "{:?}, reference {:?}", verdict, expected);
             // A trial ends with its first verdict.
-            if verdict != kernel::Verdict::More {
+            if verdict != kernel::KernelEngagementVerdict::More {
                 break;
             }
         }
@@ -170,7 +170,7 @@ proptest! {
 
     #[test]
     fn pauses_are_the_same(factors in vec(1u64..10, 1..20)) {
-        let (mut reference, mut law) = (Backoff::default(), kernel::Backoff::default());
+        let (mut reference, mut law) = (CheckBackoff::default(), kernel::KernelBackoff::default());
         for factor in factors {
             prop_assert_eq!(reference.lengthen(factor), law.lengthen(factor));
         }
@@ -182,7 +182,7 @@ proptest! {
         commit_ns in 1u64..20_000_000, end_ns in 0u64..1_000_000_000, first in 0u64..20_000_000,
         more in 0u64..20_000_000, gathered in 1u32..500,
     ) {
-        let plan = kernel::Plan { held: true, set_point, return_ns, patience_ns, commit_ns };
+        let plan = kernel::KernelPlan { held: true, set_point, return_ns, patience_ns, commit_ns };
         let (first_ns, last_ns) = (end_ns + first, end_ns + first + more);
         let expected_ns = first_ns.max(end_ns + return_ns);
         let before = plan.deadline_ns(end_ns, first_ns, last_ns, expected_ns.saturating_sub(1), gathered);

@@ -2,7 +2,7 @@
 
 /// Actions of the gate until the next end of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct GatePlan {
     /// Whether callers are held in rounds at all.
     pub gated: bool,
     /// Whether the present state is part of a trial.
@@ -21,7 +21,7 @@ pub struct Plan {
 
 /// Phase of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum GatePhase {
     /// Ungated: observes the callers.
     Learn = 0,
     /// Gated sample of a trial.
@@ -38,7 +38,7 @@ pub enum Phase {
 
 /// Reason for the last decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum GateReason {
     /// There is no decision yet.
     Undecided = 0,
     /// Fewer than two callers: no commit can be shared.

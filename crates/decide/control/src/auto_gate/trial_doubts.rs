@@ -1,9 +1,9 @@
 //! Decides whether a trial is worth making, whether it can be trusted, and when to question a decision early.
 
-use super::{Auto, GLANCE_NS, Phase, Reason};
-use crate::engagement::{Backoff, HOPELESS_GAIN, OBVIOUS_GAIN, Verdict};
-use crate::epoch::Epoch;
-use crate::sample::{Measured, Sample};
+use super::{AutoGate, GLANCE_NS, GatePhase, GateReason};
+use crate::commit_end::CommitEnd;
+use crate::commit_sample::{CommitSample, SampleResult};
+use crate::engagement::{CheckBackoff, EngagementVerdict, HOPELESS_GAIN, OBVIOUS_GAIN};
 
 /// Smallest gain for which a trial is worth its cost, if each commit served all callers.
 const MIN_PROMISING_GAIN: f64 = 1.05;
@@ -41,10 +41,10 @@ const MAX_CALL_COMMITS: f64 = 2.0;
 /// Shortest time until the next trial, as a multiple of the time that the last one lost.
 const LOST_PART: f64 = 100.0;
 
-impl Auto {
+impl AutoGate {
     /// Notes the state of the other controller. Rates include its callers. A sample in which it begins or stops holding
     /// them cannot be compared, so a trial starts over.
-    pub(super) fn note_others(&mut self, epoch: &Epoch<'_>) {
+    pub(super) fn note_others(&mut self, epoch: &CommitEnd<'_>) {
         self.others_try = u32::from(epoch.others.trying);
         let others_gated = u32::from(epoch.others.gated);
         if self.others_gated == others_gated {
@@ -52,30 +52,30 @@ impl Auto {
         }
         self.others_gated = others_gated;
         if self.is_trying() {
-            self.enter(Phase::Learn);
+            self.enter(GatePhase::Learn);
         }
-        self.sample = Sample::default();
+        self.sample = CommitSample::default();
     }
 
     /// Begins a trial after an ungated sample, or notes why not.
-    pub(super) fn consider_trial(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+    pub(super) fn consider_trial(&mut self, epoch: &CommitEnd<'_>, measured: &SampleResult) {
         let (now_ns, own_share) = (epoch.end_ns, measured.own_share);
         let come_and_go =
             measured.newcomers_share >= MIN_NEWCOMERS_SHARE && measured.closed < MIN_CLOSED_SHARE;
         let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
         let at_best = f64::from(self.participants) / commit_s;
         if own_share < MIN_OWN_SHARE {
-            self.step_aside(now_ns, Reason::Few, GLANCE_NS);
+            self.step_aside(now_ns, GateReason::Few, GLANCE_NS);
         } else if self.participants < 2 {
-            self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
+            self.step_aside(now_ns, GateReason::Alone, GLANCE_NS);
         } else if epoch.others.lost && own_share <= 1.0 - MIN_OWN_SHARE {
-            self.step_aside(now_ns, Reason::TakenAlong, GLANCE_NS);
+            self.step_aside(now_ns, GateReason::TakenAlong, GLANCE_NS);
         } else if !epoch.exact && self.are_apart(measured) {
-            self.step_aside(now_ns, Reason::TooFarApart, GLANCE_NS);
+            self.step_aside(now_ns, GateReason::TooFarApart, GLANCE_NS);
         } else if at_best < MIN_PROMISING_GAIN * self.ungated_rate {
-            self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
+            self.step_aside(now_ns, GateReason::NothingToGain, GLANCE_NS);
         } else if come_and_go && !self.is_trial_cheap(now_ns) && !epoch.exact {
-            self.step_aside(now_ns, Reason::ComeAndGo, GLANCE_NS);
+            self.step_aside(now_ns, GateReason::ComeAndGo, GLANCE_NS);
         } else if self.others_try == 1 {
             self.sample.go_on();
         } else {
@@ -85,7 +85,7 @@ impl Auto {
 
     /// Whether callers come one after the other, so that none can be waited for. The number of calls under way is
     /// unknown where a return is only noticed at the caller's next call.
-    fn are_apart(&self, measured: &Measured) -> bool {
+    fn are_apart(&self, measured: &SampleResult) -> bool {
         let commit_s = self.ungated_commit_ns as f64 / 1e9;
         measured.calls_at_once() <= MAX_SERIAL_CALLS
             || measured.rate * measured.own_share * commit_s < MIN_BUSY_SHARE
@@ -99,16 +99,16 @@ impl Auto {
 
     /// Whether a trial is under way.
     pub(super) fn is_trying(&self) -> bool {
-        matches!(self.phase(), Phase::TryGated | Phase::TryUngated) || self.is_confirming()
+        matches!(self.phase(), GatePhase::TryGated | GatePhase::TryUngated) || self.is_confirming()
     }
 
     /// Whether a check confirms a gain that looks obvious.
     pub(super) fn is_confirming(&self) -> bool {
-        self.phase() == Phase::Check && self.confirms == 1
+        self.phase() == GatePhase::Check && self.confirms == 1
     }
 
     /// Takes the results of an ungated sample.
-    pub(super) fn note_ungated(&mut self, measured: &Measured) {
+    pub(super) fn note_ungated(&mut self, measured: &SampleResult) {
         self.ungated_rate = measured.rate;
         self.ungated_latency_s =
             if measured.own_share >= MIN_ATTRIBUTED_SHARE { measured.latency_s } else { 0.0 };
@@ -120,7 +120,7 @@ impl Auto {
     /// Callers that are not held make at most the calls that fit into their time. A rate that is obviously beyond
     /// that is a real gain. A call may have taken longer in the ungated sample than it would now, but not longer than
     /// two commits.
-    pub(super) fn is_doubtful(&self, epoch: &Epoch<'_>, measured: &Measured) -> bool {
+    pub(super) fn is_doubtful(&self, epoch: &CommitEnd<'_>, measured: &SampleResult) -> bool {
         let longest_call_s = MAX_CALL_COMMITS * measured.interval_s;
         // Where commits are seen exactly, their time is known, and that of calls is not.
         let call_s =
@@ -138,11 +138,11 @@ impl Auto {
 
     /// Pause before the next trial, ns, from the loss of the trial that ends with this commit. The loss is its time
     /// beyond that in which ungated callers would have been served as often.
-    pub(super) fn loss_pause_ns(&self, epoch: &Epoch<'_>) -> u64 {
+    pub(super) fn loss_pause_ns(&self, epoch: &CommitEnd<'_>) -> u64 {
         let took_ns = epoch.end_ns.saturating_sub(self.trial_ns) as f64;
         let served = epoch.completions.saturating_sub(self.trial_completions) as f64;
         let lost_ns = took_ns - served * 1e9 / self.ungated_rate.max(1e-3);
-        ((lost_ns.max(0.0) * LOST_PART) as u64).min(Backoff::LONGEST_NS)
+        ((lost_ns.max(0.0) * LOST_PART) as u64).min(CheckBackoff::LONGEST_NS)
     }
 
     /// Whether callers that were left alone are no longer as fast as held ones.
@@ -151,7 +151,7 @@ impl Auto {
     /// if they were held. So an ungated sample right after a gated one looks as good. In time callers fall back into
     /// groups that wait for each other.
     pub(super) fn has_fallen_behind(&self, now_ns: u64, rate: f64) -> bool {
-        self.reason() == Reason::NoGainMeasured
+        self.reason() == GateReason::NoGainMeasured
             && now_ns >= self.decided_ns.saturating_add(GLANCE_NS)
             && !self.trial_backoff.has_grown()
             && (self.loss_pause_ns == 0 || self.pairs.gain() > MIN_NEAR_GAIN)
@@ -160,8 +160,8 @@ impl Auto {
     }
 
     /// Rate of a trial's gated sample so far, if it is too bad for the rest to change the result.
-    pub(super) fn lost_rate(&self, epoch: &Epoch<'_>) -> Option<f64> {
-        let is_gated = self.phase() == Phase::TryGated;
+    pub(super) fn lost_rate(&self, epoch: &CommitEnd<'_>) -> Option<f64> {
+        let is_gated = self.phase() == GatePhase::TryGated;
         let (rate, commits) = self.sample.so_far(epoch).filter(|_| is_gated)?;
         let margin = 1.0 + LOSS_MARGIN_COMMITS / f64::from(commits);
         (rate * margin < self.ungated_rate).then_some(rate)
@@ -171,7 +171,7 @@ impl Auto {
     /// fast as ungated ones. The disk or the processors were busy otherwise then. That says nothing about holding, and
     /// would delay the next trial for long. A trial restarts once, because holding itself may cost a long commit now
     /// and then.
-    pub(super) fn measures_once_more(&mut self, epoch: &Epoch<'_>) -> bool {
+    pub(super) fn measures_once_more(&mut self, epoch: &CommitEnd<'_>) -> bool {
         let loses = self.gated_rate <= HOPELESS_GAIN * self.ungated_rate;
         let rest_rate = self.sample.rate_but_for_longest();
         let is_one_commit = rest_rate.is_some_and(|rate| rate >= self.ungated_rate);
@@ -180,33 +180,33 @@ impl Auto {
         }
         self.has_repeated = 1;
         (self.trial_ns, self.trial_completions) = (epoch.end_ns, epoch.completions);
-        self.enter(Phase::TryGated);
+        self.enter(GatePhase::TryGated);
         true
     }
 
     /// Verdict after one more pair of a trial. A trial that finds held callers slower more than once ends, whatever the
     /// amount.
-    pub(super) fn add_pair(&mut self) -> Verdict {
+    pub(super) fn add_pair(&mut self) -> EngagementVerdict {
         let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
         let is_slower = self.pairs.count() >= 2 && self.pairs.gain() < 1.0;
         match verdict {
-            Verdict::More if is_slower => Verdict::DoesNotPay,
+            EngagementVerdict::More if is_slower => EngagementVerdict::DoesNotPay,
             verdict => verdict,
         }
     }
 
     /// Whether the last trial lost so much that only different callers could gain. Until the next trial is due, a
     /// change of their number is not enough: it may change all the time if callers are not seen exactly.
-    pub(super) fn has_lost(&self, epoch: &Epoch<'_>) -> bool {
+    pub(super) fn has_lost(&self, epoch: &CommitEnd<'_>) -> bool {
         !epoch.exact
-            && self.reason() == Reason::NoGainMeasured
+            && self.reason() == GateReason::NoGainMeasured
             && self.trial_backoff.has_grown()
             && self.gated_rate * LARGE_LOSS_FACTOR < self.ungated_rate
     }
 
     /// Whether the last decision is old enough to be questioned early.
     pub(super) fn has_rested(&self, now_ns: u64) -> bool {
-        let rest_ns = self.loss_pause_ns.max(Backoff::FIRST_NS);
+        let rest_ns = self.loss_pause_ns.max(CheckBackoff::FIRST_NS);
         now_ns >= self.decided_ns.saturating_add(rest_ns)
     }
 

@@ -1,40 +1,43 @@
 //! The default policy: runs one batch task at a time on a disk with an arm, and several where that is as fast.
 //!
-//! Batch tasks that want the same disk take turns. The fair sojourn protocol ([`fair`]) decides whose turn it is. The
-//! measured speed-up decides how many run together ([`vector_points`]). Protected tasks come first.
+//! Batch tasks that want the same disk take turns. The fair sojourn protocol ([`fair_sojourn`]) decides whose turn it
+//! is. The measured speed-up decides how many run together ([`vector_points`]). Protected tasks come first.
 //!
 //! Two bounds hold for every order. No task is frozen longer than `max_frozen_ns`. No task should take longer than
 //! `max_slowdown` times its time under fair sharing, by its known or believed size. Where turns gain nothing, the
 //! policy does nothing.
 //!
-//! [`fair`]: super::fair
+//! [`fair_sojourn`]: super::fair_sojourn
 //! [`vector_points`]: super::vector_points
 
-mod assumed;
-mod bounds;
-mod config;
-mod contention;
-mod learn;
-mod orders;
-mod protect;
-mod ranks;
-mod state;
-mod task;
+mod assumed_speed_up;
+mod auto_config;
+mod contention_detector;
+mod disk_trials;
+mod freeze_bounds;
+mod freeze_orders;
+mod learned_disk;
+mod policy_state;
+mod policy_task;
+mod protected_tasks;
+mod running_set;
+mod task_ranks;
 #[cfg(test)]
 mod tests;
-mod token;
-mod trial;
 
-use super::fair::{FairSharing, believed_size_ns};
-use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
-pub use config::{AutoConfig, BATCH_FLOOR, Measured, Prior, Sequence};
-use contention::Contention;
-use learn::Learned;
-use protect::Protect;
-pub use state::{DiskState, TaskState};
-use task::{Task, TaskTable};
-use token::{Contest, Token};
-use trial::Trials;
+use super::fair_sojourn::{FairSharing, believed_size_ns};
+use super::policy_input::{
+    FreezeAction, FreezeOrder, FreezeReason, TaskClass, TaskId, ThrottleDecision, ThrottlePolicy,
+    ThrottleSample,
+};
+pub use auto_config::{AutoThrottleConfig, BATCH_FLOOR, DiskMeasurement, DiskPrior, TaskSequence};
+use contention_detector::ContentionDetector;
+use disk_trials::DiskTrials;
+use learned_disk::LearnedDisk;
+pub use policy_state::{DiskPolicyState, TaskPolicyState};
+use policy_task::{PolicyTask, TaskTable};
+use protected_tasks::TaskProtection;
+use running_set::{RunningSet, TurnContest};
 
 /// Shortest turn, ns. A disk that takes 12 ms to switch reaches 0.95 of its rate.
 const MIN_TURN_NS: u64 = 250_000_000;
@@ -61,15 +64,15 @@ const DEFAULT_ARM_SWITCH_NS: u64 = 12_000_000;
 
 /// The default policy for one disk.
 #[derive(Clone, Debug)]
-pub struct Auto {
-    config: AutoConfig,
+pub struct AutoThrottle {
+    config: AutoThrottleConfig,
     table: TaskTable,
     fair: FairSharing,
-    token: Token,
-    learned: Learned,
-    trials: Trials,
-    protect: Protect,
-    contention: Contention,
+    token: RunningSet,
+    learned: LearnedDisk,
+    trials: DiskTrials,
+    protect: TaskProtection,
+    contention: ContentionDetector,
     /// Whether tasks take turns whenever several want the disk.
     is_engaged: bool,
     /// Number of tasks that may run; `None`: all.
@@ -83,23 +86,23 @@ pub struct Auto {
     protect_until_ns: u64,
     last_ns: u64,
     /// Results of an earlier measurement, until the first look uses them.
-    measured: Option<Measured>,
+    measured: Option<DiskMeasurement>,
 }
 
-impl Auto {
+impl AutoThrottle {
     /// Creates a policy that has seen nothing yet.
     #[must_use]
-    pub fn new(config: AutoConfig) -> Self {
-        let is_engaged = config.prior == Prior::Engaged;
+    pub fn new(config: AutoThrottleConfig) -> Self {
+        let is_engaged = config.prior == DiskPrior::Engaged;
         Self {
             config,
             table: TaskTable::default(),
             fair: FairSharing::default(),
-            token: Token::default(),
-            learned: Learned::new(if is_engaged { DEFAULT_ARM_SWITCH_NS } else { 0 }),
-            trials: Trials::new(&config),
-            protect: Protect::default(),
-            contention: Contention::default(),
+            token: RunningSet::default(),
+            learned: LearnedDisk::new(if is_engaged { DEFAULT_ARM_SWITCH_NS } else { 0 }),
+            trials: DiskTrials::new(&config),
+            protect: TaskProtection::default(),
+            contention: ContentionDetector::default(),
             is_engaged,
             max_running: is_engaged.then_some(1),
             late: Vec::new(),
@@ -112,7 +115,7 @@ impl Auto {
     }
 
     /// Starts from an earlier measurement of the disk. Observation of the tasks soon outweighs it.
-    pub fn begin_with(&mut self, measured: Measured) {
+    pub fn begin_with(&mut self, measured: DiskMeasurement) {
         self.measured = Some(measured);
     }
 
@@ -132,7 +135,7 @@ impl Auto {
     /// Whether batch steps back for protected tasks now. A disk that serves several tasks at once must be contended for
     /// that, which is checked again every ten seconds.
     fn protects(&self, now_ns: u64) -> bool {
-        let is_needed = self.config.prior == Prior::Engaged || now_ns < self.protect_until_ns;
+        let is_needed = self.config.prior == DiskPrior::Engaged || now_ns < self.protect_until_ns;
         is_needed && self.protect.is_present()
     }
 
@@ -142,9 +145,9 @@ impl Auto {
     }
 
     /// Updates the simulated fair sharing. `is_due` also updates the beliefs about tasks that did nothing.
-    fn update_fair_sharing(&mut self, ended: &[task::EndedTask], is_due: bool, now_ns: u64) {
+    fn update_fair_sharing(&mut self, ended: &[policy_task::EndedTask], is_due: bool, now_ns: u64) {
         let table = &self.table;
-        let batch = || table.iter().filter(|task| task.last.class == Class::Batch);
+        let batch = || table.iter().filter(|task| task.last.class == TaskClass::Batch);
         let work_ns = batch().map(|task| task.served_ns).sum();
         for ended in ended {
             self.fair.leave(ended.task, ended.attained_ns);
@@ -164,7 +167,7 @@ impl Auto {
                 self.fair.believe(task.id(), task.last.weight, size_ns);
             }
         }
-        self.fair.advance(work_ns, now_ns, |id| table.get(id).is_some_and(Task::competes));
+        self.fair.advance(work_ns, now_ns, |id| table.get(id).is_some_and(PolicyTask::competes));
     }
 
     /// Decides how many tasks may run, and whether to start a trial.
@@ -174,7 +177,7 @@ impl Auto {
         if self.protects(now_ns) {
             self.trials.stop();
         }
-        if self.protects(now_ns) || self.config.sequence != Sequence::FairSojourn {
+        if self.protects(now_ns) || self.config.sequence != TaskSequence::FairSojourn {
             self.max_running = Some(1);
             return;
         }
@@ -203,7 +206,7 @@ impl Auto {
                 self.max_running = best;
                 // The running task goes on: another switch would gain nothing.
                 if let Some(task) = alone {
-                    self.token.begin(task, Reason::Trial);
+                    self.token.begin(task, FreezeReason::Trial);
                 }
             } else {
                 let in_order = self.in_order(now_ns);
@@ -213,7 +216,7 @@ impl Auto {
         }
         // 3. Tasks take turns: end that if it does not pay, else try another number of tasks.
         self.max_running = best;
-        if self.config.prior == Prior::Together
+        if self.config.prior == DiskPrior::Together
             && (best.is_none() || self.contention.busy < MIN_TURNS_UTILIZATION)
         {
             self.is_engaged = false;
@@ -230,14 +233,14 @@ impl Auto {
     fn settle(&mut self, elapsed_ns: u64, is_due: bool, now_ns: u64) {
         let waiting = self.table.competing().count();
         let turn_ns = self.turn_ns(waiting);
-        // Beside protected tasks batch is thawed for a moment. `Protect` accounts for its part of the disk.
+        // Beside protected tasks batch is thawed for a moment. `TaskProtection` accounts for its part of the disk.
         let exempt_ns = if self.protects(now_ns) {
             BATCH_MOMENT_NS
         } else {
-            bounds::min_turn_ns(&self.config, waiting)
+            freeze_bounds::min_turn_ns(&self.config, waiting)
         };
         for task in self.table.iter_mut() {
-            if bounds::deadline_ns(&self.config, task.since_ns) <= now_ns && task.is_frozen {
+            if freeze_bounds::deadline_ns(&self.config, task.since_ns) <= now_ns && task.is_frozen {
                 task.exempt_until_ns = now_ns + exempt_ns;
             }
             task.grant_grace(now_ns);
@@ -247,7 +250,7 @@ impl Auto {
             let ahead_ns = self.token.busy_for_ns(turn_ns)
                 + self.learned.switch_ns()
                 + LATE_SEARCH_INTERVAL_NS;
-            self.late = bounds::find_late(
+            self.late = freeze_bounds::find_late(
                 &self.table,
                 &self.fair,
                 &self.config,
@@ -260,14 +263,14 @@ impl Auto {
         let mut token = std::mem::take(&mut self.token);
         token.forget_couples(now_ns);
         if self.trials.alone().is_none() {
-            token.settle(&Contest {
+            token.settle(&TurnContest {
                 table: &self.table,
                 elapsed_ns,
                 max_running: self.trials.size().or(self.max_running).unwrap_or(usize::MAX),
                 turn_ns,
                 switch_ns: self.learned.switch_ns(),
-                min_turn_ns: bounds::min_turn_ns(&self.config, waiting),
-                starved: bounds::find_starved(&self.table, &self.config, now_ns),
+                min_turn_ns: freeze_bounds::min_turn_ns(&self.config, waiting),
+                starved: freeze_bounds::find_starved(&self.table, &self.config, now_ns),
                 rank: &|task, is_holder| self.rank(task, is_holder, turn_ns, now_ns),
             });
         }
@@ -284,7 +287,7 @@ impl Auto {
     /// Notes which tasks run now, so that rates can be attributed to them.
     fn note_running(&mut self, now_ns: u64) {
         let running = self.table.competing().filter(|task| !task.is_frozen);
-        let running: Vec<TaskId> = running.map(Task::id).collect();
+        let running: Vec<TaskId> = running.map(PolicyTask::id).collect();
         if running != self.running {
             self.learned.change(&self.table, now_ns);
             self.running = running;
@@ -311,15 +314,15 @@ impl Auto {
             again_ns = again_ns.min(quiet_ns);
         }
         for task in self.table.iter().filter(|task| task.is_frozen) {
-            let deadline_ns = bounds::deadline_ns(&self.config, task.since_ns);
+            let deadline_ns = freeze_bounds::deadline_ns(&self.config, task.since_ns);
             again_ns = again_ns.min(deadline_ns.max(now_ns + 1_000_000));
         }
         again_ns
     }
 }
 
-impl Policy for Auto {
-    fn decide(&mut self, sample: &Sample<'_>) -> Decision {
+impl ThrottlePolicy for AutoThrottle {
+    fn decide(&mut self, sample: &ThrottleSample<'_>) -> ThrottleDecision {
         let now_ns = sample.now_ns;
         let elapsed_ns = if self.last_ns == 0 { 0 } else { now_ns.saturating_sub(self.last_ns) };
         self.last_ns = now_ns;
@@ -356,20 +359,20 @@ impl Policy for Auto {
         self.settle(elapsed_ns, is_due, now_ns);
         let orders = self.give_orders(now_ns);
         self.note_running(now_ns);
-        Decision { orders, look_again_ns: self.look_again_ns(now_ns) }
+        ThrottleDecision { orders, look_again_ns: self.look_again_ns(now_ns) }
     }
 
-    fn couple(&mut self, pair: (TaskId, TaskId), reason: Reason, until_ns: u64) {
+    fn couple(&mut self, pair: (TaskId, TaskId), reason: FreezeReason, until_ns: u64) {
         self.token.couple(pair, reason, until_ns);
     }
 
-    fn thaw_for(&mut self, task: TaskId, now_ns: u64) -> Option<Order> {
+    fn thaw_for(&mut self, task: TaskId, now_ns: u64) -> Option<FreezeOrder> {
         let holder = self.table.get_mut(task)?;
         holder.exempt_until_ns = holder.exempt_until_ns.max(now_ns + MIN_TURN_NS);
         if !holder.is_frozen {
             return None;
         }
-        holder.order(false, Reason::Inversion, now_ns);
-        Some(Order { task, action: Action::Thaw, reason: Reason::Inversion })
+        holder.order(false, FreezeReason::Inversion, now_ns);
+        Some(FreezeOrder { task, action: FreezeAction::Thaw, reason: FreezeReason::Inversion })
     }
 }

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sample::TaskId;
+use super::policy_input::TaskId;
 
 /// Work below this counts as done, ns.
 const DONE_BELOW_NS: f64 = 1.0;
@@ -139,7 +139,7 @@ impl FairSharing {
 
     /// Arrival of each task that has not ended, and its finish under fair sharing if no other task arrives, ns.
     #[must_use]
-    pub fn finishes(&self, now_ns: u64) -> Vec<Finish> {
+    pub fn finishes(&self, now_ns: u64) -> Vec<FairFinish> {
         let mut jobs: Vec<(TaskId, &FairJob)> =
             self.jobs.iter().map(|(task, job)| (*task, job)).collect();
         let key = |job: &FairJob| job.left_ns() / job.weight;
@@ -155,7 +155,7 @@ impl FairSharing {
                 let projected_ns = now_ns.saturating_add(work_ns as u64);
                 let finish_ns =
                     job.finished_ns.filter(|_| job.is_finished()).unwrap_or(projected_ns);
-                finishes.push(Finish { task, arrived_ns: job.arrived_ns, finish_ns });
+                finishes.push(FairFinish { task, arrived_ns: job.arrived_ns, finish_ns });
             }
         }
         finishes
@@ -164,7 +164,7 @@ impl FairSharing {
 
 /// Finish of a task under fair sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finish {
+pub struct FairFinish {
     /// The task that finishes.
     pub task: TaskId,
     /// Time of its arrival, ns.

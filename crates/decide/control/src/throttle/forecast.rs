@@ -2,13 +2,13 @@
 //!
 //! A forecast is deterministic: the same tasks on the same disk always have the same outcome. The policy is the one
 //! that decides on real disks, so a forecast cannot drift apart from it. Only the disk ([`DiskModel`]) and the tasks
-//! ([`Spec`]) are simplified. `luc throttle advise` fits both to what it observes ([`fit`]).
+//! ([`TaskWork`]) are simplified. `luc throttle advise` fits both to what it observes ([`fit_model`]).
 
-pub mod fit;
+pub mod fit_model;
+mod simulated_task;
 mod simulation;
-mod task;
 
-use super::sample::{Class, Decision, Policy, Sample};
+use super::policy_input::{TaskClass, ThrottleDecision, ThrottlePolicy, ThrottleSample};
 pub use simulation::run_beside;
 
 /// Size of a stream's request at a usual read-ahead, bytes.
@@ -16,7 +16,7 @@ pub const STREAM_REQUEST_BYTES: u64 = 128 << 10;
 
 /// Distance of a request from the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessDistance {
     /// It begins where the one before ended.
     Next,
     /// It is elsewhere in the files of the same task.
@@ -43,11 +43,11 @@ pub struct DiskModel {
 impl DiskModel {
     /// Time that a request takes, ns.
     #[must_use]
-    pub fn service_ns(&self, bytes: u64, access: Access) -> u64 {
+    pub fn service_ns(&self, bytes: u64, access: AccessDistance) -> u64 {
         let there_ns = match access {
-            Access::Next => 0,
-            Access::Near => self.near_ns,
-            Access::Far => self.far_ns,
+            AccessDistance::Next => 0,
+            AccessDistance::Near => self.near_ns,
+            AccessDistance::Far => self.far_ns,
         };
         (bytes as f64 * 1e9 / self.bytes_per_s) as u64 + there_ns + self.request_ns
     }
@@ -56,7 +56,7 @@ impl DiskModel {
 /// Call that ends a task, such as an fsync. No freeze stops it once it has begun. The disk's cache collects and sorts
 /// its writes. So they do not move the arm away from a reader for each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LastCall {
+pub struct FinalSync {
     /// Bytes of all its requests.
     pub bytes: u64,
     /// Bytes of each request.
@@ -67,9 +67,9 @@ pub struct LastCall {
 
 /// Description of a task's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spec {
+pub struct TaskWork {
     /// Permission to freeze the task.
-    pub class: Class,
+    pub class: TaskClass,
     /// Its share of the disk relative to other tasks; 100 is usual.
     pub weight: u32,
     /// Rate of the disk where this task's data is, bytes per second; `None`: the disk's usual rate.
@@ -97,14 +97,14 @@ pub struct Spec {
     /// Shortest time from a request to the next, ns: it thinks while the next one is read ahead.
     pub period_ns: Option<u64>,
     /// Call that ends it, if there is one.
-    pub last_call: Option<LastCall>,
+    pub last_call: Option<FinalSync>,
     /// Whether the policy knows what it has yet to move.
     pub is_size_known: bool,
     /// Target for the 99th percentile of its waits, ns; only for a protected task.
     pub p99_ns: Option<u64>,
 }
 
-impl Spec {
+impl TaskWork {
     /// Describes a task that reads a file from end to end.
     #[must_use]
     pub fn stream(bytes: u64) -> Self {
@@ -121,7 +121,7 @@ impl Spec {
 
 /// Outcome of a run. Times are from its beginning.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct ForecastOutcome {
     /// Finish of each task, ns; 0: not within the time.
     pub finish_ns: Vec<u64>,
     /// Time that each task took, ns.
@@ -140,7 +140,7 @@ pub struct Outcome {
     pub end_ns: u64,
 }
 
-impl Outcome {
+impl ForecastOutcome {
     /// Finish of the last task, ns.
     #[must_use]
     pub fn makespan_ns(&self) -> u64 {
@@ -157,22 +157,27 @@ impl Outcome {
 
 /// A policy that never freezes a task.
 #[derive(Clone, Copy, Debug)]
-pub struct Nothing;
+pub struct NeverFreeze;
 
-impl Policy for Nothing {
-    fn decide(&mut self, sample: &Sample<'_>) -> Decision {
-        Decision { orders: Vec::new(), look_again_ns: sample.now_ns + 1_000_000_000 }
+impl ThrottlePolicy for NeverFreeze {
+    fn decide(&mut self, sample: &ThrottleSample<'_>) -> ThrottleDecision {
+        ThrottleDecision { orders: Vec::new(), look_again_ns: sample.now_ns + 1_000_000_000 }
     }
 }
 
 /// Runs tasks on a disk under a policy, until all tasks that end have ended, or for `limit_ns`.
-pub fn run(disk: &DiskModel, specs: &[Spec], policy: &mut dyn Policy, limit_ns: u64) -> Outcome {
+pub fn run(
+    disk: &DiskModel,
+    specs: &[TaskWork],
+    policy: &mut dyn ThrottlePolicy,
+    limit_ns: u64,
+) -> ForecastOutcome {
     run_beside(disk, f64::INFINITY, specs, policy, limit_ns)
 }
 
 /// Time that each task takes alone, ns.
 #[must_use]
-pub fn alone_ns(disk: &DiskModel, specs: &[Spec]) -> Vec<u64> {
-    let alone = |spec: &Spec| run(disk, &[*spec], &mut Nothing, u64::MAX / 2).took_ns[0];
+pub fn alone_ns(disk: &DiskModel, specs: &[TaskWork]) -> Vec<u64> {
+    let alone = |spec: &TaskWork| run(disk, &[*spec], &mut NeverFreeze, u64::MAX / 2).took_ns[0];
     specs.iter().map(alone).collect()
 }

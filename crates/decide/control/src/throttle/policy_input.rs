@@ -9,7 +9,7 @@ pub struct TaskId(pub u32);
 
 /// Permission to freeze a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum TaskClass {
     /// The task may be frozen.
     #[default]
     Batch,
@@ -25,7 +25,7 @@ pub struct TaskSample {
     /// The task that was sampled.
     pub task: TaskId,
     /// Permission to freeze the task.
-    pub class: Class,
+    pub class: TaskClass,
     /// Its share of the disk relative to other batch tasks; 100 is usual.
     pub weight: u32,
     /// Whether it is frozen now, by anyone.
@@ -76,7 +76,7 @@ pub struct DiskSample {
 
 /// A disk and the tasks that use it, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
+pub struct ThrottleSample<'a> {
     /// Time of the sample, ns.
     pub now_ns: u64,
     /// Activity of the disk.
@@ -87,7 +87,7 @@ pub struct Sample<'a> {
 
 /// Reason for a freeze or a thaw. Each has a name in the log, which is also a label of the metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum FreezeReason {
     /// It is the turn of this task or of another.
     #[default]
     Turn,
@@ -115,7 +115,7 @@ pub enum Reason {
     Rule,
 }
 
-impl Reason {
+impl FreezeReason {
     /// Name of the reason in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -138,7 +138,7 @@ impl Reason {
 
 /// Change to a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
+pub enum FreezeAction {
     /// Lets the task run.
     Thaw,
     /// Stops the task on its way to user space.
@@ -147,36 +147,36 @@ pub enum Action {
 
 /// Freeze or thaw of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct FreezeOrder {
     /// Task that is frozen or thawed.
     pub task: TaskId,
     /// Whether to freeze or to thaw.
-    pub action: Action,
+    pub action: FreezeAction,
     /// Reason for the order.
-    pub reason: Reason,
+    pub reason: FreezeReason,
 }
 
 /// Answer of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decision {
+pub struct ThrottleDecision {
     /// Orders, thaws before freezes, at most one for each task.
-    pub orders: Vec<Order>,
+    pub orders: Vec<FreezeOrder>,
     /// Latest time of the next look, ns.
     pub look_again_ns: u64,
 }
 
 /// Decides which tasks may run on one disk.
-pub trait Policy {
+pub trait ThrottlePolicy {
     /// Looks at the disk and its tasks, and orders freezes and thaws.
-    fn decide(&mut self, sample: &Sample<'_>) -> Decision;
+    fn decide(&mut self, sample: &ThrottleSample<'_>) -> ThrottleDecision;
 
     /// Treats two tasks as one until `until_ns`: while one of them runs, so may the other. For tasks that wait for each
     /// other or read the same files, which is the `reason`. A policy without turns ignores it.
-    fn couple(&mut self, _pair: (TaskId, TaskId), _reason: Reason, _until_ns: u64) {}
+    fn couple(&mut self, _pair: (TaskId, TaskId), _reason: FreezeReason, _until_ns: u64) {}
 
     /// Thaws a frozen task because another task waits for what it holds, and does not freeze it again at once. `None`
     /// if this policy did not freeze it, or does not remember.
-    fn thaw_for(&mut self, _task: TaskId, _now_ns: u64) -> Option<Order> {
+    fn thaw_for(&mut self, _task: TaskId, _now_ns: u64) -> Option<FreezeOrder> {
         None
     }
 }

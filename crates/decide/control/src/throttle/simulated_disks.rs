@@ -1,10 +1,12 @@
 //! Simulated disks with tasks, to test policies on. Tests only.
 
-mod figures;
 mod properties;
+mod required_figures;
 
-use super::forecast::{self, DiskModel, Nothing, Spec};
-use super::sample::{Action, Class, Decision, Policy, Sample, TaskId};
+use super::forecast::{self, DiskModel, NeverFreeze, TaskWork};
+use super::policy_input::{
+    FreezeAction, TaskClass, TaskId, ThrottleDecision, ThrottlePolicy, ThrottleSample,
+};
 
 const MS: u64 = 1_000_000;
 /// Size of a stream's request, bytes.
@@ -41,7 +43,7 @@ impl TestDisk {
     }
 }
 
-impl Spec {
+impl TaskWork {
     /// Reads 4 KiB at random positions.
     fn random(requests: u64) -> Self {
         Self { bytes: requests * 4096, request_bytes: 4096, jumps: 1.0, ..Self::stream(0) }
@@ -50,7 +52,7 @@ impl Spec {
     /// Reads 4 KiB at random positions at intervals, is protected, and does not end.
     fn client(period_ns: u64) -> Self {
         Self {
-            class: Class::Protected,
+            class: TaskClass::Protected,
             bytes: u64::MAX,
             period_ns: Some(period_ns),
             is_size_known: false,
@@ -82,14 +84,14 @@ impl Spec {
 /// Outcome of a run, with the rules that the policy broke.
 #[derive(Debug)]
 struct CheckedRun {
-    ran: forecast::Outcome,
+    ran: forecast::ForecastOutcome,
     violations: Vec<String>,
 }
 
 impl std::ops::Deref for CheckedRun {
-    type Target = forecast::Outcome;
+    type Target = forecast::ForecastOutcome;
 
-    fn deref(&self) -> &forecast::Outcome {
+    fn deref(&self) -> &forecast::ForecastOutcome {
         &self.ran
     }
 }
@@ -104,12 +106,12 @@ impl CheckedRun {
 
 /// A policy whose decisions are checked.
 struct CheckedPolicy<'p> {
-    policy: &'p mut dyn Policy,
+    policy: &'p mut dyn ThrottlePolicy,
     violations: Vec<String>,
 }
 
-impl Policy for CheckedPolicy<'_> {
-    fn decide(&mut self, sample: &Sample<'_>) -> Decision {
+impl ThrottlePolicy for CheckedPolicy<'_> {
+    fn decide(&mut self, sample: &ThrottleSample<'_>) -> ThrottleDecision {
         let decision = self.policy.decide(sample);
         self.check(&decision, sample);
         decision
@@ -117,7 +119,7 @@ impl Policy for CheckedPolicy<'_> {
 }
 
 impl CheckedPolicy<'_> {
-    fn check(&mut self, decision: &Decision, sample: &Sample<'_>) {
+    fn check(&mut self, decision: &ThrottleDecision, sample: &ThrottleSample<'_>) {
         let (now_ns, there) = (sample.now_ns, sample.tasks);
         let mut broken = |what: &str| self.violations.push(format!("{what} at {now_ns} ns"));
         if !decision.orders.is_sorted_by_key(|order| order.action) {
@@ -130,10 +132,10 @@ impl CheckedPolicy<'_> {
         for order in &decision.orders {
             match there.iter().find(|task| task.task == order.task) {
                 None => broken("an order for a task that does not exist"),
-                Some(task) if task.class != Class::Batch => {
+                Some(task) if task.class != TaskClass::Batch => {
                     broken("an order for a task that is not batch")
                 }
-                Some(task) if task.frozen == (order.action == Action::Freeze) => {
+                Some(task) if task.frozen == (order.action == FreezeAction::Freeze) => {
                     broken("an order that changes nothing")
                 }
                 Some(_) if ordered.contains(&order.task) => broken("two orders for one task"),
@@ -143,12 +145,17 @@ impl CheckedPolicy<'_> {
     }
 }
 
-fn run(disk: TestDisk, specs: &[Spec], policy: &mut dyn Policy, limit_ns: u64) -> CheckedRun {
+fn run(
+    disk: TestDisk,
+    specs: &[TaskWork],
+    policy: &mut dyn ThrottlePolicy,
+    limit_ns: u64,
+) -> CheckedRun {
     let mut checked = CheckedPolicy { policy, violations: Vec::new() };
     let ran = forecast::run(&disk.model(), specs, &mut checked, limit_ns);
     CheckedRun { ran, violations: checked.violations }
 }
 
-fn alone_ns(disk: TestDisk, specs: &[Spec]) -> Vec<u64> {
+fn alone_ns(disk: TestDisk, specs: &[TaskWork]) -> Vec<u64> {
     forecast::alone_ns(&disk.model(), specs)
 }

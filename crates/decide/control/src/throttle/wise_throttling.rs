@@ -5,15 +5,18 @@
 //! tasks that were suspended longest are resumed, few at a time. Threads are tasks of their own here, so they count one
 //! by one. The weak point of the policy is that it reads demand under contention (see the tests).
 
-mod profile;
+mod io_log_profile;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId, TaskSample};
+use super::policy_input::{
+    FreezeAction, FreezeOrder, FreezeReason, TaskClass, TaskId, TaskSample, ThrottleDecision,
+    ThrottlePolicy, ThrottleSample,
+};
 use super::vector_points::{BW_RATIO_LIMIT, VectorPoint, bw_ratio, find_violated};
-pub use profile::{Profile, profile};
+pub use io_log_profile::{IoLogProfile, profile};
 
 /// Order in which tasks are suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub enum SuspendFirst {
     Oldest,
 }
 
-/// Settings of [`Wise`], by the paper's names.
+/// Settings of [`WisePolicy`], by the paper's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WiseConfig {
     /// CHECK_INTERVAL, ns: 1 s and more.
@@ -92,7 +95,7 @@ struct Description {
 
 /// The paper's policy for one disk.
 #[derive(Clone, Debug)]
-pub struct Wise {
+pub struct WisePolicy {
     config: WiseConfig,
     /// Initial `dtimeslice` of tasks, from the static module.
     profiles: BTreeMap<TaskId, u64>,
@@ -102,7 +105,7 @@ pub struct Wise {
     checked_ns: u64,
 }
 
-impl Wise {
+impl WisePolicy {
     /// Creates a policy that has seen nothing yet.
     #[must_use]
     pub fn new(config: WiseConfig) -> Self {
@@ -130,9 +133,9 @@ impl Wise {
     fn read(&mut self, tasks: &[TaskSample], elapsed_ns: u64) {
         let elapsed_s = (elapsed_ns as f64 / 1e9).max(1e-9);
         self.tasks.retain(|id, _| {
-            tasks.iter().any(|task| task.task == *id && task.class == Class::Batch)
+            tasks.iter().any(|task| task.task == *id && task.class == TaskClass::Batch)
         });
-        for sample in tasks.iter().filter(|task| task.class == Class::Batch) {
+        for sample in tasks.iter().filter(|task| task.class == TaskClass::Batch) {
             let initial = self.profiles.get(&sample.task).copied().unwrap_or(1);
             let task = self.tasks.entry(sample.task).or_insert(Description {
                 dtimeslice: initial,
@@ -182,7 +185,7 @@ impl Wise {
     }
 
     /// Coordination (Fig. 18b): suspends the most sensitive tasks while anything is violated, else resumes.
-    fn coordinate(&mut self, candidates: &[TaskId], check: u64) -> Vec<Order> {
+    fn coordinate(&mut self, candidates: &[TaskId], check: u64) -> Vec<FreezeOrder> {
         if !self.is_violated() {
             return self.resume();
         }
@@ -193,14 +196,14 @@ impl Wise {
             }
             if let Some(task) = self.tasks.get_mut(id) {
                 task.suspended = Some(check);
-                orders.push(order(*id, Action::Freeze));
+                orders.push(order(*id, FreezeAction::Freeze));
             }
         }
         orders
     }
 
     /// Resumes the tasks that were suspended longest, at most a part of all.
-    fn resume(&mut self) -> Vec<Order> {
+    fn resume(&mut self) -> Vec<FreezeOrder> {
         let most = ((self.tasks.len() as f64 * self.config.resume_group) as usize).max(1);
         let mut suspended: Vec<(u64, TaskId)> =
             self.tasks.iter().filter_map(|(id, task)| Some((task.suspended?, *id))).collect();
@@ -210,7 +213,7 @@ impl Wise {
         for (_, id) in suspended {
             if let Some(task) = self.tasks.get_mut(&id) {
                 task.suspended = None;
-                orders.push(order(id, Action::Thaw));
+                orders.push(order(id, FreezeAction::Thaw));
             }
         }
         orders
@@ -241,7 +244,7 @@ impl Wise {
         }
     }
 
-    fn check(&mut self, check: u64) -> Vec<Order> {
+    fn check(&mut self, check: u64) -> Vec<FreezeOrder> {
         let is_due = |task: &Description| check.is_multiple_of(task.dtimeslice);
         if !self.tasks.values().any(is_due) {
             return Vec::new();
@@ -261,12 +264,12 @@ impl Wise {
     }
 }
 
-fn order(task: TaskId, action: Action) -> Order {
-    Order { task, action, reason: Reason::Rule }
+fn order(task: TaskId, action: FreezeAction) -> FreezeOrder {
+    FreezeOrder { task, action, reason: FreezeReason::Rule }
 }
 
-impl Policy for Wise {
-    fn decide(&mut self, sample: &Sample<'_>) -> Decision {
+impl ThrottlePolicy for WisePolicy {
+    fn decide(&mut self, sample: &ThrottleSample<'_>) -> ThrottleDecision {
         let elapsed_ns = sample.now_ns.saturating_sub(self.checked_ns);
         let is_first = self.checks.is_none();
         let mut orders = Vec::new();
@@ -279,6 +282,6 @@ impl Policy for Wise {
             }
             self.checks = Some(check);
         }
-        Decision { orders, look_again_ns: self.checked_ns + self.config.check_interval_ns }
+        ThrottleDecision { orders, look_again_ns: self.checked_ns + self.config.check_interval_ns }
     }
 }

@@ -1,8 +1,8 @@
 //! A discrete-event model of closed-loop clients, and of a journal that commits one transaction at a time.
 
-use luc_control::auto::{Auto, Phase, Plan, Reason};
-use luc_control::epoch::{Epoch, Others};
-use luc_stats::random::{self, gamma};
+use luc_control::auto_gate::{AutoGate, GatePhase, GatePlan, GateReason};
+use luc_control::commit_end::{CommitEnd, OtherController};
+use luc_stats::seeded_random::{self, gamma};
 use proptest::prelude::*;
 
 use crate::MS;
@@ -14,8 +14,8 @@ pub(crate) struct ClientsAndJournal {
     gap_ns: u64,
     clients: Vec<Client>,
     committing: Option<(u64, Vec<usize>, u32)>,
-    pub(crate) auto: Auto,
-    plan: Plan,
+    pub(crate) auto: AutoGate,
+    plan: GatePlan,
     completions: u64,
     epoch_ns: u64,
     arrivals_ns: Vec<u32>,
@@ -61,8 +61,8 @@ impl ClientsAndJournal {
                 .map(|i| Client::Thinks { until_ns: (i as u64 + 1) * (gap_ns + think_ns / 16) })
                 .collect(),
             committing: None,
-            auto: Auto::default(),
-            plan: Plan::default(),
+            auto: AutoGate::default(),
+            plan: GatePlan::default(),
             completions: 0,
             epoch_ns: 0,
             arrivals_ns: Vec::new(),
@@ -94,7 +94,7 @@ impl ClientsAndJournal {
         gap_ns: u64,
         seed: u64,
     ) -> Self {
-        let mut random = random::stream(seed, 0);
+        let mut random = seeded_random::stream(seed, 0);
         Self {
             think_ns: Box::new(move || gamma(&mut random, mean_think_ns as f64, 1.0) as u64),
             ..Self::new(clients, commit_ns, mean_think_ns, gap_ns)
@@ -165,7 +165,7 @@ impl ClientsAndJournal {
         self.count_at_once();
         self.start_commit();
         if self.is_stock {
-            self.plan = Plan::default();
+            self.plan = GatePlan::default();
         }
     }
 
@@ -217,11 +217,11 @@ impl ClientsAndJournal {
             .filter(|c| matches!(c, Client::Gathers { .. } | Client::Requests { .. }))
             .count();
         self.arrivals_ns = vec![0; waiting];
-        self.plan = self.auto.on_epoch(&Epoch {
+        self.plan = self.auto.on_epoch(&CommitEnd {
             end_ns: self.now_ns,
             completions: self.completions,
             own_completions: self.completions,
-            others: Others::default(),
+            others: OtherController::default(),
             newcomers: if self.is_passing { self.completions } else { self.clients.len() as u64 },
             most_at_once: self.most_at_once[0].max(self.most_at_once[1]),
             latencies_ns: self.latencies_ns,
@@ -243,7 +243,7 @@ fn alternating_groups_become_one_commit_for_all() {
         world.run(2_000 * MS);
         let rate = world.run(5_000 * MS);
         let limit = clients as f64 * 1e9 / (13 * MS) as f64;
-        assert_eq!(world.auto.phase(), Phase::Engaged, "{clients} clients");
+        assert_eq!(world.auto.phase(), GatePhase::Engaged, "{clients} clients");
         assert!(rate > 0.9 * limit, "{clients} clients: {rate} of {limit} per second");
     }
 }
@@ -252,7 +252,7 @@ fn alternating_groups_become_one_commit_for_all() {
 fn a_lone_client_is_left_alone() {
     let mut world = ClientsAndJournal::new(1, 13 * MS, 0, 10_000);
     world.run(10_000 * MS);
-    assert_eq!(world.auto.reason(), Reason::Alone);
+    assert_eq!(world.auto.reason(), GateReason::Alone);
     assert_eq!(world.auto.trials(), (0, 0));
 }
 

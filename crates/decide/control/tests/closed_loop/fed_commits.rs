@@ -1,15 +1,15 @@
 //! Feeds the controller commits that each test describes.
 
-use luc_control::auto::{Auto, Phase, Plan, Reason};
-use luc_control::epoch::{Epoch, Others};
+use luc_control::auto_gate::{AutoGate, GatePhase, GatePlan, GateReason};
+use luc_control::commit_end::{CommitEnd, OtherController};
 
 use crate::MS;
 
 /// A controller that is fed one commit after the other.
 #[derive(Default)]
 struct Feed {
-    auto: Auto,
-    plan: Plan,
+    auto: AutoGate,
+    plan: GatePlan,
     now_ns: u64,
     held_ns: u64,
     completions: u64,
@@ -22,11 +22,11 @@ struct Feed {
 
 impl Feed {
     /// Ends a commit that took `commit_ns`. `served` of eight callers return.
-    fn commit(&mut self, commit_ns: u64, served: u32, participants: u32, others: Others) {
+    fn commit(&mut self, commit_ns: u64, served: u32, participants: u32, others: OtherController) {
         self.now_ns += commit_ns;
         self.held_ns += if self.plan.gated { commit_ns } else { 0 };
         let arrivals_ns: Vec<u32> = (1..=served).map(|order| order * 1_000_000).collect();
-        self.plan = self.auto.on_epoch(&Epoch {
+        self.plan = self.auto.on_epoch(&CommitEnd {
             end_ns: self.now_ns,
             completions: self.completions,
             own_completions: self.own_completions,
@@ -54,12 +54,12 @@ fn trials_that_lose_are_short_and_rare_however_callers_seem_to_change() {
         // Held, a commit takes three times as long and serves as many.
         let commit_ns = if feed.plan.gated { 60 * MS } else { 20 * MS };
         let participants = if commit / 20 % 2 == 0 { 8 } else { 16 };
-        feed.commit(commit_ns, 6, participants, Others::default());
+        feed.commit(commit_ns, 6, participants, OtherController::default());
         if feed.now_ns > 60_000 * MS {
             break;
         }
     }
-    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.reason(), GateReason::NoGainMeasured);
     assert!(feed.auto.trials().0 >= 2, "{:?}", feed.auto.trials());
     assert!(feed.held_ns < 1_000 * MS, "held for {} ns of 60 s", feed.held_ns);
 }
@@ -75,10 +75,10 @@ fn more_work_is_not_taken_for_a_gain() {
             (true, true) => (30 * MS, 6),
             (false, true) => (24 * MS, 8),
         };
-        feed.commit(commit_ns, served, 8, Others::default());
+        feed.commit(commit_ns, served, 8, OtherController::default());
     }
-    assert_eq!(feed.auto.phase(), Phase::Aside);
-    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.phase(), GatePhase::Aside);
+    assert_eq!(feed.auto.reason(), GateReason::NoGainMeasured);
     assert_eq!(feed.auto.trials().1, 0);
     assert!(feed.held_ns < 600 * MS, "held for {} ns of 6 s", feed.held_ns);
 }
@@ -89,7 +89,7 @@ fn the_end_of_another_s_trial_is_not_taken_for_a_gain() {
     let mut feed = Feed::default();
     while feed.now_ns < 6_000 * MS {
         let is_trial = (1_000 * MS..4_000 * MS).contains(&feed.now_ns) && feed.auto.trials().0 == 0;
-        let others = Others { gated: is_trial, trying: is_trial, lost: false };
+        let others = OtherController { gated: is_trial, trying: is_trial, lost: false };
         let served = match (feed.plan.gated, is_trial) {
             (_, true) => 2,
             (true, false) => 5,
@@ -106,13 +106,13 @@ fn the_end_of_another_s_trial_is_not_taken_for_a_gain() {
 #[test]
 fn no_trial_begins_during_another_s() {
     let mut feed = Feed::default();
-    let others = Others { trying: true, ..Others::default() };
+    let others = OtherController { trying: true, ..OtherController::default() };
     while feed.now_ns < 3_000 * MS {
         feed.commit(24 * MS, 4, 8, others);
     }
     assert_eq!(feed.auto.trials(), (0, 0));
     while feed.now_ns < 4_000 * MS {
-        feed.commit(24 * MS, 4, 8, Others::default());
+        feed.commit(24 * MS, 4, 8, OtherController::default());
     }
     assert_eq!(feed.auto.trials().0, 1);
 }
@@ -122,9 +122,9 @@ fn callers_that_are_few_among_others_are_left_alone() {
     let mut feed = Feed::default();
     while feed.now_ns < 6_000 * MS {
         feed.completions += 16;
-        feed.commit(24 * MS, 4, 8, Others::default());
+        feed.commit(24 * MS, 4, 8, OtherController::default());
     }
-    assert_eq!(feed.auto.reason(), Reason::Few);
+    assert_eq!(feed.auto.reason(), GateReason::Few);
     assert_eq!(feed.auto.trials(), (0, 0));
 }
 
@@ -134,13 +134,13 @@ fn callers_that_come_and_go_are_tried_when_that_costs_little() {
     let mut feed = Feed::default();
     while feed.now_ns < 11_000 * MS {
         feed.newcomers += 2;
-        feed.commit(13 * MS, 4, 8, Others::default());
+        feed.commit(13 * MS, 4, 8, OtherController::default());
     }
-    assert_eq!(feed.auto.reason(), Reason::ComeAndGo);
+    assert_eq!(feed.auto.reason(), GateReason::ComeAndGo);
     assert_eq!(feed.auto.trials(), (0, 0));
     while feed.now_ns < 15_000 * MS {
         feed.newcomers += 2;
-        feed.commit(13 * MS, 4, 8, Others::default());
+        feed.commit(13 * MS, 4, 8, OtherController::default());
     }
     assert!(feed.auto.trials().0 > 0);
 }
@@ -152,7 +152,7 @@ fn callers_that_follow_one_another_are_tried_at_once() {
     while feed.now_ns < 500 * MS {
         feed.newcomers += 4;
         feed.latencies_ns += 7 * 13 * MS;
-        feed.commit(13 * MS, 4, 8, Others::default());
+        feed.commit(13 * MS, 4, 8, OtherController::default());
     }
     assert_eq!(feed.auto.trials().0, 1, "{:?}", feed.auto.reason());
 }
@@ -165,9 +165,9 @@ fn callers_whose_commits_are_apart_make_no_trial() {
     while feed.now_ns < 6_000 * MS {
         feed.now_ns += 20 * MS;
         feed.completions += 2;
-        feed.commit(13 * MS, 1, 3, Others::default());
+        feed.commit(13 * MS, 1, 3, OtherController::default());
     }
-    assert_eq!(feed.auto.reason(), Reason::TooFarApart);
+    assert_eq!(feed.auto.reason(), GateReason::TooFarApart);
     assert_eq!(feed.auto.trials(), (0, 0));
 }
 
@@ -182,9 +182,9 @@ fn a_trial_that_finds_callers_slower_twice_is_over() {
         samples += usize::from(was_gated && !feed.plan.gated);
         was_gated = feed.plan.gated;
         let commit_ns = if was_gated { held_us[samples % 4] * 1_000 } else { 24 * MS };
-        feed.commit(commit_ns, 5, 8, Others::default());
+        feed.commit(commit_ns, 5, 8, OtherController::default());
     }
-    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.reason(), GateReason::NoGainMeasured);
     assert_eq!(feed.auto.trials(), (1, 0));
     assert!(feed.held_ns < 700 * MS, "held for {} ns of 3 s", feed.held_ns);
 }
@@ -199,7 +199,7 @@ fn callers_that_slow_down_after_a_loss_are_left_alone() {
             (false, false) => 6,
             (false, true) => 3,
         };
-        feed.commit(24 * MS, served, 8, Others::default());
+        feed.commit(24 * MS, served, 8, OtherController::default());
     }
     assert_eq!(feed.auto.trials(), (1, 0));
 }
@@ -207,7 +207,7 @@ fn callers_that_slow_down_after_a_loss_are_left_alone() {
 /// Callers that need a flush were held with those that need a commit, in vain.
 #[test]
 fn callers_that_were_taken_along_in_vain_make_no_trial() {
-    let lost = Others { lost: true, ..Others::default() };
+    let lost = OtherController { lost: true, ..OtherController::default() };
     let feed_for = |others_share: u64| {
         let mut feed = Feed::default();
         while feed.now_ns < 3_000 * MS {
@@ -217,7 +217,7 @@ fn callers_that_were_taken_along_in_vain_make_no_trial() {
         feed.auto
     };
     let mixed = feed_for(2);
-    assert_eq!(mixed.reason(), Reason::TakenAlong);
+    assert_eq!(mixed.reason(), GateReason::TakenAlong);
     assert_eq!(mixed.trials(), (0, 0));
     // Where nearly nobody commits, that trial says nothing.
     assert!(feed_for(0).trials().0 > 0);
@@ -227,15 +227,15 @@ fn callers_that_were_taken_along_in_vain_make_no_trial() {
 #[test]
 fn held_callers_that_are_slower_than_alone_are_soon_let_go() {
     let mut feed = Feed::default();
-    while feed.auto.phase() != Phase::Engaged {
-        feed.commit(24 * MS, if feed.plan.gated { 8 } else { 4 }, 8, Others::default());
+    while feed.auto.phase() != GatePhase::Engaged {
+        feed.commit(24 * MS, if feed.plan.gated { 8 } else { 4 }, 8, OtherController::default());
         assert!(feed.now_ns < 10_000 * MS, "{:?}", feed.auto.reason());
     }
     let (begun_ns, begun_held_ns) = (feed.now_ns, feed.held_ns);
     while feed.now_ns < begun_ns + 6_000 * MS {
-        feed.commit(24 * MS, if feed.plan.gated { 2 } else { 4 }, 8, Others::default());
+        feed.commit(24 * MS, if feed.plan.gated { 2 } else { 4 }, 8, OtherController::default());
     }
-    assert_eq!(feed.auto.phase(), Phase::Aside);
+    assert_eq!(feed.auto.phase(), GatePhase::Aside);
     let held_ns = feed.held_ns - begun_held_ns;
     assert!(held_ns < 700 * MS, "held for {held_ns} ns of 6 s");
 }
@@ -249,7 +249,12 @@ fn feed_with_a_stall(held: u32, stalls: &[u64]) -> Feed {
         held_commits += u64::from(feed.plan.gated);
         let is_stall = feed.plan.gated && stalls.contains(&held_commits);
         let served = if feed.plan.gated { held } else { 4 };
-        feed.commit(if is_stall { 400 * MS } else { 24 * MS }, served, 8, Others::default());
+        feed.commit(
+            if is_stall { 400 * MS } else { 24 * MS },
+            served,
+            8,
+            OtherController::default(),
+        );
     }
     feed
 }
@@ -259,7 +264,7 @@ fn one_long_commit_does_not_decide_a_trial() {
     // At the beginning of the sample, where a loss would end it, or later.
     for stall in [3, 4, 6, 9] {
         let feed = feed_with_a_stall(8, &[stall]);
-        assert_eq!(feed.auto.phase(), Phase::Engaged, "stall {stall}");
+        assert_eq!(feed.auto.phase(), GatePhase::Engaged, "stall {stall}");
         assert_eq!(feed.auto.trials(), (1, 1), "stall {stall}");
     }
 }
@@ -267,10 +272,10 @@ fn one_long_commit_does_not_decide_a_trial() {
 #[test]
 fn a_trial_is_measured_once_more_and_no_more() {
     let feed = feed_with_a_stall(8, &[4, 9, 14, 19]);
-    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.reason(), GateReason::NoGainMeasured);
     assert_eq!(feed.auto.trials().1, 0);
     // What loses without the long commit, too, is not measured again.
     let feed = feed_with_a_stall(2, &[4]);
-    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.reason(), GateReason::NoGainMeasured);
     assert!(feed.held_ns < 600 * MS, "held for {} ns", feed.held_ns);
 }

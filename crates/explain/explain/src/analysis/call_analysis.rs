@@ -1,30 +1,30 @@
 //! The analysis of one call: its split, the models, the ledgers.
 
-use luc_events::codes::{CallKind, CommitKind};
-use luc_events::tables::{Call, Sync};
-use luc_events::{Cause, Pid};
+use luc_events::event_kinds::{CommitKind, FileCallKind};
+use luc_events::tables::{FileCall, FsyncCall};
+use luc_events::{Pid, WaitCause};
 
-use super::ledgers::transactions;
-use super::totals::named;
+use super::loss_ledgers::transactions;
+use super::trace_totals::named;
 use super::{Analysis, needs_commit};
-use crate::file_system::FileSystemSums;
-use crate::holders::Names;
-use crate::journal::Journal;
-use crate::observe::{ExplainedCall, ExplainedSync};
+use crate::analysis_observer::{ExplainedCall, ExplainedSync};
+use crate::call_split::{CallCommits, CallSpan, CallSplit, SplitWait};
+use crate::call_time_parts::CallTimePart;
+use crate::file_system_sums::FileSystemSums;
+use crate::holder_losses::HolderNames;
+use crate::journal_history::JournalHistory;
+use crate::late_callers::SyncCommits;
+use crate::owner_traffic::OwnerBytes;
 use crate::owners::OwnerId;
-use crate::parts::Part;
-use crate::reach::Way;
-use crate::split::{CallCommits, CallSpan, Piece, Split};
-use crate::spread::SyncPlace;
-use crate::thesis::{Class, classify};
-use crate::traffic::Shares;
+use crate::sync_ways::SyncWay;
+use crate::thesis_models::{WriteClassId, classify};
 
 /// Minimum length of a call that must have waited. Without a recorded wait it counts as blocked all the time.
 const UNSEEN_NS: u64 = 1_000_000_000;
 
 impl Analysis<'_> {
     /// Analyses an fsync whose waits are in `self.waits`.
-    pub(super) fn explain_sync(&mut self, row: Sync, owner: OwnerId) {
+    pub(super) fn explain_sync(&mut self, row: FsyncCall, owner: OwnerId) {
         let (totals, split) = (&mut self.totals, &mut self.split);
         let sums = totals.file_systems.entry(row.dev).or_default();
         let first = sums.journal.ended_after(row.enter_ns);
@@ -35,11 +35,12 @@ impl Analysis<'_> {
         if needs_commit(row.kind) {
             compare(sums, &row, commits, split);
         }
-        if Way::of(row.kind, totals.threads.thread_comm(row.thread)) == Way::Call {
+        if SyncWay::of(row.kind, totals.threads.thread_comm(row.thread)) == SyncWay::Call {
             let parts = &split.parts;
-            let overhead_ns =
-                parts.get(Part::Start) + parts.get(Part::Done) + parts.get(Part::Flush);
-            sums.callers.sync(parts.get(Part::DataWriteback), overhead_ns);
+            let overhead_ns = parts.get(CallTimePart::Start)
+                + parts.get(CallTimePart::Done)
+                + parts.get(CallTimePart::Flush);
+            sums.callers.sync(parts.get(CallTimePart::DataWriteback), overhead_ns);
         }
         let parts = split.parts;
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -48,8 +49,8 @@ impl Analysis<'_> {
         sums.syncs.add_parts(&parts, is_closed);
 
         let journal = &sums.journal;
-        let names = Names { journal, threads: &totals.threads, owners: &mut totals.owners };
-        let mut culprits = self.observer.is_some().then(Shares::new);
+        let names = HolderNames { journal, threads: &totals.threads, owners: &mut totals.owners };
+        let mut culprits = self.observer.is_some().then(OwnerBytes::new);
         let ledgers = &mut totals.ledgers;
         ledgers.syncs_without_waits += u64::from(is_unseen);
         ledgers.add_call(row.dev, owner, split, names, culprits.as_mut());
@@ -72,7 +73,7 @@ impl Analysis<'_> {
     }
 
     /// Analyses another call whose waits are in `self.waits`.
-    pub(super) fn explain_call(&mut self, row: &Call, owner: OwnerId) {
+    pub(super) fn explain_call(&mut self, row: &FileCall, owner: OwnerId) {
         let (totals, split) = (&mut self.totals, &mut self.split);
         let sums = totals.file_systems.entry(row.dev).or_default();
         let journal = &mut sums.journal;
@@ -81,7 +82,7 @@ impl Analysis<'_> {
         let own = self
             .waits
             .iter()
-            .any(|wait| wait.cause == Cause::CommitWait)
+            .any(|wait| wait.cause == WaitCause::CommitWait)
             .then(|| journal.own_commit(Default::default(), first, row.exit_ns))
             .flatten();
         let span = CallSpan {
@@ -93,14 +94,14 @@ impl Analysis<'_> {
         };
         split.fill(&span, journal.history());
         let parts = &split.parts;
-        if row.kind == CallKind::Write {
-            let delayed_ns = parts.get(Part::WriteDelay) + parts.get(Part::LockUp);
+        if row.kind == FileCallKind::Write {
+            let delayed_ns = parts.get(CallTimePart::WriteDelay) + parts.get(CallTimePart::LockUp);
             compare_write(sums, row, first, delayed_ns);
         }
         sums.calls.entry(row.kind).or_default().add(row, parts);
 
         let journal = &sums.journal;
-        let names = Names { journal, threads: &totals.threads, owners: &mut totals.owners };
+        let names = HolderNames { journal, threads: &totals.threads, owners: &mut totals.owners };
         let ledgers = &mut totals.ledgers;
         ledgers.add_call(row.dev, owner, split, names, None);
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -120,17 +121,17 @@ impl Analysis<'_> {
 /// Splits an fsync over its commits. A call of [`UNSEEN_NS`] or more must have waited: if the trace has no wait of
 /// it, its waits were lost. It then counts as one wait for the commit. Returns whether that is so.
 fn split_sync(
-    split: &mut Split,
-    row: &Sync,
-    waits: &[Piece],
+    split: &mut CallSplit,
+    row: &FsyncCall,
+    waits: &[SplitWait],
     commits: CallCommits,
-    journal: &Journal,
+    journal: &JournalHistory,
 ) -> bool {
-    let unseen = [Piece {
+    let unseen = [SplitWait {
         off_ns: row.enter_ns,
         woken_ns: row.exit_ns,
         on_ns: row.exit_ns,
-        cause: Cause::CommitWait,
+        cause: WaitCause::CommitWait,
         waker: Pid(0),
     }];
     let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -149,9 +150,9 @@ fn split_sync(
 /// Compares the models with one fsync.
 fn compare(
     sums: &mut FileSystemSums,
-    row: &Sync,
+    row: &FsyncCall,
     CallCommits { first, own }: CallCommits,
-    split: &Split,
+    split: &CallSplit,
 ) {
     let parts = &split.parts;
     let waited_for_own =
@@ -162,20 +163,24 @@ fn compare(
             commit.served += 1;
             commit.served - 1
         });
-        let place = SyncPlace { first, own, served };
+        let place = SyncCommits { first, own, served };
         sums.spread.add(row, place, &sums.journal, split);
-    } else if parts.get(Part::FastCommit) == 0 {
+    } else if parts.get(CallTimePart::FastCommit) == 0 {
         sums.syncs.without_commit += 1;
     }
-    let after_ns = parts.get(Part::Flush);
+    let after_ns = parts.get(CallTimePart::Flush);
     let own_row = own.and_then(|own| sums.journal.history().get(own)).map(|own| &own.row);
     let ours_ns = match own_row {
         Some(own) if waited_for_own && own.kind == CommitKind::Full => {
             own.end_ns.saturating_sub(row.enter_ns) + after_ns
         }
         _ => {
-            let parts =
-                [Part::DataWriteback, Part::Predecessor, Part::FastCommit, Part::UnknownCommit];
+            let parts = [
+                CallTimePart::DataWriteback,
+                CallTimePart::Predecessor,
+                CallTimePart::FastCommit,
+                CallTimePart::UnknownCommit,
+            ];
             parts.iter().map(|&part| split.parts.get(part)).sum::<u64>() + after_ns
         }
     };
@@ -185,13 +190,13 @@ fn compare(
 
 /// Compares the model of writes with one write, which was delayed for `delayed_ns`. `first` is the first commit that
 /// ended after the write began.
-fn compare_write(sums: &mut FileSystemSums, row: &Call, first: usize, delayed_ns: u64) {
+fn compare_write(sums: &mut FileSystemSums, row: &FileCall, first: usize, delayed_ns: u64) {
     let Some(commit) = sums.journal.get_mut(first) else {
-        sums.write_model.add(Class::X, 0, delayed_ns, false);
+        sums.write_model.add(WriteClassId::X, 0, delayed_ns, false);
         return;
     };
     let (class, predicted_ns) = classify(row.enter_ns, row.exit_ns, Some(&commit.row));
-    let early = class != Class::X && row.exit_ns < commit.row.end_ns;
-    commit.blocked_writes += u32::from(class != Class::X);
+    let early = class != WriteClassId::X && row.exit_ns < commit.row.end_ns;
+    commit.blocked_writes += u32::from(class != WriteClassId::X);
     sums.write_model.add(class, predicted_ns, delayed_ns, early);
 }

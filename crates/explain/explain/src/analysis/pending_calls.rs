@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use luc_events::tables::{Call, Sync};
+use luc_events::tables::{FileCall, FsyncCall};
 
+use crate::accounted_threads::AccountedThread;
+use crate::call_split::SplitWait;
 use crate::owners::OwnerId;
-use crate::split::Piece;
-use crate::threads::Thread;
 
 /// Delay after a call's end until its commits are known.
 const CALL_DELAY_NS: u64 = 100_000_000;
@@ -18,10 +18,10 @@ const STRIDE_NS: u64 = 5_000_000;
 
 /// Calls in order of arrival, with their waits.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct PendingCalls {
     pending: VecDeque<Pending>,
     /// Waits in the calls of `pending`, call by call.
-    waits: VecDeque<Piece>,
+    waits: VecDeque<SplitWait>,
     /// Time at which calls are due again.
     next_due_ns: u64,
 }
@@ -30,14 +30,14 @@ pub(super) struct Window {
 struct Pending {
     row: CallRow,
     owner: OwnerId,
-    /// Number of its waits, which are at the front of [`Window::waits`] when it is the first.
+    /// Number of its waits, which are at the front of [`PendingCalls::waits`] when it is the first.
     waits: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum CallRow {
-    Sync(Sync),
-    Call(Call),
+    Sync(FsyncCall),
+    Call(FileCall),
 }
 
 impl CallRow {
@@ -49,13 +49,13 @@ impl CallRow {
     }
 }
 
-impl Default for Window {
+impl Default for PendingCalls {
     fn default() -> Self {
         Self { pending: VecDeque::new(), waits: VecDeque::new(), next_due_ns: u64::MAX }
     }
 }
 
-impl Window {
+impl PendingCalls {
     /// Number of calls in it.
     pub(super) fn len(&self) -> usize {
         self.pending.len()
@@ -76,8 +76,8 @@ impl Window {
         row: CallRow,
         enter_ns: u64,
         owner: OwnerId,
-        thread: &mut Thread,
-    ) -> impl Iterator<Item = &'a Piece> + use<'a> {
+        thread: &mut AccountedThread,
+    ) -> impl Iterator<Item = &'a SplitWait> + use<'a> {
         self.expect(row.exit_ns());
         let waits = thread.take_waits(enter_ns, &mut self.waits);
         self.pending.push_back(Pending { row, owner, waits });
@@ -88,7 +88,7 @@ impl Window {
     pub(super) fn pop(
         &mut self,
         now_ns: u64,
-        waits: &mut Vec<Piece>,
+        waits: &mut Vec<SplitWait>,
     ) -> Option<(CallRow, OwnerId)> {
         let is_over = |first: &Pending| first.row.exit_ns().saturating_add(CALL_DELAY_NS) <= now_ns;
         if !self.pending.front().is_some_and(is_over) {

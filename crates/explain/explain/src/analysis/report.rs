@@ -1,23 +1,24 @@
-//! Makes a [`Report`] from sums.
+//! Makes a [`TraceReport`] from sums.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use luc_events::codes::CommitKind;
+use luc_events::event_kinds::CommitKind;
 use luc_events::{Cgroup, Dev};
 
-use super::totals::Totals;
+use super::trace_totals::TraceTotals;
 use crate::actor::Actor;
-use crate::fast::FastMap;
+use crate::device_write_speed::DeviceWriteSpeed;
+use crate::fast_hash::FastMap;
 use crate::findings::{self, Remedy};
-use crate::journal::Committed;
+use crate::journal_history::CommitContent;
 use crate::owners::OwnerId;
 use crate::report::{
-    Blame, CommitActor, CommitDetail, CommitReport, DiskReport, FileSystemReport, Held, Lost,
-    Omitted, ProcessReport, Report, SlowSync, TraceInfo,
+    BlameReport, CommitActor, CommitDetail, CommitReport, DiskReport, FileSystemReport, HeldTime,
+    LostTime, OmittedRows, ProcessReport, SlowSync, TraceInfo, TraceReport, WorkingTime,
 };
-use crate::service::Service;
-use crate::{remedies, warnings};
+use crate::wait_losses::{ActorLoss, LossKind};
+use crate::{remedies, summary_mode, warnings};
 
 /// Version of the report's structure.
 const VERSION: u32 = 1;
@@ -26,16 +27,16 @@ const MAX_REPORTED_PAIRS: usize = 200;
 /// Actors that are reported of a single commit.
 const MAX_DETAILED_ACTORS: usize = 20;
 
-pub(super) fn report(totals: &Totals) -> Report {
+pub(super) fn report(totals: &TraceTotals) -> TraceReport {
     let end_ns = match totals.trace.end_ns {
         0 => totals.rows.latest_ns,
         end_ns => end_ns,
     };
-    let mut report = Report {
+    let mut report = TraceReport {
         version: VERSION,
         trace: trace_info(totals, end_ns),
         lost: totals.rows.lost.clone(),
-        omitted: Omitted {
+        omitted: OmittedRows {
             waits: totals.threads.forgotten_waits,
             blame: totals.ledgers.work.dropped,
             syncs_without_waits: totals.ledgers.syncs_without_waits,
@@ -48,14 +49,17 @@ pub(super) fn report(totals: &Totals) -> Report {
         blame: blame(totals),
         slowest: slowest(totals),
         accounts: totals.threads.accounts(end_ns),
-        ..Report::default()
+        ..TraceReport::default()
     };
     report.findings = if report.is_of_sums() {
         let comm = |process| totals.threads.comm(process);
         totals.summary.fill(&mut report, comm);
+        report.working = summary_mode::working(&report);
         totals.summary.findings(&report)
     } else {
-        findings::find(&report)
+        let losses = totals.roots.losses(&totals.threads);
+        report.working = working(totals, &losses);
+        findings::find(&report, &losses)
     };
     report.remedies = remedies::propose(&report);
     report.remedies.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
@@ -64,11 +68,28 @@ pub(super) fn report(totals: &Totals) -> Report {
     report
 }
 
+fn working(totals: &TraceTotals, losses: &[ActorLoss]) -> WorkingTime {
+    let sum = |is_meant: fn(LossKind) -> bool| {
+        let meant = losses.iter().filter(|loss| is_meant(loss.kind));
+        meant.fold(0_u64, |sum, loss| sum.saturating_add(loss.ns))
+    };
+    let computed = totals.threads.thread_times().map(|time| time.cpu_ns());
+    let computed_ns = computed.fold(0, u64::saturating_add);
+    let behind_storage_ns = sum(|kind| kind == LossKind::BehindStorage);
+    WorkingTime {
+        total_ns: computed_ns.saturating_add(sum(|kind| kind != LossKind::ProcessorLook)),
+        computed_ns,
+        storage_ns: sum(|kind| kind == LossKind::Storage).saturating_add(behind_storage_ns),
+        behind_storage_ns,
+        unknown_ns: sum(|kind| kind == LossKind::Unknown),
+    }
+}
+
 fn gain(remedy: &Remedy) -> f64 {
     remedy.predicted_gain.unwrap_or(0.0)
 }
 
-fn trace_info(totals: &Totals, end_ns: u64) -> TraceInfo {
+fn trace_info(totals: &TraceTotals, end_ns: u64) -> TraceInfo {
     let trace = &totals.trace;
     TraceInfo {
         host: trace.host.clone(),
@@ -85,12 +106,12 @@ fn trace_info(totals: &Totals, end_ns: u64) -> TraceInfo {
     }
 }
 
-fn actor(totals: &Totals, owner: OwnerId) -> Actor {
+fn actor(totals: &TraceTotals, owner: OwnerId) -> Actor {
     let (process, cgroup) = totals.owners.get(owner);
     Actor { process, comm: totals.threads.comm(process).to_owned(), cgroup }
 }
 
-fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
+fn file_systems(totals: &TraceTotals) -> Vec<FileSystemReport> {
     let mut found: Vec<FileSystemReport> = totals
         .file_systems
         .iter()
@@ -101,7 +122,7 @@ fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
             lost: report_lost(totals, dev),
             ..sums.report(
                 totals.trace.processors,
-                service(totals, dev).and_then(Service::ns_per_write),
+                service(totals, dev).and_then(DeviceWriteSpeed::ns_per_write),
             )
         })
         .collect();
@@ -110,7 +131,7 @@ fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
 }
 
 /// Returns the writing speed of a file system's disk.
-fn service(totals: &Totals, dev: Dev) -> Option<&Service> {
+fn service(totals: &TraceTotals, dev: Dev) -> Option<&DeviceWriteSpeed> {
     // Requests name the disk, not the partition; a disk's partitions follow it within its major number.
     let same_major = |disk: Dev| disk.major() == dev.major() && disk.minor() <= dev.minor();
     let disk =
@@ -120,22 +141,22 @@ fn service(totals: &Totals, dev: Dev) -> Option<&Service> {
 
 /// Returns the nanoseconds that a byte of data adds to a commit: the larger of the estimates by the commits' durations
 /// and by the disk's bandwidth.
-fn ns_per_byte(totals: &Totals, dev: Dev) -> f64 {
+fn ns_per_byte(totals: &TraceTotals, dev: Dev) -> f64 {
     let by_commits = totals
         .file_systems
         .get(&dev)
         .map_or(0.0, |sums| sums.journal.ns_per_byte(dev, &totals.traffic));
-    let by_disk = service(totals, dev).and_then(Service::ns_per_byte);
+    let by_disk = service(totals, dev).and_then(DeviceWriteSpeed::ns_per_byte);
     by_commits.max(by_disk.unwrap_or(0.0))
 }
 
-fn report_held(totals: &Totals, dev: Dev) -> Vec<Held> {
-    let mut held: Vec<Held> = totals
+fn report_held(totals: &TraceTotals, dev: Dev) -> Vec<HeldTime> {
+    let mut held: Vec<HeldTime> = totals
         .ledgers
         .holders
         .on(dev)
         .into_iter()
-        .map(|(part, victim, holder, ns)| Held {
+        .map(|(part, victim, holder, ns)| HeldTime {
             part,
             victim: actor(totals, victim),
             holder: actor(totals, holder),
@@ -146,20 +167,20 @@ fn report_held(totals: &Totals, dev: Dev) -> Vec<Held> {
     held
 }
 
-fn report_lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
-    let mut lost: Vec<Lost> = totals
+fn report_lost(totals: &TraceTotals, dev: Dev) -> Vec<LostTime> {
+    let mut lost: Vec<LostTime> = totals
         .ledgers
         .holders
         .lost_on(dev)
         .into_iter()
-        .map(|(part, victim, ns)| Lost { part, victim: actor(totals, victim), ns })
+        .map(|(part, victim, ns)| LostTime { part, victim: actor(totals, victim), ns })
         .collect();
     lost.truncate(MAX_REPORTED_PAIRS);
     lost
 }
 
 /// Returns a commit in full, with the owners of its work.
-pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
+pub(super) fn detail(totals: &TraceTotals, commit: &CommitContent) -> CommitDetail {
     let row = &commit.row;
     let asked_by = (!row.asked_by_process.is_none()).then(|| {
         let known = totals.threads.actor(row.asked_by);
@@ -208,7 +229,7 @@ fn busy_ns(report: &FileSystemReport) -> u64 {
     calls.fold(report.syncs.latency.total_ns, u64::saturating_add)
 }
 
-fn commits(totals: &Totals, dev: Dev) -> CommitReport {
+fn commits(totals: &TraceTotals, dev: Dev) -> CommitReport {
     let Some(file_system) = totals.file_systems.get(&dev) else {
         return CommitReport::default();
     };
@@ -237,7 +258,7 @@ fn commits(totals: &Totals, dev: Dev) -> CommitReport {
 
 /// Everyone who took part in a journal's commits. Who asked is known by process only, so it joins the
 /// process' largest other entry.
-fn commit_actors(totals: &Totals, dev: Dev) -> Vec<CommitActor> {
+fn commit_actors(totals: &TraceTotals, dev: Dev) -> Vec<CommitActor> {
     let Some(file_system) = totals.file_systems.get(&dev) else {
         return Vec::new();
     };
@@ -285,7 +306,7 @@ fn commit_actors(totals: &Totals, dev: Dev) -> Vec<CommitActor> {
     actors
 }
 
-fn disks(totals: &Totals) -> Vec<DiskReport> {
+fn disks(totals: &TraceTotals) -> Vec<DiskReport> {
     let mut disks: Vec<DiskReport> = totals
         .disks
         .iter()
@@ -306,7 +327,7 @@ fn disks(totals: &Totals) -> Vec<DiskReport> {
     disks
 }
 
-fn processes(totals: &Totals) -> Vec<ProcessReport> {
+fn processes(totals: &TraceTotals) -> Vec<ProcessReport> {
     let mut processes: Vec<ProcessReport> = totals
         .ledgers
         .by_owner
@@ -327,15 +348,15 @@ fn processes(totals: &Totals) -> Vec<ProcessReport> {
     processes
 }
 
-fn blame(totals: &Totals) -> Vec<Blame> {
+fn blame(totals: &TraceTotals) -> Vec<BlameReport> {
     let mut per_byte: FastMap<Dev, f64> = FastMap::default();
-    let mut blame: Vec<Blame> = totals
+    let mut blame: Vec<BlameReport> = totals
         .ledgers
         .work
         .iter()
         .map(|(dev, victim, culprit, blamed)| {
             let ns_per_byte = *per_byte.entry(dev).or_insert_with(|| ns_per_byte(totals, dev));
-            Blame {
+            BlameReport {
                 dev,
                 victim: actor(totals, victim),
                 culprit: actor(totals, culprit),
@@ -353,7 +374,7 @@ fn blame(totals: &Totals) -> Vec<Blame> {
     blame
 }
 
-fn slowest(totals: &Totals) -> Vec<SlowSync> {
+fn slowest(totals: &TraceTotals) -> Vec<SlowSync> {
     let mut slowest: Vec<SlowSync> = totals
         .ledgers
         .slowest

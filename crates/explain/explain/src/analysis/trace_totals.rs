@@ -2,44 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use luc_events::codes::RequestKind;
-use luc_events::tables::{Request, Row, Trace};
+use luc_events::event_kinds::RequestKind;
+use luc_events::tables::{BlockRequest, TableRow, TraceDescription};
 use luc_events::{Cgroup, Dev, Tgid};
 
-use super::ledgers::Ledgers;
-use crate::contention::Sharing;
-use crate::exchanges::Services;
-use crate::fast::FastMap;
-use crate::file_system::FileSystemSums;
-use crate::grow::Grow as _;
-use crate::histogram::Histogram;
+use super::loss_ledgers::LossLedgers;
+use crate::accounted_threads::AccountedThreads;
+use crate::device_write_speed::DeviceWriteSpeed;
+use crate::disk_contention::DiskSharing;
+use crate::fast_hash::FastMap;
+use crate::file_system_sums::FileSystemSums;
+use crate::latency_histogram::LatencyHistogram;
+use crate::owner_traffic::OwnerTraffic;
 use crate::owners::{OwnerId, Owners};
-use crate::service::Service;
-use crate::summary::Sums;
-use crate::threads::Threads;
-use crate::traffic::Traffic;
+use crate::root_accounts::RootAccounts;
+use crate::saturating_grow::SaturatingGrow as _;
+use crate::service_latency::ServiceSums;
+use crate::summary_mode::SummaryModeSums;
 
 /// Times from this on (36 years of uptime) are implausible: their rows are left out.
 const IMPLAUSIBLE_NS: u64 = 1 << 60;
 
+/// Sums over a whole trace, from which its report is made.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) trace: Trace,
-    pub(super) rows: Rows,
+pub(super) struct TraceTotals {
+    pub(super) trace: TraceDescription,
+    pub(super) rows: TakenRows,
     pub(super) owners: Owners,
-    pub(super) threads: Threads,
-    pub(super) traffic: Traffic,
-    pub(super) ledgers: Ledgers,
+    pub(super) threads: AccountedThreads,
+    pub(super) roots: RootAccounts,
+    pub(super) traffic: OwnerTraffic,
+    pub(super) ledgers: LossLedgers,
     pub(super) file_systems: FastMap<Dev, FileSystemSums>,
     pub(super) disks: FastMap<Dev, DiskSums>,
     /// Sums of a trace that has no single calls.
-    pub(super) summary: Sums,
-    pub(super) services: Services,
+    pub(super) summary: SummaryModeSums,
+    pub(super) services: ServiceSums,
 }
 
 /// Counts of the rows taken in.
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct TakenRows {
     pub(super) count: u64,
     /// Rows left out for their times.
     pub(super) implausible: u64,
@@ -49,9 +52,9 @@ pub(super) struct Rows {
     pub(super) lost: BTreeMap<String, u64>,
 }
 
-impl Rows {
+impl TakenRows {
     /// Counts a row. Returns false if it must be left out.
-    pub(super) fn add(&mut self, row: &impl Row) -> bool {
+    pub(super) fn add(&mut self, row: &impl TableRow) -> bool {
         self.count += 1;
         let is_plausible = row.time_ns() < IMPLAUSIBLE_NS;
         if is_plausible {
@@ -65,16 +68,16 @@ impl Rows {
 
 #[derive(Debug, Default)]
 pub(super) struct DiskSums {
-    pub(super) by_kind: BTreeMap<RequestKind, Histogram>,
-    pub(super) queued: Histogram,
-    pub(super) service: Service,
-    pub(super) sharing: Sharing,
+    pub(super) by_kind: BTreeMap<RequestKind, LatencyHistogram>,
+    pub(super) queued: LatencyHistogram,
+    pub(super) service: DeviceWriteSpeed,
+    pub(super) sharing: DiskSharing,
     pub(super) bytes: u64,
     pub(super) errors: u64,
 }
 
 impl DiskSums {
-    pub(super) fn add(&mut self, row: &Request, threads: &Threads) {
+    pub(super) fn add(&mut self, row: &BlockRequest, threads: &AccountedThreads) {
         let device_ns = row.complete_ns.saturating_sub(row.issue_ns);
         self.service.add(row);
         self.sharing.add(row, threads);

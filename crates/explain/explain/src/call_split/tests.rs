@@ -1,20 +1,20 @@
 use luc_events::Transaction;
-use luc_events::tables::Commit;
+use luc_events::tables::JournalCommit;
 use proptest::prelude::*;
 
 use super::*;
 
-fn commit(transaction: u32, times: [u64; 4]) -> Committed {
+fn commit(transaction: u32, times: [u64; 4]) -> CommitContent {
     let [start_ns, flushing_ns, logging_ns, end_ns] = times;
-    Committed {
-        row: Commit {
+    CommitContent {
+        row: JournalCommit {
             transaction: Transaction(transaction),
             start_ns,
             locking_ns: start_ns,
             flushing_ns,
             logging_ns,
             end_ns,
-            ..Commit::default()
+            ..JournalCommit::default()
         },
         bytes: Vec::new(),
         data: Vec::new(),
@@ -24,21 +24,23 @@ fn commit(transaction: u32, times: [u64; 4]) -> Committed {
     }
 }
 
-fn split(span: &CallSpan<'_>, history: &VecDeque<Committed>) -> Split {
-    let mut split = Split::default();
+fn split(span: &CallSpan<'_>, history: &VecDeque<CommitContent>) -> CallSplit {
+    let mut split = CallSplit::default();
     split.fill(span, history);
     split
 }
 
-fn piece(off_ns: u64, woken_ns: u64, on_ns: u64, cause: Cause) -> Piece {
-    Piece { off_ns, woken_ns, on_ns, cause, waker: Pid(7) }
+fn piece(off_ns: u64, woken_ns: u64, on_ns: u64, cause: WaitCause) -> SplitWait {
+    SplitWait { off_ns, woken_ns, on_ns, cause, waker: Pid(7) }
 }
 
 #[test]
 fn a_wait_over_two_commits_is_told_apart() {
     let history = [commit(1, [50, 60, 70, 200]), commit(2, [220, 230, 250, 400])].into();
-    let waits =
-        [piece(110, 140, 145, Cause::DataWriteback), piece(150, 410, 430, Cause::CommitWait)];
+    let waits = [
+        piece(110, 140, 145, WaitCause::DataWriteback),
+        piece(150, 410, 430, WaitCause::CommitWait),
+    ];
     let span = CallSpan {
         enter_ns: 100,
         exit_ns: 440,
@@ -48,26 +50,26 @@ fn a_wait_over_two_commits_is_told_apart() {
     };
     let split = split(&span, &history);
     let expected = [
-        (Part::DataWriteback, 30),
-        (Part::Predecessor, 50),
-        (Part::Start, 20),
-        (Part::Locking, 10),
-        (Part::Flushing, 20),
-        (Part::Logging, 150),
-        (Part::Done, 10),
-        (Part::Runnable, 25),
-        (Part::Running, 25),
+        (CallTimePart::DataWriteback, 30),
+        (CallTimePart::Predecessor, 50),
+        (CallTimePart::Start, 20),
+        (CallTimePart::Locking, 10),
+        (CallTimePart::Flushing, 20),
+        (CallTimePart::Logging, 150),
+        (CallTimePart::Done, 10),
+        (CallTimePart::Runnable, 25),
+        (CallTimePart::Running, 25),
     ];
     assert_eq!(split.parts.iter().collect::<Vec<_>>(), expected);
     assert_eq!(split.commits, [(0, 50), (1, 180)]);
     assert_eq!(split.pieces.iter().map(|&(_, ns)| ns).sum::<u64>(), 340);
-    assert_eq!(split.pieces[1], (Part::DataWriteback, 30));
+    assert_eq!(split.pieces[1], (CallTimePart::DataWriteback, 30));
 }
 
 #[test]
 fn a_write_delay_names_its_commit() {
     let history = [commit(1, [50, 60, 70, 200])].into();
-    let waits = [piece(110, 190, 190, Cause::ShadowBuffer)];
+    let waits = [piece(110, 190, 190, WaitCause::ShadowBuffer)];
     let span = CallSpan {
         enter_ns: 100,
         exit_ns: 195,
@@ -76,7 +78,7 @@ fn a_write_delay_names_its_commit() {
         commits: CallCommits { first: 0, own: None },
     };
     let split = split(&span, &history);
-    assert_eq!(split.parts.get(Part::WriteDelay), 80);
+    assert_eq!(split.parts.get(CallTimePart::WriteDelay), 80);
     assert_eq!(split.commits, [(0, 80)]);
 }
 
@@ -86,7 +88,7 @@ fn a_fast_commit_of_another_is_a_predecessor() {
     let mut mine = commit(5, [200, 0, 0, 300]);
     (theirs.row.kind, mine.row.kind) = (CommitKind::Fast, CommitKind::Fast);
     (theirs.row.asked_by, mine.row.asked_by) = (Pid(2), Pid(1));
-    let waits = [piece(150, 300, 300, Cause::FastCommit)];
+    let waits = [piece(150, 300, 300, WaitCause::FastCommit)];
     let span = CallSpan {
         enter_ns: 140,
         exit_ns: 310,
@@ -95,23 +97,23 @@ fn a_fast_commit_of_another_is_a_predecessor() {
         commits: CallCommits { first: 0, own: None },
     };
     let split = split(&span, &[theirs, mine].into());
-    assert_eq!(split.parts.get(Part::Predecessor), 50);
-    assert_eq!(split.parts.get(Part::FastCommit), 100);
+    assert_eq!(split.parts.get(CallTimePart::Predecessor), 50);
+    assert_eq!(split.parts.get(CallTimePart::FastCommit), 100);
 }
 
 prop_compose! {
     /// Waits in order, their causes any.
     fn waits()(
-        steps in prop::collection::vec((0u64..50, 0u64..100, 0u64..20, 0..Cause::ALL.len()), 0..12),
+        steps in prop::collection::vec((0u64..50, 0u64..100, 0u64..20, 0..WaitCause::ALL.len()), 0..12),
         begin in 0u64..300,
-    ) -> Vec<Piece> {
+    ) -> Vec<SplitWait> {
         let mut now = begin;
         steps
             .into_iter()
             .map(|(gap, blocked, runnable, cause)| {
                 let off = now + gap;
                 now = off + blocked + runnable;
-                piece(off, off + blocked, now, Cause::ALL[cause])
+                piece(off, off + blocked, now, WaitCause::ALL[cause])
             })
             .collect()
     }
@@ -121,7 +123,7 @@ prop_compose! {
     /// Commits in order, some phases unknown.
     fn commits()(
         steps in prop::collection::vec((0u64..40, 0u64..20, 0u64..20, 0u64..80, any::<bool>()), 0..8),
-    ) -> VecDeque<Committed> {
+    ) -> VecDeque<CommitContent> {
         let mut now = 50;
         let mut tid = 0;
         steps

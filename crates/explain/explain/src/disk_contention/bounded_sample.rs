@@ -1,27 +1,28 @@
 //! Some of many requests, spread evenly over all.
 
-use super::sum::Sum;
+use super::request_sum::RequestSum;
 
 /// Maximum number of kept requests.
 const MAX_KEPT: usize = 64;
 
 /// A sample of requests whose size is bounded: every first, then every second, fourth and so on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Samples {
+pub(super) struct BoundedSample {
     seen: u64,
     /// One of 2 to this power requests is kept.
     sparseness: u32,
-    kept: Vec<Sample>,
+    kept: Vec<SampledRequest>,
 }
 
+/// Request in a [`BoundedSample`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct SampledRequest {
     pub(super) bytes: u64,
     /// Device time of the request.
     pub(super) ns: u64,
 }
 
-impl Samples {
+impl BoundedSample {
     pub(super) fn add(&mut self, bytes: u64, ns: u64) {
         let place = self.seen;
         self.seen += 1;
@@ -39,7 +40,7 @@ impl Samples {
                 return;
             }
         }
-        self.kept.push(Sample { bytes, ns });
+        self.kept.push(SampledRequest { bytes, ns });
     }
 
     fn is_kept(&self, place: u64) -> bool {
@@ -65,8 +66,8 @@ impl Samples {
     }
 
     /// Sums those that took less than `limit_ns`.
-    pub(super) fn below(&self, limit_ns: u64) -> Sum {
-        let mut sum = Sum::default();
+    pub(super) fn below(&self, limit_ns: u64) -> RequestSum {
+        let mut sum = RequestSum::default();
         for sample in self.kept.iter().filter(|sample| sample.ns < limit_ns) {
             sum.record(sample.bytes, sample.ns);
         }

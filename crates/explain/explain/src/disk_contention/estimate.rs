@@ -7,15 +7,15 @@
 //!
 //! If tasks have one request out at a time, few requests come after one of their own task. Those that do are often no
 //! better off: the task was late and the disk has to turn once more, or the disk answered late. Their mean would make
-//! switches look cheap, so the [`prompt`](Disk::prompt) ones count apart. Where each request comes after another
-//! task's, times of several milliseconds show an [arm](Disk::has_arm), and its rate is assumed.
+//! switches look cheap, so the [`prompt`](ContinuingRequests::prompt) ones count apart. Where each request comes after
+//! another task's, times of several milliseconds show an [arm](ContinuingRequests::has_arm), and its rate is assumed.
 //!
 //! The time one after the other is the busy time together, minus the cost of switches, plus the tasks' pauses. While
 //! tasks run together, others use these pauses.
 
-use super::sum::{ByKind, Sum};
-use super::task::{ProcessKind, Task};
-use super::{Basis, Sharing, Together};
+use super::request_sum::{RequestSum, SumsByContinuity};
+use super::task_requests::{ProcessKind, TaskRequests};
+use super::{DiskSharing, Together, UndisturbedBasis};
 
 /// Minimum number of requests for a mean.
 const MIN_REQUESTS: u64 = 8;
@@ -38,18 +38,18 @@ const ARM_NS_PER_BYTE: f64 = 20.0;
 
 /// Requests of all tasks on a disk that continue their task's last one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Disk {
+pub(super) struct ContinuingRequests {
     /// Requests that came right after it.
-    all: Sum,
+    all: RequestSum,
     /// The prompt ones of them, which show the disk's speed.
-    prompt: Option<Sum>,
+    prompt: Option<RequestSum>,
     /// Whether it has an arm, by the requests after another task's.
     has_arm: bool,
 }
 
-impl Disk {
-    pub(super) fn of(sharing: &Sharing) -> Self {
-        let mut all = Sum::default();
+impl ContinuingRequests {
+    pub(super) fn of(sharing: &DiskSharing) -> Self {
+        let mut all = RequestSum::default();
         for task in users(sharing) {
             all.add(&task.alone.continuing);
         }
@@ -61,8 +61,8 @@ impl Disk {
     /// A disk without an arm may be as slow, such as a volume with a limited rate. It is assumed to serve several
     /// requests at once, or to take nearly the same time for each. If it serves several, times from end to end are
     /// short. Where that does not hold the figures are wrong. So they are used only for want of others, and marked as
-    /// [assumed](super::Basis::Assumed).
-    fn has_arm(sharing: &Sharing) -> bool {
+    /// [assumed](super::UndisturbedBasis::Assumed).
+    fn has_arm(sharing: &DiskSharing) -> bool {
         let late = users(sharing).flat_map(|task| task.late.times_ns());
         let mut times_ns: Vec<u64> = late.collect();
         if times_ns.len() < MIN_ARM_REQUESTS {
@@ -89,8 +89,8 @@ impl Disk {
     /// have a minimum, fewer are. So a quarter, and at least four, is no chance: the probability is less than 1 %
     /// with 4 to 24 requests, and smaller with more. Requests that were issued before the last one was answered are
     /// left out. The disk answers several outstanding requests together, so the time between them means nothing.
-    fn prompt(sharing: &Sharing) -> Option<Sum> {
-        let (mut prompt, mut of) = (Sum::default(), 0);
+    fn prompt(sharing: &DiskSharing) -> Option<RequestSum> {
+        let (mut prompt, mut of) = (RequestSum::default(), 0);
         for task in users(sharing) {
             let Some(late_ns) = task.late.fastest(LATE_PARTS) else {
                 continue;
@@ -105,7 +105,7 @@ impl Disk {
 
 /// Time of requests without a switch before them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Undisturbed {
+pub(super) struct UndisturbedTimes {
     /// Measured time per byte of requests that continue the task's last one.
     ns_per_byte: Option<f64>,
     /// Assumed time per byte, if none were measured.
@@ -113,8 +113,8 @@ pub(super) struct Undisturbed {
     ns_per_request: Option<f64>,
 }
 
-impl Undisturbed {
-    pub(super) fn of(task: &Task, disk: &Disk) -> Self {
+impl UndisturbedTimes {
+    pub(super) fn of(task: &TaskRequests, disk: &ContinuingRequests) -> Self {
         let own = mean_per_byte(&task.alone.continuing);
         let seen = [own, disk.ns_per_byte()];
         let elsewhere = &task.alone.elsewhere;
@@ -126,8 +126,8 @@ impl Undisturbed {
     }
 
     /// Counts the requests whose undisturbed time is unknown, and those for which it is assumed.
-    fn not_seen(&self, switched: &ByKind) -> (u64, u64) {
-        let ByKind { continuing, elsewhere } = switched;
+    fn not_seen(&self, switched: &SumsByContinuity) -> (u64, u64) {
+        let SumsByContinuity { continuing, elsewhere } = switched;
         let (mut unknown, mut assumed) = (0, 0);
         if self.ns_per_byte.is_none() {
             match self.assumed_ns_per_byte {
@@ -148,11 +148,11 @@ impl Undisturbed {
     }
 
     /// Returns the time that switches added to requests, in nanoseconds; negative if requests took less than without.
-    pub(super) fn switch_ns(&self, switched: &ByKind) -> f64 {
-        let added = |sum: &Sum, each: Option<f64>, amount: u64| {
+    pub(super) fn switch_ns(&self, switched: &SumsByContinuity) -> f64 {
+        let added = |sum: &RequestSum, each: Option<f64>, amount: u64| {
             each.map_or(0.0, |each| sum.ns as f64 - each * amount as f64)
         };
-        let ByKind { continuing, elsewhere } = switched;
+        let SumsByContinuity { continuing, elsewhere } = switched;
         let per_byte = self.ns_per_byte.or(self.assumed_ns_per_byte);
         added(continuing, per_byte, continuing.bytes)
             + added(elsewhere, self.ns_per_request, elsewhere.count)
@@ -160,33 +160,33 @@ impl Undisturbed {
 }
 
 /// Returns the mean of requests, if there are enough.
-fn mean(sum: &Sum, amount: u64) -> Option<f64> {
+fn mean(sum: &RequestSum, amount: u64) -> Option<f64> {
     (sum.count >= MIN_REQUESTS && amount > 0).then(|| sum.ns as f64 / amount as f64)
 }
 
-fn mean_per_byte(sum: &Sum) -> Option<f64> {
+fn mean_per_byte(sum: &RequestSum) -> Option<f64> {
     mean(sum, sum.bytes)
 }
 
 /// Times of all contended stretches, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Estimate {
+pub(super) struct ContentionEstimate {
     pub(super) switch_ns: f64,
     /// Time that the same requests would have taken one task after the other.
     pub(super) apart_ns: f64,
-    pub(super) basis: Basis,
+    pub(super) basis: UndisturbedBasis,
 }
 
-pub(super) fn users(sharing: &Sharing) -> impl Iterator<Item = &Task> {
+pub(super) fn users(sharing: &DiskSharing) -> impl Iterator<Item = &TaskRequests> {
     (sharing.tasks.iter()).filter(|task| task.kind == ProcessKind::User)
 }
 
-pub(super) fn estimate(sharing: &Sharing) -> Estimate {
-    let disk = Disk::of(sharing);
+pub(super) fn estimate(sharing: &DiskSharing) -> ContentionEstimate {
+    let disk = ContinuingRequests::of(sharing);
     let (mut switch_ns, mut thinking_ns) = (0.0, 0.0);
     let (mut switches, mut unknown, mut assumed) = (0, 0, 0);
     for task in users(sharing) {
-        let undisturbed = Undisturbed::of(task, &disk);
+        let undisturbed = UndisturbedTimes::of(task, &disk);
         let switched = &task.contended.switched;
         switch_ns += undisturbed.switch_ns(switched);
         thinking_ns += task.contended.thinking_ns as f64;
@@ -196,15 +196,15 @@ pub(super) fn estimate(sharing: &Sharing) -> Estimate {
         assumed += of_assumed;
     }
     let basis = if unknown * 2 > switches {
-        Basis::Unknown
+        UndisturbedBasis::Unknown
     } else if assumed > 0 {
-        Basis::Assumed
+        UndisturbedBasis::Assumed
     } else {
-        Basis::Seen
+        UndisturbedBasis::Seen
     };
     let &Together { wall_ns, busy_ns, .. } = &sharing.together;
     let switch_ns = switch_ns.clamp(0.0, busy_ns as f64);
-    Estimate {
+    ContentionEstimate {
         switch_ns,
         apart_ns: (busy_ns as f64 - switch_ns + thinking_ns).min(wall_ns as f64),
         basis,

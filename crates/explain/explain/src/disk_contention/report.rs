@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::estimate::{self, Disk, Estimate, Undisturbed};
-use super::figures::{Contention, DiskTask, Slowed};
-use super::task::{ProcessKind, Task};
-use super::{OTHERS, Sharing};
+use super::estimate::{self, ContentionEstimate, ContinuingRequests, UndisturbedTimes};
+use super::reported_figures::{DiskContention, DiskTask, TaskSlowdown};
+use super::task_requests::{ProcessKind, TaskRequests};
+use super::{DiskSharing, OTHERS};
+use crate::accounted_threads::AccountedThreads;
 use crate::actor::Actor;
-use crate::threads::Threads;
 
 /// Maximum number of reported tasks of a disk.
 const MAX_REPORTED_TASKS: usize = 20;
@@ -18,12 +18,12 @@ const READ_AHEAD_BYTES: f64 = 4.0 * (1 << 20) as f64;
 /// Minimum share of sequential reads where read-ahead helps.
 const MIN_CONTINUING: f64 = 0.75;
 
-impl Sharing {
+impl DiskSharing {
     /// Reports on the disk so far; `None` if only one task has used it.
-    pub(crate) fn report(&self, threads: &Threads) -> Option<Contention> {
+    pub(crate) fn report(&self, threads: &AccountedThreads) -> Option<DiskContention> {
         // One alone shares it with nobody.
         estimate::users(self).nth(1)?;
-        let Estimate { switch_ns, apart_ns, basis } = estimate::estimate(self);
+        let ContentionEstimate { switch_ns, apart_ns, basis } = estimate::estimate(self);
         let together = &self.together;
         let wall_ns = together.wall_ns as f64;
         let gain = |apart_ns: f64| {
@@ -34,7 +34,7 @@ impl Sharing {
             .map(|task| task.contended.service_ns.saturating_add(task.contended.waited_ns))
             .fold(0, u64::saturating_add);
         let saved = 1.0 - apart_ns / wall_ns.max(1.0);
-        Some(Contention {
+        Some(DiskContention {
             busy_ns: self.busy_ns,
             together_ns: together.wall_ns,
             bytes_together: together.bytes,
@@ -52,7 +52,7 @@ impl Sharing {
     }
 }
 
-fn switches(sharing: &Sharing) -> u64 {
+fn switches(sharing: &DiskSharing) -> u64 {
     estimate::users(sharing)
         .map(|task| task.contended.switched)
         .map(|switched| switched.continuing.count + switched.elsewhere.count)
@@ -60,7 +60,7 @@ fn switches(sharing: &Sharing) -> u64 {
 }
 
 /// Predicts the time with one switch per read-ahead. `None` if read-ahead does not help.
-fn with_read_ahead(sharing: &Sharing, switch_ns: f64, apart_ns: f64) -> Option<f64> {
+fn with_read_ahead(sharing: &DiskSharing, switch_ns: f64, apart_ns: f64) -> Option<f64> {
     let (mut requests, mut reading_on) = (0, 0);
     for task in estimate::users(sharing).filter(|task| task.contended.bytes > 0) {
         requests += task.requests;
@@ -73,12 +73,12 @@ fn with_read_ahead(sharing: &Sharing, switch_ns: f64, apart_ns: f64) -> Option<f
         .then_some(apart_ns + switch_ns * left)
 }
 
-fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
-    let disk = Disk::of(sharing);
+fn tasks(sharing: &DiskSharing, threads: &AccountedThreads) -> Vec<DiskTask> {
+    let disk = ContinuingRequests::of(sharing);
     let known = (sharing.tasks.iter()).filter(|task| task.kind != ProcessKind::Unknown);
     let mut tasks: Vec<DiskTask> = known
         .map(|task| {
-            let undisturbed = Undisturbed::of(task, &disk);
+            let undisturbed = UndisturbedTimes::of(task, &disk);
             let (mut switched, mut waited_ns, mut switch_ns) = (0, 0, 0.0);
             for (_, from) in task.others() {
                 switched += from.switched.continuing.count + from.switched.elsewhere.count;
@@ -106,11 +106,11 @@ fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
     tasks
 }
 
-fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
-    let disk = Disk::of(sharing);
+fn slowed(sharing: &DiskSharing, threads: &AccountedThreads) -> Vec<TaskSlowdown> {
+    let disk = ContinuingRequests::of(sharing);
     let mut pairs = Vec::new();
     for victim in estimate::users(sharing) {
-        let undisturbed = Undisturbed::of(victim, &disk);
+        let undisturbed = UndisturbedTimes::of(victim, &disk);
         for (place, from) in victim.others() {
             let culprit = &sharing.tasks[place];
             if place == usize::from(OTHERS) || culprit.kind == ProcessKind::Unknown {
@@ -120,7 +120,7 @@ fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
             if from.waited_ns == 0 && switches == 0 {
                 continue;
             }
-            pairs.push(Slowed {
+            pairs.push(TaskSlowdown {
                 victim: actor(victim, threads),
                 culprit: actor(culprit, threads),
                 waited_ns: from.waited_ns,
@@ -137,7 +137,7 @@ fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
     pairs
 }
 
-fn actor(task: &Task, threads: &Threads) -> Actor {
+fn actor(task: &TaskRequests, threads: &AccountedThreads) -> Actor {
     Actor {
         process: task.process,
         comm: threads.comm(task.process).to_owned(),

@@ -7,7 +7,7 @@ use crate::actor::Actor;
 /// Source of the undisturbed time of requests that continue their task's last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
+pub enum UndisturbedBasis {
     /// Measured: the trace has undisturbed requests.
     #[default]
     Seen,
@@ -20,7 +20,7 @@ pub enum Basis {
 
 /// A disk that tasks share. Times are nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Contention {
+pub struct DiskContention {
     /// Time that the disk was busy.
     pub busy_ns: u64,
     /// Time in which it was nearly always busy and went from task to task.
@@ -30,7 +30,7 @@ pub struct Contention {
     /// Time of the same requests without switches, each after one of its own task.
     pub apart_ns: u64,
     /// Source of the undisturbed speed that `apart_ns` is computed with.
-    pub basis: Basis,
+    pub basis: UndisturbedBasis,
     /// Predicted gain of one task after the other: `together_ns` over `apart_ns`, minus 1. 0 if nothing is gained or
     /// the trace does not show it.
     pub gain: f64,
@@ -47,7 +47,7 @@ pub struct Contention {
     /// Tasks by device time, most first. Those without a name in the trace are left out.
     pub tasks: Vec<DiskTask>,
     /// Pairs of victim and culprit, longest wait first.
-    pub slowed: Vec<Slowed>,
+    pub slowed: Vec<TaskSlowdown>,
 }
 
 /// A task's use of a disk, over the whole trace. Times are nanoseconds.
@@ -80,7 +80,7 @@ pub struct DiskTask {
 
 /// The cost of one task to another on a disk. Times are nanoseconds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Slowed {
+pub struct TaskSlowdown {
     pub victim: Actor,
     pub culprit: Actor,
     /// Time in which the victim had a request out while the device served the culprit.

@@ -1,13 +1,13 @@
-use crate::grow::Grow as _;
+use crate::saturating_grow::SaturatingGrow as _;
 /// Requests and the device's time for them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct RequestSum {
     pub(super) count: u64,
     pub(super) bytes: u64,
     pub(super) ns: u64,
 }
 
-impl Sum {
+impl RequestSum {
     pub(super) fn record(&mut self, bytes: u64, ns: u64) {
         self.add(&Self { count: 1, bytes, ns });
     }
@@ -21,12 +21,12 @@ impl Sum {
 
 /// Requests that continue where the task's last one ended, and those that do not.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ByKind {
-    pub(super) continuing: Sum,
-    pub(super) elsewhere: Sum,
+pub(super) struct SumsByContinuity {
+    pub(super) continuing: RequestSum,
+    pub(super) elsewhere: RequestSum,
 }
 
-impl ByKind {
+impl SumsByContinuity {
     pub(super) fn record(&mut self, continues: bool, bytes: u64, ns: u64) {
         let sum = if continues { &mut self.continuing } else { &mut self.elsewhere };
         sum.record(bytes, ns);

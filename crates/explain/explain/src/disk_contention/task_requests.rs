@@ -1,13 +1,13 @@
 //! A task's use of a disk.
 
-use luc_events::codes::RequestKind;
-use luc_events::tables::Request;
+use luc_events::event_kinds::RequestKind;
+use luc_events::tables::BlockRequest;
 use luc_events::{Cgroup, Pid, Tgid};
 
-use super::samples::Samples;
-use super::sum::ByKind;
-use crate::grow::Grow as _;
-use crate::threads::Threads;
+use super::bounded_sample::BoundedSample;
+use super::request_sum::SumsByContinuity;
+use crate::accounted_threads::AccountedThreads;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Maximum pause that counts as thinking between two requests. In a longer one the task had other things to do.
 const MAX_THINKING_NS: u64 = 250_000_000;
@@ -25,7 +25,7 @@ pub(super) enum ProcessKind {
 
 /// The request that the disk served before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum RequestBefore {
     Itself,
     Another,
     /// A kernel thread's, a flush, or none.
@@ -34,9 +34,9 @@ pub(super) enum Before {
 
 /// A task's requests while tasks contended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Contended {
+pub(super) struct ContendedRequests {
     /// Requests after another task's.
-    pub(super) switched: ByKind,
+    pub(super) switched: SumsByContinuity,
     /// Device time of all its requests.
     pub(super) service_ns: u64,
     /// Time that it had a request out while the device served another task.
@@ -47,7 +47,7 @@ pub(super) struct Contended {
     pub(super) bytes: u64,
 }
 
-impl Contended {
+impl ContendedRequests {
     fn add(&mut self, other: &Self) {
         self.switched.add(&other.switched);
         self.service_ns.grow(other.service_ns);
@@ -57,18 +57,18 @@ impl Contended {
     }
 }
 
-/// The effect of another task on a task.
+/// Delay of a task's requests by another task.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FromAnother {
+pub(super) struct DelayByTask {
     /// Time that the task had a request out while the device served the other.
     pub(super) waited_ns: u64,
     /// Requests of the task that came after one of the other's.
-    pub(super) switched: ByKind,
+    pub(super) switched: SumsByContinuity,
 }
 
 /// Sums over a task's requests.
 #[derive(Debug, Default)]
-pub(super) struct Task {
+pub(super) struct TaskRequests {
     pub(super) process: Tgid,
     pub(super) cgroup: Cgroup,
     pub(super) kind: ProcessKind,
@@ -82,20 +82,20 @@ pub(super) struct Task {
     /// Time of requests from being queued to their end.
     pub(super) response_ns: u64,
     /// Requests that came after one of its own.
-    pub(super) alone: ByKind,
+    pub(super) alone: SumsByContinuity,
     /// Requests of `alone` that continue the last one, and were issued while the device had nothing else to answer.
-    pub(super) prompt: Samples,
+    pub(super) prompt: BoundedSample,
     /// Requests that continue and came after another task's.
-    pub(super) late: Samples,
-    pub(super) contended: Contended,
-    window: Contended,
-    from: Vec<FromAnother>,
+    pub(super) late: BoundedSample,
+    pub(super) contended: ContendedRequests,
+    window: ContendedRequests,
+    from: Vec<DelayByTask>,
     next_sector: u64,
     last_complete_ns: u64,
 }
 
-impl Task {
-    pub(super) fn new(process: Tgid, threads: &Threads) -> Self {
+impl TaskRequests {
+    pub(super) fn new(process: Tgid, threads: &AccountedThreads) -> Self {
         let mut task = Self { process, ..Self::default() };
         task.learn(threads);
         task
@@ -112,7 +112,7 @@ impl Task {
     }
 
     /// Looks up the kind of the process, if it is unknown.
-    pub(super) fn learn(&mut self, threads: &Threads) {
+    pub(super) fn learn(&mut self, threads: &AccountedThreads) {
         if self.kind != ProcessKind::Unknown {
             return;
         }
@@ -130,11 +130,11 @@ impl Task {
     /// and for no earlier request.
     pub(super) fn serve(
         &mut self,
-        row: &Request,
+        row: &BlockRequest,
         service_ns: u64,
-        before: Before,
+        before: RequestBefore,
         last: Option<u16>,
-        threads: &Threads,
+        threads: &AccountedThreads,
     ) -> u64 {
         let continues = row.sector == self.next_sector && self.requests > 0;
         self.next_sector = row.sector.wrapping_add(row.bytes / SECTOR_BYTES);
@@ -146,14 +146,14 @@ impl Task {
         self.window.service_ns.grow(service_ns);
         self.window.bytes.grow(row.bytes);
         match before {
-            Before::Itself => {
+            RequestBefore::Itself => {
                 self.alone.record(continues, row.bytes, service_ns);
                 // It had to itself what is counted as the device's time for it.
                 if continues && service_ns == row.complete_ns - row.issue_ns {
                     self.prompt.add(row.bytes, service_ns);
                 }
             }
-            Before::Another => {
+            RequestBefore::Another => {
                 if continues {
                     self.late.add(row.bytes, service_ns);
                 }
@@ -170,7 +170,7 @@ impl Task {
                     from.switched.record(continues, row.bytes, service_ns);
                 }
             }
-            Before::Unknown => {}
+            RequestBefore::Unknown => {}
         }
         let waiting_ns = queued_ns.max(self.last_complete_ns);
         self.last_complete_ns = self.last_complete_ns.max(row.complete_ns);
@@ -183,16 +183,16 @@ impl Task {
         self.from(place).waited_ns.grow(waited_ns);
     }
 
-    fn from(&mut self, place: u16) -> &mut FromAnother {
+    fn from(&mut self, place: u16) -> &mut DelayByTask {
         let place = usize::from(place);
         if place >= self.from.len() {
-            self.from.resize(place + 1, FromAnother::default());
+            self.from.resize(place + 1, DelayByTask::default());
         }
         &mut self.from[place]
     }
 
     /// Returns the effects of other tasks, with their places.
-    pub(super) fn others(&self) -> impl Iterator<Item = (usize, &FromAnother)> {
+    pub(super) fn others(&self) -> impl Iterator<Item = (usize, &DelayByTask)> {
         self.from.iter().enumerate()
     }
 
@@ -206,7 +206,7 @@ impl Task {
         if is_contended {
             self.contended.add(&self.window);
         }
-        self.window = Contended::default();
+        self.window = ContendedRequests::default();
     }
 
     /// Adds the sums of a task that loses its place.

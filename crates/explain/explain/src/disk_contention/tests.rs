@@ -1,14 +1,16 @@
 //! Tasks on disks whose times are known.
 
-use luc_events::codes::{RequestKind, WaitState};
-use luc_events::tables::{FileSystem, Request, Task, Trace, Wait};
-use luc_events::{Cause, Cgroup, Dev, Event, Pid, Tgid};
+use luc_events::event_kinds::{RequestKind, WaitState};
+use luc_events::tables::{
+    BlockRequest, MountedFileSystem, OffCpuWait, ThreadInfo, TraceDescription,
+};
+use luc_events::{Cgroup, Dev, Pid, Tgid, TraceEvent, WaitCause};
 
-use super::Basis;
-use super::samples::Samples;
+use super::UndisturbedBasis;
+use super::bounded_sample::BoundedSample;
 use crate::analysis::Analysis;
 use crate::findings::{FindingKind, RemedyKind};
-use crate::report::Report;
+use crate::report::TraceReport;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -16,15 +18,15 @@ const DISK: Dev = Dev(8 << 20);
 const PARTITION: Dev = Dev(8 << 20 | 1);
 const KIB: u64 = 1 << 10;
 
-fn task(process: u32, parent: u32, comm: &str) -> Event {
-    Event::from(Task {
+fn task(process: u32, parent: u32, comm: &str) -> TraceEvent {
+    TraceEvent::from(ThreadInfo {
         at_ns: 1,
         thread: Pid(process),
         process: Tgid(process),
         parent: Tgid(parent),
         comm: comm.to_owned(),
         cgroup: Cgroup(u64::from(process) * 100),
-        ..Task::default()
+        ..ThreadInfo::default()
     })
 }
 
@@ -39,12 +41,15 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let mut analysis = Analysis::new(Trace { end_ns: 1_000_000 * MS, ..Trace::default() });
-        analysis.add(Event::from(FileSystem {
+        let mut analysis = Analysis::new(TraceDescription {
+            end_ns: 1_000_000 * MS,
+            ..TraceDescription::default()
+        });
+        analysis.add(TraceEvent::from(MountedFileSystem {
             dev: PARTITION,
             disk: DISK,
             mount_point: "/srv".to_owned(),
-            ..FileSystem::default()
+            ..MountedFileSystem::default()
         }));
         for (process, comm) in [(10, "backup"), (11, "scan"), (12, "index")] {
             analysis.add(task(process, 1, comm));
@@ -64,7 +69,7 @@ impl Model {
         self.now_ns += service_ns;
         self.last = process;
         let sector = &mut self.sectors[process as usize];
-        let row = Request {
+        let row = BlockRequest {
             dev: DISK,
             sector: *sector,
             bytes,
@@ -74,10 +79,10 @@ impl Model {
             complete_ns: self.now_ns,
             issuer: Pid(process),
             issuer_process: Tgid(process),
-            ..Request::default()
+            ..BlockRequest::default()
         };
         *sector += bytes / 512;
-        self.analysis.add(Event::from(row));
+        self.analysis.add(TraceEvent::from(row));
     }
 
     /// A piece of a stream, read on a disk with an arm: 1.2 ms, and 12 ms more after somebody else's.
@@ -94,12 +99,12 @@ impl Model {
         self.request(process, (4 * KIB, 8 * MS, 8 * MS + jitter_ns));
     }
 
-    fn report(self) -> Report {
+    fn report(self) -> TraceReport {
         self.analysis.finish()
     }
 }
 
-fn finds(report: &Report) -> bool {
+fn finds(report: &TraceReport) -> bool {
     let mut kinds = report.findings.iter().map(|finding| finding.kind);
     kinds.any(|kind| kind == FindingKind::DiskContention)
 }
@@ -262,7 +267,7 @@ fn requests_that_lost_a_turn_do_not_tell_what_a_disk_can_do() {
     // 1.2 ms against 6.5; their mean is 6.7.
     assert!(found.gain > 3.0, "{found:?}");
     assert!((found.efficiency - 1.2 / 6.5).abs() < 0.05, "{found:?}");
-    assert_eq!(found.basis, Basis::Seen);
+    assert_eq!(found.basis, UndisturbedBasis::Seen);
     assert!(finds(&report));
 }
 
@@ -270,7 +275,7 @@ fn requests_that_lost_a_turn_do_not_tell_what_a_disk_can_do() {
 fn an_arm_is_assumed_where_each_request_comes_after_anothers() {
     let report = direct_streams(0).report();
     let found = report.disks[0].contention.as_ref().expect("shared");
-    assert_eq!(found.basis, Basis::Assumed);
+    assert_eq!(found.basis, UndisturbedBasis::Assumed);
     // 128 KiB at 50 MB/s take 2.6 ms.
     assert!((found.efficiency - 2.6 / 6.5).abs() < 0.05, "{found:?}");
     let mut findings = report.findings.iter();
@@ -285,7 +290,7 @@ fn an_arm_is_assumed_where_each_request_comes_after_anothers() {
 fn nothing_is_known_of(model: Model) {
     let report = model.report();
     let found = report.disks[0].contention.as_ref().expect("shared");
-    assert_eq!(found.basis, Basis::Unknown);
+    assert_eq!(found.basis, UndisturbedBasis::Unknown);
     assert!(found.gain < 0.05, "{found:?}");
     assert!(!finds(&report));
 }
@@ -335,14 +340,14 @@ fn chance_is_no_gain() {
 
 #[test]
 fn a_sample_is_spread_over_all_requests() {
-    let mut samples = Samples::default();
+    let mut samples = BoundedSample::default();
     (0..10_000).for_each(|ns| samples.add(1, ns));
     assert!((32..=64).contains(&samples.len()), "{}", samples.len());
     let tenth = samples.fastest(10).expect("enough");
     assert!(tenth.abs_diff(1_000) < 300, "{tenth}");
     assert_eq!(samples.below(0).count, 0);
     assert_eq!(samples.below(10_000).count as usize, samples.len());
-    let mut few = Samples::default();
+    let mut few = BoundedSample::default();
     (0..9).for_each(|ns| few.add(1, ns));
     assert_eq!(few.fastest(10), None);
 }
@@ -381,17 +386,17 @@ fn waits_for_a_place_in_the_queue_are_no_pauses() {
     for _ in 0..200 {
         for process in [10, 11] {
             // It has waited since its last request, but is queued only when the other's is over.
-            let wait = Wait {
+            let wait = OffCpuWait {
                 thread: Pid(process),
                 process: Tgid(process),
                 off_ns: model.now_ns - 13_150 * US,
                 woken_ns: model.now_ns - 10 * US,
                 on_ns: model.now_ns - 5 * US,
                 state: WaitState::Uninterruptible,
-                cause: Cause::Device,
-                ..Wait::default()
+                cause: WaitCause::Device,
+                ..OffCpuWait::default()
             };
-            model.analysis.add(Event::from(wait));
+            model.analysis.add(TraceEvent::from(wait));
             model.request(process, (128 * KIB, 5 * US, 13_200 * US));
         }
     }

@@ -2,15 +2,15 @@
 
 use super::Finding;
 use crate::actor::Actor;
-use crate::grow::Grow as _;
-use crate::parts::Part;
+use crate::call_time_parts::CallTimePart;
 use crate::report::{CommitActor, FileSystemReport};
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// Maximum number of processes that a sentence names.
 const MAX_NAMED: usize = 3;
 
 /// Sums losses to some parts by victim, most first.
-fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Actor, u64)> {
+fn victims<'a>(file_system: &'a FileSystemReport, parts: &[CallTimePart]) -> Vec<(&'a Actor, u64)> {
     let mut sums: Vec<(&Actor, u64)> = Vec::new();
     for lost in file_system.lost.iter().filter(|lost| parts.contains(&lost.part)) {
         match sums.iter_mut().find(|(actor, _)| **actor == lost.victim) {
@@ -25,7 +25,7 @@ fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Ac
 /// Names the actor that lost most to some parts.
 pub(super) fn with_victim(
     file_system: &FileSystemReport,
-    parts: &[Part],
+    parts: &[CallTimePart],
     finding: Finding,
 ) -> Finding {
     let victim = victims(file_system, parts).first().map(|&(actor, _)| actor.clone());
@@ -36,7 +36,7 @@ pub(super) fn with_victim(
 /// own fault. So another is the victim if it lost at least a tenth of what the culprit did.
 fn with_culprit(
     file_system: &FileSystemReport,
-    part: Part,
+    part: CallTimePart,
     amount: impl Fn(&CommitActor) -> u64,
     finding: Finding,
 ) -> Finding {
@@ -56,16 +56,20 @@ fn with_culprit(
 
 /// Names who filled the journal.
 pub(super) fn with_filler(file_system: &FileSystemReport, finding: Finding) -> Finding {
-    with_culprit(file_system, Part::Checkpoint, |by| by.blocks, finding)
+    with_culprit(file_system, CallTimePart::Checkpoint, |by| by.blocks, finding)
 }
 
 /// Names who made most data dirty.
 pub(super) fn with_dirtier(file_system: &FileSystemReport, finding: Finding) -> Finding {
-    with_culprit(file_system, Part::Throttle, |by| by.dirtied_bytes, finding)
+    with_culprit(file_system, CallTimePart::Throttle, |by| by.dirtied_bytes, finding)
 }
 
 /// Names who lost most to a part, and who held that one up longest.
-pub(super) fn with_holder(file_system: &FileSystemReport, part: Part, finding: Finding) -> Finding {
+pub(super) fn with_holder(
+    file_system: &FileSystemReport,
+    part: CallTimePart,
+    finding: Finding,
+) -> Finding {
     let victims = victims(file_system, &[part]);
     let victim = victims.first().map(|&(actor, _)| actor);
     // Sorted by time, so the first is the longest.
@@ -85,9 +89,30 @@ pub(super) fn in_words(actor: &Actor) -> String {
 
 /// Processes in words, those beyond [`MAX_NAMED`] as their number.
 pub(super) fn names(actors: &[&Actor]) -> String {
-    let named = actors.iter().take(MAX_NAMED).map(|actor| in_words(actor));
-    let mut names: Vec<String> = named.collect();
-    match actors.len().saturating_sub(MAX_NAMED) {
+    join(actors.iter().map(|actor| in_words(actor)).collect())
+}
+
+/// Processes in words, those of one name as their number.
+pub(super) fn grouped_names(actors: &[Actor]) -> String {
+    let mut groups: Vec<(&Actor, usize)> = Vec::new();
+    for actor in actors {
+        let is_known = !actor.comm.is_empty();
+        match groups.iter_mut().find(|(first, _)| is_known && first.comm == actor.comm) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((actor, 1)),
+        }
+    }
+    let in_words = |(first, count): (&Actor, usize)| match count {
+        1 => in_words(first),
+        _ => format!("{} ({count} processes)", first.comm),
+    };
+    join(groups.into_iter().map(in_words).collect())
+}
+
+fn join(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    match more {
         0 => {}
         1 => names.push("one more".to_owned()),
         more => names.push(format!("{more} more")),

@@ -3,11 +3,11 @@
 use luc_events::Dev;
 
 use super::actors::names;
-use super::figures::evidence;
-use super::{Evidence, Finding, FindingKind, Unit};
+use super::finding_inputs::evidence;
+use super::{FigureUnit, Finding, FindingFigure, FindingKind};
 use crate::actor::Actor;
-use crate::contention::{Basis, Contention, DiskTask};
-use crate::report::{DiskReport, Report};
+use crate::disk_contention::{DiskContention, DiskTask, UndisturbedBasis};
+use crate::report::{DiskReport, TraceReport};
 
 /// Minimum predicted gain: a smaller one is within the error of the prediction.
 const MIN_GAIN: f64 = 0.2;
@@ -17,13 +17,13 @@ const MIN_TOGETHER_NS: u64 = 500_000_000;
 const MIN_SHARE: f64 = 0.05;
 
 /// Finds disks for which tasks contend.
-pub(super) fn on_disks(report: &Report) -> Vec<Finding> {
+pub(super) fn on_disks(report: &TraceReport) -> Vec<Finding> {
     let disks = report.disks.iter();
     disks.filter_map(|disk| on_disk(report, disk)).collect()
 }
 
 /// Finds contention, if the tasks would be done sooner one after the other.
-fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
+fn on_disk(report: &TraceReport, disk: &DiskReport) -> Option<Finding> {
     let found = disk.contention.as_ref()?;
     if found.gain < MIN_GAIN || found.together_ns < MIN_TOGETHER_NS {
         return None;
@@ -45,8 +45,8 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
             names(&tasks.iter().map(|task| &task.actor).collect::<Vec<_>>()),
             place(report, disk.dev),
             match found.basis {
-                Basis::Assumed => ", if it has an arm, as its times suggest",
-                Basis::Seen | Basis::Unknown => "",
+                UndisturbedBasis::Assumed => ", if it has an arm, as its times suggest",
+                UndisturbedBasis::Seen | UndisturbedBasis::Unknown => "",
             }
         ),
         dev: Some(disk.dev),
@@ -59,7 +59,7 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
 }
 
 /// Returns a mount point on the disk, or its number.
-fn place(report: &Report, dev: Dev) -> String {
+fn place(report: &TraceReport, dev: Dev) -> String {
     let mut on_it = report.file_systems.iter();
     match on_it.find(|found| found.disk == dev && !found.mount_point.is_empty()) {
         Some(found) => found.mount_point.clone(),
@@ -67,7 +67,7 @@ fn place(report: &Report, dev: Dev) -> String {
     }
 }
 
-fn figures(found: &Contention, tasks: &[&DiskTask]) -> Vec<Evidence> {
+fn figures(found: &DiskContention, tasks: &[&DiskTask]) -> Vec<FindingFigure> {
     let (mut requests, mut await_ns, mut service_ns) = (0, 0.0, 0.0);
     for task in tasks {
         requests += task.requests;
@@ -77,13 +77,21 @@ fn figures(found: &Contention, tasks: &[&DiskTask]) -> Vec<Evidence> {
     let mean = |sum: f64| sum / requests.max(1) as f64;
     let rate = |ns: u64| found.bytes_together as f64 * 1e9 / ns.max(1) as f64;
     vec![
-        evidence("time in which they had the disk together", found.together_ns as f64, Unit::Ns),
-        evidence("the same one after the other", found.apart_ns as f64, Unit::Ns),
-        evidence("bytes a second together", rate(found.together_ns), Unit::Bytes),
-        evidence("bytes a second without switches", rate(found.apart_ns), Unit::Bytes),
-        evidence("switches between tasks", found.switches as f64, Unit::Count),
-        evidence("what a switch costs", found.switch_cost_ns as f64, Unit::Ns),
-        evidence("mean time of a request, with the wait for others", mean(await_ns), Unit::Ns),
-        evidence("of that at the device", mean(service_ns), Unit::Ns),
+        evidence(
+            "time in which they had the disk together",
+            found.together_ns as f64,
+            FigureUnit::Ns,
+        ),
+        evidence("the same one after the other", found.apart_ns as f64, FigureUnit::Ns),
+        evidence("bytes a second together", rate(found.together_ns), FigureUnit::Bytes),
+        evidence("bytes a second without switches", rate(found.apart_ns), FigureUnit::Bytes),
+        evidence("switches between tasks", found.switches as f64, FigureUnit::Count),
+        evidence("what a switch costs", found.switch_cost_ns as f64, FigureUnit::Ns),
+        evidence(
+            "mean time of a request, with the wait for others",
+            mean(await_ns),
+            FigureUnit::Ns,
+        ),
+        evidence("of that at the device", mean(service_ns), FigureUnit::Ns),
     ]
 }

@@ -1,40 +1,41 @@
 //! Finds problems by the figures, most important first.
 //!
-//! Each finding has a cost: the time that threads lost to it. Curable findings rank by their cost. Limits are a slow
-//! device, or a program that hardly uses storage. They come first only if no curable finding costs a tenth of the
-//! time.
+//! Each finding has a cost: the time that threads lost to it. All costs are shares of one time, in which threads worked,
+//! and rank by that. One rule comes before: a limit, such as a slow device, comes after findings on files that
+//! something cures and that cost a tenth.
 
-use luc_events::{Cause, Dev};
+use luc_events::Dev;
 
 use super::actors::{in_words, with_dirtier, with_filler, with_holder, with_victim};
 use super::contention::on_disks;
-use super::figures::{Figures, evidence};
-use super::kept::{frozen, thread_time_ns, throttled};
-use super::storage::{not_storage, storage_ns};
-use super::{Evidence, Finding, FindingKind, Unit};
-use crate::parts::{Part, Parts};
-use crate::report::{Blame, FileSystemReport, Report};
+use super::finding_inputs::{FindingInputs, evidence};
+use super::lost_time::in_threads;
+use super::{FigureUnit, Finding, FindingFigure, FindingKind};
+use crate::call_time_parts::{CallTimePart, CallTimeParts};
+use crate::report::{BlameReport, FileSystemReport, TraceReport};
+use crate::saturating_grow::SaturatingGrow as _;
+use crate::wait_losses::ActorLoss;
 
-/// Minimum share of the time in file-system calls of a finding that is listed.
+/// Minimum share of a finding that is listed: of the working time, or of the time in file-system calls.
 const MIN_LISTED_SHARE: f64 = 0.02;
-/// Minimum share of a finding that comes before the limits.
+/// Minimum share of a finding that explains the trace.
 const MIN_LEADING_SHARE: f64 = 0.10;
 
 /// Parts that are the device's work for the caller itself.
-const DEVICE_PARTS: [Part; 8] = [
-    Part::Start,
-    Part::Locking,
-    Part::Flushing,
-    Part::Logging,
-    Part::Done,
-    Part::DataWriteback,
-    Part::Device,
-    Part::Flush,
+const DEVICE_PARTS: [CallTimePart; 8] = [
+    CallTimePart::Start,
+    CallTimePart::Locking,
+    CallTimePart::Flushing,
+    CallTimePart::Logging,
+    CallTimePart::Done,
+    CallTimePart::DataWriteback,
+    CallTimePart::Device,
+    CallTimePart::Flush,
 ];
 
 /// Returns the findings of a report whose other parts are filled, most important first.
-pub(crate) fn find(report: &Report) -> Vec<Finding> {
-    let total_ns: u64 = report
+pub(crate) fn find(report: &TraceReport, losses: &[ActorLoss]) -> Vec<Finding> {
+    let calls_ns: u64 = report
         .processes
         .iter()
         .map(|process| process.sync_ns.saturating_add(process.call_ns))
@@ -45,49 +46,83 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
         .iter()
         .flat_map(|file_system| in_file_system(report, file_system, &contention));
     let mut found: Vec<Finding> = in_file_systems.collect();
+    add_waits_behind(report.working.behind_storage_ns, &mut found);
     found.extend(contention);
-    found.extend(frozen(report));
-    found.extend(throttled(report));
-    ranked(report, found, total_ns)
+    found.extend(in_threads(report, losses));
+    ranked(report, found, calls_ns)
 }
 
-/// Sets the findings' shares of `total_ns`, drops those below [`MIN_LISTED_SHARE`], and sorts the most important first.
-pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec<Finding> {
-    let share = |finding: &Finding| {
-        let of_ns = match finding.kind {
-            // Not all that waits for a disk is a call on a file.
-            FindingKind::DiskContention => total_ns.max(storage_ns(report)).max(finding.cost_ns),
-            FindingKind::Frozen => thread_time_ns(report, Cause::Frozen),
-            FindingKind::Throttled => thread_time_ns(report, Cause::Throttled),
-            _ => total_ns,
-        };
-        finding.cost_ns as f64 / of_ns.max(1) as f64
-    };
+/// Adds the time of threads that wait for others in calls on files, to each finding by its cost.
+fn add_waits_behind(behind_ns: u64, found: &mut [Finding]) {
+    let calls_ns = found.iter().fold(0_u64, |sum, finding| sum.saturating_add(finding.cost_ns));
+    for finding in found.iter_mut().filter(|_| behind_ns > 0) {
+        let part = finding.cost_ns as f64 / calls_ns.max(1) as f64;
+        let more_ns = (behind_ns as f64 * part) as u64;
+        finding.cost_ns.grow(more_ns);
+        finding.evidence.push(evidence(
+            "of that, time of threads that wait for a lock of such a caller",
+            more_ns as f64,
+            FigureUnit::Ns,
+        ));
+    }
+}
+
+/// Sets the findings' shares of the working time, drops small ones, and sorts the most important first. `calls_ns` is
+/// the time in calls on files.
+pub(crate) fn ranked(report: &TraceReport, found: Vec<Finding>, calls_ns: u64) -> Vec<Finding> {
+    let min_ns = calls_ns as f64 * MIN_LISTED_SHARE;
     let mut found: Vec<Finding> = found
         .into_iter()
-        .map(|finding| Finding { share: share(&finding), ..finding })
-        .filter(|finding| finding.share >= MIN_LISTED_SHARE)
+        .map(|finding| Finding { share: report.working.share(finding.cost_ns), ..finding })
+        .filter(|finding| {
+            let is_of_calls = finding.kind.is_on_files() && finding.cost_ns as f64 >= min_ns;
+            finding.share >= MIN_LISTED_SHARE || is_of_calls
+        })
         .collect();
-    found.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.share.total_cmp(&a.share)));
-    if let Some(finding) = not_storage(report) {
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.cost_ns));
+    // What can be cured comes before the limits.
+    if let Some(first) = found.iter().position(|finding| finding.kind.is_limit()) {
+        found[first..].sort_by_key(|finding| !is_cured(finding));
+    }
+    if let Some(finding) = not_storage(report, &found) {
         found.insert(0, finding);
     }
     found
 }
 
-/// Ranks costly curable findings first, then limits, then cheap ones.
-fn rank(finding: &Finding) -> u8 {
-    match (finding.kind.is_limit(), finding.share >= MIN_LEADING_SHARE) {
-        (false, true) => 0,
-        (true, true) => 1,
-        (false, false) => 2,
-        (true, false) => 3,
-    }
+fn is_cured(finding: &Finding) -> bool {
+    finding.kind.is_on_files() && !finding.kind.is_limit() && finding.share >= MIN_LEADING_SHARE
+}
+
+/// Finds that storage took little of the time in which threads worked, and that nothing else explains it.
+fn not_storage(report: &TraceReport, found: &[Finding]) -> Option<Finding> {
+    let working = &report.working;
+    let share = working.share(working.storage_ns);
+    let is_explained = found.iter().any(|finding| finding.share >= MIN_LEADING_SHARE);
+    let is_seen = working.total_ns > 0 || !report.accounts.processes.is_empty();
+    (is_seen && !is_explained && share < MIN_LEADING_SHARE).then(|| Finding {
+        kind: FindingKind::NotStorage,
+        sentence: "little time goes into files and disks".to_owned(),
+        dev: None,
+        cost_ns: working.total_ns.saturating_sub(working.storage_ns),
+        share: 1.0 - share,
+        victim: None,
+        culprit: None,
+        evidence: vec![
+            evidence("share of the working time for files and disks", share, FigureUnit::Share),
+            evidence("share on processors", working.share(working.computed_ns), FigureUnit::Share),
+            evidence(
+                "share of unknown cause",
+                working.share(working.unknown_ns),
+                FigureUnit::Share,
+            ),
+        ],
+    })
 }
 
 /// Returns the time of calls on a file system by part: fsyncs, and all others.
-fn time(file_system: &FileSystemReport) -> (Parts, Parts) {
-    let mut calls = Parts::default();
+fn time(file_system: &FileSystemReport) -> (CallTimeParts, CallTimeParts) {
+    let mut calls = CallTimeParts::default();
     for call in file_system.calls.values() {
         calls.add_all(&call.parts);
     }
@@ -97,7 +132,7 @@ fn time(file_system: &FileSystemReport) -> (Parts, Parts) {
 /// A finding that costs what calls spend in one part.
 struct Rule {
     kind: FindingKind,
-    part: Part,
+    part: CallTimePart,
     /// `{}` is the file system.
     sentence: &'static str,
     names: NamedActors,
@@ -109,7 +144,6 @@ struct Rule {
 enum NamedActors {
     /// The one that lost most, and the one that held it up longest.
     Holder,
-    Victim,
     /// The one that filled the journal.
     Filler,
     /// The one that dirtied most data.
@@ -120,66 +154,59 @@ enum NamedActors {
 const SPREAD_SENTENCE: &str =
     "fsyncs on {} come one after another, and wait for a commit that closed before they came";
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 8] = [
     Rule {
         kind: FindingKind::SynchronizationBound,
-        part: Part::Predecessor,
+        part: CallTimePart::Predecessor,
         sentence: "fsyncs on {} wait for commits that do not serve them",
         names: NamedActors::Holder,
         grows_with_data: true,
     },
     Rule {
         kind: FindingKind::WriteDelayBound,
-        part: Part::WriteDelay,
+        part: CallTimePart::WriteDelay,
         sentence: "writes on {} wait for buffers that a commit is writing to the journal",
         names: NamedActors::Holder,
         grows_with_data: true,
     },
     Rule {
         kind: FindingKind::LockUp,
-        part: Part::LockUp,
+        part: CallTimePart::LockUp,
         sentence: "calls on {} wait for a transaction that takes no more changes",
         names: NamedActors::Holder,
         grows_with_data: true,
     },
     Rule {
         kind: FindingKind::CheckpointPressure,
-        part: Part::Checkpoint,
+        part: CallTimePart::Checkpoint,
         sentence: "the journal of {} is too small: calls wait for space in it",
         names: NamedActors::Filler,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::DirectoryLock,
-        part: Part::DirectoryLock,
+        part: CallTimePart::DirectoryLock,
         sentence: "calls on {} queue for the lock of a directory",
         names: NamedActors::Holder,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::FileLock,
-        part: Part::Lock,
+        part: CallTimePart::Lock,
         sentence: "calls on {} queue for the lock of a file",
         names: NamedActors::Holder,
         grows_with_data: false,
     },
     Rule {
         kind: FindingKind::DirtyThrottling,
-        part: Part::Throttle,
+        part: CallTimePart::Throttle,
         sentence: "writers on {} are slowed down, as more is made dirty than the disk takes",
         names: NamedActors::Dirtier,
         grows_with_data: false,
     },
     Rule {
-        kind: FindingKind::ProcessorBound,
-        part: Part::Runnable,
-        sentence: "callers on {} are ready to go on, but find no processor",
-        names: NamedActors::Victim,
-        grows_with_data: false,
-    },
-    Rule {
         kind: FindingKind::FastCommitBound,
-        part: Part::FastCommit,
+        part: CallTimePart::FastCommit,
         sentence: "calls on {} wait for fast commits",
         names: NamedActors::Holder,
         grows_with_data: false,
@@ -188,7 +215,7 @@ const RULES: [Rule; 9] = [
 
 /// `contention` is what was found on the disks, whose cost is not the file systems' as well.
 fn in_file_system(
-    report: &Report,
+    report: &TraceReport,
     file_system: &FileSystemReport,
     contention: &[Finding],
 ) -> Vec<Finding> {
@@ -196,7 +223,7 @@ fn in_file_system(
     let foreign = foreign_data(report, file_system.dev);
     let place = Place {
         file_system,
-        figures: Figures { file_system, syncs: &syncs, calls: &calls },
+        figures: FindingInputs { file_system, syncs: &syncs, calls: &calls },
         foreign_ns: foreign.as_ref().map_or(0, |foreign| foreign.load_ns),
     };
     let mut found: Vec<Finding> = RULES.iter().map(|rule| place.by_rule(rule)).collect();
@@ -220,15 +247,15 @@ fn in_file_system(
 /// A file system, and the time that calls on it took.
 struct Place<'a> {
     file_system: &'a FileSystemReport,
-    figures: Figures<'a>,
+    figures: FindingInputs<'a>,
     /// Time that another's data added to waits.
     foreign_ns: u64,
 }
 
 impl Place<'_> {
     /// Returns the time of fsyncs and other calls in a part.
-    fn both(&self, part: Part) -> u64 {
-        let Figures { syncs, calls, .. } = self.figures;
+    fn both(&self, part: CallTimePart) -> u64 {
+        let FindingInputs { syncs, calls, .. } = self.figures;
         syncs.get(part).saturating_add(calls.get(part))
     }
 
@@ -236,12 +263,12 @@ impl Place<'_> {
     /// the same share.
     fn without_foreign(&self, ns: u64) -> u64 {
         let waits = [
-            Part::WriteDelay,
-            Part::LockUp,
-            Part::Predecessor,
-            Part::DataWriteback,
-            Part::Device,
-            Part::Flush,
+            CallTimePart::WriteDelay,
+            CallTimePart::LockUp,
+            CallTimePart::Predecessor,
+            CallTimePart::DataWriteback,
+            CallTimePart::Device,
+            CallTimePart::Flush,
         ];
         let own_ns = self.figures.syncs.own_commit();
         let exposed_ns =
@@ -255,7 +282,7 @@ impl Place<'_> {
         kind: FindingKind,
         cost_ns: u64,
         sentence: &str,
-        evidence: Vec<Evidence>,
+        evidence: Vec<FindingFigure>,
     ) -> Finding {
         Finding {
             kind,
@@ -289,7 +316,6 @@ impl Place<'_> {
         let finding = self.finding(rule.kind, cost_ns, sentence, evidence);
         match rule.names {
             NamedActors::Holder => with_holder(self.file_system, rule.part, finding),
-            NamedActors::Victim => with_victim(self.file_system, &[rule.part], finding),
             NamedActors::Filler => with_filler(self.file_system, finding),
             NamedActors::Dirtier => with_dirtier(self.file_system, finding),
         }
@@ -297,21 +323,22 @@ impl Place<'_> {
 
     /// Waits of file systems that have a log of another kind.
     fn other_log(&self) -> Finding {
-        let data_ns = if self.figures.has_journal() { 0 } else { self.both(Part::DataWriteback) };
+        let data_ns =
+            if self.figures.has_journal() { 0 } else { self.both(CallTimePart::DataWriteback) };
         let finding = self.finding(
             FindingKind::OtherLog,
-            self.figures.syncs.get(Part::UnknownCommit) + data_ns,
+            self.figures.syncs.get(CallTimePart::UnknownCommit) + data_ns,
             "fsyncs on {} wait for its own log or data; it has no jbd2 commits to look into",
-            self.figures.calls_blocked(Part::UnknownCommit),
+            self.figures.calls_blocked(CallTimePart::UnknownCommit),
         );
-        let parts = [Part::UnknownCommit, Part::DataWriteback];
+        let parts = [CallTimePart::UnknownCommit, CallTimePart::DataWriteback];
         with_victim(self.file_system, &parts, finding)
     }
 
     /// Finds the device's time for callers' own work.
-    fn device(&self, report: &Report) -> Finding {
+    fn device(&self, report: &TraceReport) -> Finding {
         let own_ns = self.figures.syncs.own_commit();
-        let device_ns = [Part::DataWriteback, Part::Device, Part::Flush]
+        let device_ns = [CallTimePart::DataWriteback, CallTimePart::Device, CallTimePart::Flush]
             .map(|part| self.both(part))
             .into_iter()
             .fold(own_ns, u64::saturating_add);
@@ -327,11 +354,11 @@ impl Place<'_> {
 
 /// The cost of another's data: the pair of victim and culprit with the greatest load, and all loads together.
 struct Foreign<'a> {
-    worst: &'a Blame,
+    worst: &'a BlameReport,
     load_ns: u64,
 }
 
-fn foreign_data(report: &Report, dev: Dev) -> Option<Foreign<'_>> {
+fn foreign_data(report: &TraceReport, dev: Dev) -> Option<Foreign<'_>> {
     let pairs = || {
         report.blame.iter().filter(move |blame| {
             blame.dev == dev && blame.load_ns > 0 && blame.victim.process != blame.culprit.process
@@ -365,14 +392,26 @@ impl Foreign<'_> {
             victim: Some(self.worst.victim.clone()),
             culprit: Some(self.worst.culprit.clone()),
             evidence: vec![
-                evidence("wait that the culprit's data added", self.worst.load_ns as f64, Unit::Ns),
-                evidence("waits in which it took part", self.worst.waits as f64, Unit::Count),
-                evidence("its longest share of one wait", self.worst.worst_ns as f64, Unit::Ns),
-                evidence("the culprit's data written around commits", data as f64, Unit::Bytes),
+                evidence(
+                    "wait that the culprit's data added",
+                    self.worst.load_ns as f64,
+                    FigureUnit::Ns,
+                ),
+                evidence("waits in which it took part", self.worst.waits as f64, FigureUnit::Count),
+                evidence(
+                    "its longest share of one wait",
+                    self.worst.worst_ns as f64,
+                    FigureUnit::Ns,
+                ),
+                evidence(
+                    "the culprit's data written around commits",
+                    data as f64,
+                    FigureUnit::Bytes,
+                ),
                 evidence(
                     "time that a mebibyte adds to a commit",
                     file_system.commits.ns_per_data_byte * f64::from(1 << 20),
-                    Unit::Ns,
+                    FigureUnit::Ns,
                 ),
             ],
         }

@@ -1,32 +1,32 @@
 //! Commits, what each was made of, and their sums.
 
-use luc_events::codes::CommitKind;
-use luc_events::tables::Commit;
+use luc_events::event_kinds::CommitKind;
+use luc_events::tables::JournalCommit;
 
-use crate::fast::FastMap;
-use crate::fit::Fit;
-use crate::grow::Grow as _;
-use crate::histogram::Histogram;
+use crate::fast_hash::FastMap;
+use crate::latency_histogram::LatencyHistogram;
+use crate::line_fit::LineFit;
+use crate::owner_traffic::OwnerBytes;
 use crate::owners::OwnerId;
-use crate::traffic::Shares;
+use crate::saturating_grow::SaturatingGrow as _;
 
 /// A commit, and what it was made of.
 #[derive(Clone, Debug)]
-pub(crate) struct Committed {
-    pub(crate) row: Commit,
+pub(crate) struct CommitContent {
+    pub(crate) row: JournalCommit,
     /// Metadata and data bytes by owner.
-    pub(crate) bytes: Shares,
+    pub(crate) bytes: OwnerBytes,
     /// The data among these bytes.
-    pub(crate) data: Shares,
+    pub(crate) data: OwnerBytes,
     /// Its handles by owner.
-    pub(crate) handles: Vec<(OwnerId, HandleSum)>,
+    pub(crate) handles: Vec<(OwnerId, OwnerHandles)>,
     /// fsyncs that waited for it as their own.
     pub(crate) served: u32,
     /// Writes that Algorithm 4.2 takes as blocked by it.
     pub(crate) blocked_writes: u32,
 }
 
-impl Committed {
+impl CommitContent {
     pub(crate) fn duration_ns(&self) -> u64 {
         self.row.end_ns.saturating_sub(self.row.start_ns)
     }
@@ -40,7 +40,7 @@ impl Committed {
 
 /// An owner's handles in a transaction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HandleSum {
+pub(crate) struct OwnerHandles {
     pub(crate) count: u64,
     pub(crate) dirtied: u64,
     pub(crate) open_ns: u64,
@@ -48,7 +48,7 @@ pub(crate) struct HandleSum {
     pub(crate) longest_ns: u64,
 }
 
-impl HandleSum {
+impl OwnerHandles {
     pub(super) fn add(&mut self, other: Self) {
         self.count += other.count;
         self.dirtied += other.dirtied;
@@ -60,8 +60,8 @@ impl HandleSum {
 /// Sums over a journal's commits.
 #[derive(Debug, Default)]
 pub(crate) struct CommitSums {
-    pub(crate) full: Histogram,
-    pub(crate) fast: Histogram,
+    pub(crate) full: LatencyHistogram,
+    pub(crate) fast: LatencyHistogram,
     pub(crate) locking_ns: u64,
     pub(crate) flushing_ns: u64,
     pub(crate) logging_ns: u64,
@@ -73,16 +73,16 @@ pub(crate) struct CommitSums {
     pub(crate) served: u64,
     pub(crate) blocked_writes: u64,
     /// Duration by data bytes, and by fsyncs served.
-    pub(crate) by_bytes: Fit,
-    pub(crate) by_served: Fit,
+    pub(crate) by_bytes: LineFit,
+    pub(crate) by_served: LineFit,
     pub(crate) asked_by: FastMap<OwnerId, u64>,
-    pub(crate) handles_by: FastMap<OwnerId, HandleSum>,
+    pub(crate) handles_by: FastMap<OwnerId, OwnerHandles>,
     pub(crate) data_by: FastMap<OwnerId, u64>,
 }
 
 impl CommitSums {
     /// Counts the calls that a commit served, which are known later than the commit.
-    pub(super) fn add_served(&mut self, commit: &Committed) {
+    pub(super) fn add_served(&mut self, commit: &CommitContent) {
         if commit.served > 0 {
             self.serving += 1;
             self.served += u64::from(commit.served);

@@ -1,7 +1,7 @@
 //! Sums whose meaning is known.
 
-use luc_events::Event;
-use luc_events::tables::{FileSystem, Task, Trace};
+use luc_events::TraceEvent;
+use luc_events::tables::{MountedFileSystem, ThreadInfo, TraceDescription};
 
 use super::*;
 use crate::analysis::Analysis;
@@ -10,35 +10,38 @@ use crate::findings::WarningKind;
 const MS: u64 = 1_000_000;
 const DEV: Dev = Dev(7);
 
-fn row(what: Summarized, cause: Cause, count: u64, each_ns: u64) -> Event {
-    Event::from(Summary {
+fn row(what: SummarizedKind, cause: WaitCause, count: u64, each_ns: u64) -> TraceEvent {
+    TraceEvent::from(SummaryCount {
         at_ns: 1_000 * MS,
         interval_ns: 1_000 * MS,
         dev: DEV,
-        process: Tgid(if what == Summarized::Commit { 0 } else { 5 }),
+        process: Tgid(if what == SummarizedKind::Commit { 0 } else { 5 }),
         what,
         cause,
         log2_ns: each_ns.ilog2(),
         count,
         total_ns: count * each_ns,
-        ..Summary::default()
+        ..SummaryCount::default()
     })
 }
 
-fn report(rows: Vec<Event>) -> Report {
-    let mut analysis =
-        Analysis::new(Trace { mode: "summary".to_owned(), end_ns: 1_000 * MS, ..Trace::default() });
-    analysis.add(Event::from(FileSystem {
+fn report(rows: Vec<TraceEvent>) -> TraceReport {
+    let mut analysis = Analysis::new(TraceDescription {
+        mode: "summary".to_owned(),
+        end_ns: 1_000 * MS,
+        ..TraceDescription::default()
+    });
+    analysis.add(TraceEvent::from(MountedFileSystem {
         dev: DEV,
         kind: "ext4".to_owned(),
         mount_point: "/srv".to_owned(),
-        ..FileSystem::default()
+        ..MountedFileSystem::default()
     }));
-    analysis.add(Event::from(Task {
+    analysis.add(TraceEvent::from(ThreadInfo {
         thread: luc_events::Pid(5),
         process: Tgid(5),
         comm: "mail".to_owned(),
-        ..Task::default()
+        ..ThreadInfo::default()
     }));
     for row in rows {
         analysis.add(row);
@@ -49,9 +52,9 @@ fn report(rows: Vec<Event>) -> Report {
 #[test]
 fn rates_means_and_processes_are_told() {
     let report = report(vec![
-        row(Summarized::Sync, Cause::Other, 100, 10 * MS),
-        row(Summarized::Commit, Cause::Other, 50, 6 * MS),
-        row(Summarized::Flush, Cause::Other, 50, 5 * MS),
+        row(SummarizedKind::Sync, WaitCause::Other, 100, 10 * MS),
+        row(SummarizedKind::Commit, WaitCause::Other, 50, 6 * MS),
+        row(SummarizedKind::Flush, WaitCause::Other, 50, 5 * MS),
     ]);
     let found = &report.file_systems[0];
     assert_eq!((found.syncs.latency.count, found.syncs.per_s), (100, 100.0));
@@ -71,9 +74,9 @@ fn rates_means_and_processes_are_told() {
 #[test]
 fn waiting_longer_than_a_commit_is_waiting_for_anothers() {
     let report = report(vec![
-        row(Summarized::Sync, Cause::Other, 100, 10 * MS),
-        row(Summarized::Commit, Cause::Other, 50, 6 * MS),
-        row(Summarized::Wait, Cause::CommitWait, 200, 5 * MS),
+        row(SummarizedKind::Sync, WaitCause::Other, 100, 10 * MS),
+        row(SummarizedKind::Commit, WaitCause::Other, 50, 6 * MS),
+        row(SummarizedKind::Wait, WaitCause::CommitWait, 200, 5 * MS),
     ]);
     let first = &report.findings[0];
     assert_eq!(first.kind, FindingKind::SynchronizationBound);
@@ -86,9 +89,9 @@ fn waiting_longer_than_a_commit_is_waiting_for_anothers() {
 #[test]
 fn a_lone_caller_waits_for_its_own_commit() {
     let report = report(vec![
-        row(Summarized::Sync, Cause::Other, 100, 7 * MS),
-        row(Summarized::Commit, Cause::Other, 100, 6 * MS),
-        row(Summarized::Wait, Cause::CommitWait, 100, 6 * MS),
+        row(SummarizedKind::Sync, WaitCause::Other, 100, 7 * MS),
+        row(SummarizedKind::Commit, WaitCause::Other, 100, 6 * MS),
+        row(SummarizedKind::Wait, WaitCause::CommitWait, 100, 6 * MS),
     ]);
     let kinds: Vec<FindingKind> = report.findings.iter().map(|found| found.kind).collect();
     assert_eq!(kinds, [FindingKind::DeviceBound]);
@@ -98,14 +101,14 @@ fn a_lone_caller_waits_for_its_own_commit() {
 fn sums_beyond_all_measure_do_no_harm() {
     let rows = (0..3)
         .flat_map(|_| {
-            [Summarized::Sync, Summarized::Commit, Summarized::Wait].map(|what| {
-                Event::from(Summary {
+            [SummarizedKind::Sync, SummarizedKind::Commit, SummarizedKind::Wait].map(|what| {
+                TraceEvent::from(SummaryCount {
                     what,
-                    cause: Cause::CommitWait,
+                    cause: WaitCause::CommitWait,
                     log2_ns: u32::MAX,
                     count: u64::MAX,
                     total_ns: u64::MAX,
-                    ..Summary::default()
+                    ..SummaryCount::default()
                 })
             })
         })

@@ -1,12 +1,16 @@
 //! Names in findings: the actor that lost most, and the one that filled the journal, held a transaction or dirtied
 //! data. Also each commit in full.
 
-use luc_events::codes::{CallKind, CommitKind, Direction, WaitState};
-use luc_events::tables::{Call, Commit, Data, Handle, Task, Wait};
-use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid, Transaction};
-use luc_explain::{Analysis, CommitDetail, FindingKind, Observer, Part, Report};
+use luc_events::event_kinds::{CommitKind, DataDirection, FileCallKind, WaitState};
+use luc_events::tables::{
+    FileCall, FileData, JournalCommit, JournalHandle, OffCpuWait, ThreadInfo,
+};
+use luc_events::{Cgroup, Dev, Inode, Pid, Tgid, TraceEvent, Transaction, WaitCause};
+use luc_explain::{
+    Analysis, AnalysisObserver, CallTimePart, CommitDetail, FindingKind, TraceReport,
+};
 
-use super::world::{Op, Setting, World};
+use super::trace_simulation::{JournalParameters, SimulatedOp, TraceSimulation};
 use super::{END_NS, program};
 
 const DEV: Dev = Dev(8 << 20 | 1);
@@ -15,10 +19,10 @@ const MS: u64 = 1_000_000;
 const CGROUP: u64 = 1_000;
 
 /// A write of `process` that is blocked from `from_ms` to `to_ms`.
-fn blocked(process: u32, from_ms: u64, to_ms: u64, cause: Cause) -> [Event; 2] {
+fn blocked(process: u32, from_ms: u64, to_ms: u64, cause: WaitCause) -> [TraceEvent; 2] {
     let (thread, process, cgroup) =
         (Pid(process), Tgid(process), Cgroup(CGROUP + u64::from(process)));
-    let wait = Wait {
+    let wait = OffCpuWait {
         thread,
         process,
         cgroup,
@@ -27,13 +31,13 @@ fn blocked(process: u32, from_ms: u64, to_ms: u64, cause: Cause) -> [Event; 2] {
         on_ns: to_ms * MS,
         state: WaitState::Uninterruptible,
         cause,
-        ..Wait::default()
+        ..OffCpuWait::default()
     };
-    let call = Call {
+    let call = FileCall {
         thread,
         process,
         cgroup,
-        kind: CallKind::Write,
+        kind: FileCallKind::Write,
         enter_ns: from_ms * MS,
         exit_ns: to_ms * MS,
         dev: DEV,
@@ -45,8 +49,8 @@ fn blocked(process: u32, from_ms: u64, to_ms: u64, cause: Cause) -> [Event; 2] {
 }
 
 /// Handles of `process` in transaction 5.
-fn handles(process: u32, count: u32, dirtied: u32, total_ns: u64) -> Event {
-    Handle {
+fn handles(process: u32, count: u32, dirtied: u32, total_ns: u64) -> TraceEvent {
+    JournalHandle {
         at_ns: 70 * MS,
         dev: DEV,
         transaction: Transaction(5),
@@ -56,14 +60,14 @@ fn handles(process: u32, count: u32, dirtied: u32, total_ns: u64) -> Event {
         count,
         dirtied,
         total_ns,
-        ..Handle::default()
+        ..JournalHandle::default()
     }
     .into()
 }
 
 /// Transaction 5, committed on request of process 300; its handles end after 60 ms.
-fn commit() -> Event {
-    Commit {
+fn commit() -> TraceEvent {
+    JournalCommit {
         dev: DEV,
         transaction: Transaction(5),
         asked_ns: 9 * MS,
@@ -76,13 +80,13 @@ fn commit() -> Event {
         end_ns: 73 * MS,
         kind: CommitKind::Full,
         blocks_logged: 4,
-        ..Commit::default()
+        ..JournalCommit::default()
     }
     .into()
 }
 
-fn dirtied(process: u32, bytes: u64) -> Event {
-    Data {
+fn dirtied(process: u32, bytes: u64) -> TraceEvent {
+    FileData {
         at_ns: 20 * MS,
         dev: DEV,
         inode: Inode(u64::from(process)),
@@ -90,21 +94,21 @@ fn dirtied(process: u32, bytes: u64) -> Event {
         process: Tgid(process),
         cgroup: Cgroup(CGROUP + u64::from(process)),
         bytes,
-        direction: Direction::Dirtied,
+        direction: DataDirection::Dirtied,
     }
     .into()
 }
 
-fn report(events: Vec<Event>) -> Report {
+fn report(events: Vec<TraceEvent>) -> TraceReport {
     let mut events = events;
-    events.sort_by_key(Event::time_ns);
-    let mut analysis = Analysis::new(World::description(100 * MS));
+    events.sort_by_key(TraceEvent::time_ns);
+    let mut analysis = Analysis::new(TraceSimulation::description(100 * MS));
     events.into_iter().for_each(|event| analysis.add(event));
     analysis.finish()
 }
 
 /// Returns the first finding's kind, victim and culprit, and checks the actors' cgroups.
-fn first_finding(report: &Report) -> (FindingKind, Option<u32>, Option<u32>) {
+fn first_finding(report: &TraceReport) -> (FindingKind, Option<u32>, Option<u32>) {
     let first = report.findings.first().unwrap();
     let process = |actor: &luc_explain::Actor| {
         assert_eq!(actor.cgroup.0, CGROUP + u64::from(actor.process.0));
@@ -118,19 +122,19 @@ fn first_finding(report: &Report) -> (FindingKind, Option<u32>, Option<u32>) {
 fn who_fills_the_journal_is_named_and_who_waits_for_space() {
     // The filler waits longer than its victim, and a commit that a third one asked for runs meanwhile.
     let mut events = vec![commit(), handles(900, 500, 600, MS), handles(100, 2, 3, MS)];
-    events.extend(blocked(100, 10, 60, Cause::Checkpoint));
-    events.extend(blocked(900, 5, 75, Cause::Checkpoint));
+    events.extend(blocked(100, 10, 60, WaitCause::Checkpoint));
+    events.extend(blocked(900, 5, 75, WaitCause::Checkpoint));
     let report = report(events);
     let expected = (FindingKind::CheckpointPressure, Some(100), Some(900));
     assert_eq!(first_finding(&report), expected);
     let held = &report.file_systems[0].held;
-    assert!(held.iter().all(|held| held.part != Part::Checkpoint), "{held:?}");
+    assert!(held.iter().all(|held| held.part != CallTimePart::Checkpoint), "{held:?}");
 }
 
 #[test]
 fn who_fills_the_journal_alone_is_its_own_victim() {
     let mut events = vec![commit(), handles(900, 500, 600, MS)];
-    events.extend(blocked(900, 5, 75, Cause::Checkpoint));
+    events.extend(blocked(900, 5, 75, WaitCause::Checkpoint));
     let expected = (FindingKind::CheckpointPressure, Some(900), Some(900));
     assert_eq!(first_finding(&report(events)), expected);
 }
@@ -144,7 +148,7 @@ fn a_lock_up_is_the_doing_of_the_longest_handle_not_of_who_asked() {
         handles(900, 1, 1, 60 * MS),
         handles(300, 2, 2, MS),
     ];
-    events.extend(blocked(200, 11, 70, Cause::TransactionLocked));
+    events.extend(blocked(200, 11, 70, WaitCause::TransactionLocked));
     let expected = (FindingKind::LockUp, Some(200), Some(900));
     assert_eq!(first_finding(&report(events)), expected);
 }
@@ -152,8 +156,8 @@ fn a_lock_up_is_the_doing_of_the_longest_handle_not_of_who_asked() {
 #[test]
 fn throttling_is_the_doing_of_who_makes_most_dirty() {
     let mut events = vec![dirtied(100, 1 << 20), dirtied(900, 100 << 20)];
-    events.extend(blocked(100, 30, 80, Cause::DirtyThrottle));
-    events.extend(blocked(900, 25, 90, Cause::DirtyThrottle));
+    events.extend(blocked(100, 30, 80, WaitCause::DirtyThrottle));
+    events.extend(blocked(900, 25, 90, WaitCause::DirtyThrottle));
     let expected = (FindingKind::DirtyThrottling, Some(100), Some(900));
     assert_eq!(first_finding(&report(events)), expected);
 }
@@ -162,7 +166,7 @@ fn throttling_is_the_doing_of_who_makes_most_dirty() {
 #[derive(Default)]
 struct Settled(Vec<CommitDetail>);
 
-impl Observer for Settled {
+impl AnalysisObserver for Settled {
     fn wants_settled(&self) -> bool {
         true
     }
@@ -174,16 +178,16 @@ impl Observer for Settled {
 
 #[test]
 fn each_commit_is_told_in_full() {
-    let task = Task {
+    let task = ThreadInfo {
         thread: Pid(300),
         process: Tgid(300),
         comm: "asker".to_owned(),
         cgroup: Cgroup(CGROUP + 300),
-        ..Task::default()
+        ..ThreadInfo::default()
     };
     let mut written = Vec::new();
-    for direction in [Direction::Dirtied, Direction::WrittenByFlusher] {
-        written.push(Event::from(Data {
+    for direction in [DataDirection::Dirtied, DataDirection::WrittenByFlusher] {
+        written.push(TraceEvent::from(FileData {
             direction,
             dev: DEV,
             at_ns: 60 * MS,
@@ -195,11 +199,11 @@ fn each_commit_is_told_in_full() {
         }));
     }
     let mut events =
-        vec![Event::from(task), commit(), handles(900, 7, 3, MS), handles(100, 1, 2, MS)];
+        vec![TraceEvent::from(task), commit(), handles(900, 7, 3, MS), handles(100, 1, 2, MS)];
     events.extend(written);
-    events.sort_by_key(Event::time_ns);
+    events.sort_by_key(TraceEvent::time_ns);
     let mut settled = Settled::default();
-    let mut analysis = Analysis::with_observer(World::description(END_NS), &mut settled);
+    let mut analysis = Analysis::with_observer(TraceSimulation::description(END_NS), &mut settled);
     events.into_iter().for_each(|event| analysis.add(event));
     let report = analysis.finish();
     assert_eq!(settled.0.len(), 1);
@@ -218,18 +222,20 @@ fn each_commit_is_told_in_full() {
 
 #[test]
 fn every_commit_is_shown_once_with_the_fsyncs_that_it_served() {
-    let ops = [Op::Compute(50_000), Op::Fsync { data_ns: 10_000 }];
+    let ops = [SimulatedOp::Compute(50_000), SimulatedOp::Fsync { data_ns: 10_000 }];
     // More commits than are remembered.
-    let setting = Setting {
+    let setting = JournalParameters {
         locking_ns: 1_000,
         flushing_ns: 2_000,
         logging_ns: 300_000,
-        ..Setting::plain(DEV)
+        ..JournalParameters::plain(DEV)
     };
-    let (events, truth) = World::new(setting, &[program(100, 6, &ops)], None).play(END_NS);
-    let commits = events.iter().filter(|event| matches!(event, Event::Commit(_))).count();
+    let (events, truth) =
+        TraceSimulation::new(setting, &[program(100, 6, &ops)], None).play(END_NS);
+    let commits =
+        events.iter().filter(|event| matches!(event, TraceEvent::JournalCommit(_))).count();
     let mut settled = Settled::default();
-    let mut analysis = Analysis::with_observer(World::description(END_NS), &mut settled);
+    let mut analysis = Analysis::with_observer(TraceSimulation::description(END_NS), &mut settled);
     events.into_iter().for_each(|event| analysis.add(event));
     let report = analysis.finish();
     assert!(commits > 5_000, "{commits}");

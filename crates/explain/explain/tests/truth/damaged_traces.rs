@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use luc_events::store::{Reader, Writer};
+use luc_events::store::{TraceReader, TraceWriter};
 use luc_events::{Dev, Transaction};
-use luc_explain::{ExplainedCommit, ExplainedSync, Observer, Part, explain, explain_with};
+use luc_explain::{
+    AnalysisObserver, CallTimePart, ExplainedCommit, ExplainedSync, explain, explain_with,
+};
 use luc_testkit::json::difference;
 use serde_json::Value;
 
-use super::world::{Op, Setting, World};
+use super::trace_simulation::{JournalParameters, SimulatedOp, TraceSimulation};
 use super::{END_NS, explain_events, program};
 
 const DEV: Dev = Dev(8 << 20 | 1);
@@ -20,7 +22,7 @@ struct Sums {
     predecessor_ns: u64,
 }
 
-impl Observer for Sums {
+impl AnalysisObserver for Sums {
     fn commit(&mut self, commit: &ExplainedCommit<'_>) {
         self.commits.push(commit.row.transaction);
         let bytes: u64 = commit.bytes.iter().map(|&(_, _, bytes)| bytes).sum();
@@ -38,37 +40,42 @@ impl Observer for Sums {
         let waited: u64 = sync.waited.iter().map(|&(_, ns)| ns).sum();
         assert!(shared <= waited && waited - shared < 10, "{shared} {waited}");
         self.syncs += 1;
-        self.predecessor_ns += sync.parts.get(Part::Predecessor);
+        self.predecessor_ns += sync.parts.get(CallTimePart::Predecessor);
     }
 }
 
-fn value(report: &luc_explain::Report) -> Value {
+fn value(report: &luc_explain::TraceReport) -> Value {
     serde_json::to_value(report).unwrap()
 }
 
 #[test]
 fn a_stored_trace_is_explained_alike() {
-    let ops = [Op::Compute(100_000), Op::Fsync { data_ns: 500_000 }];
+    let ops = [SimulatedOp::Compute(100_000), SimulatedOp::Fsync { data_ns: 500_000 }];
     let (events, truth) =
-        World::new(Setting::plain(DEV), &[program(100, 6, &ops)], None).play(END_NS);
+        TraceSimulation::new(JournalParameters::plain(DEV), &[program(100, 6, &ops)], None)
+            .play(END_NS);
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), World::description(0)).unwrap();
+    let mut writer =
+        TraceWriter::create(directory.path(), TraceSimulation::description(0)).unwrap();
     for (index, event) in events.iter().enumerate() {
         writer.add(event.clone()).unwrap();
         if index % 5_000 == 0 {
             writer.flush().unwrap();
         }
     }
-    writer.finish(World::description(END_NS)).unwrap();
+    writer.finish(TraceSimulation::description(END_NS)).unwrap();
 
-    let reader = Reader::open(directory.path()).unwrap();
+    let reader = TraceReader::open(directory.path()).unwrap();
     let mut sums = Sums::default();
     let report = explain_with(&reader, &mut sums).unwrap();
     let direct = explain_events(events);
     let (stored, direct) = (value(&report), value(&direct));
     assert_eq!(difference(&stored, &direct), None);
     assert_eq!(sums.syncs, truth.syncs);
-    assert_eq!(sums.predecessor_ns, report.file_systems[0].syncs.parts.get(Part::Predecessor));
+    assert_eq!(
+        sums.predecessor_ns,
+        report.file_systems[0].syncs.parts.get(CallTimePart::Predecessor)
+    );
 
     let file = directory.path().join("wait-000001-000001.parquet");
     let file = if file.exists() {

@@ -2,7 +2,7 @@
 
 use luc_events::Dev;
 
-use super::world::{Op, Program, Setting, World};
+use super::trace_simulation::{JournalParameters, SimulatedOp, SimulatedProgram, TraceSimulation};
 use super::{END_NS, SECONDS, explained, program};
 
 const DEV: Dev = Dev(8 << 20 | 1);
@@ -12,15 +12,16 @@ fn the_predicted_gain_is_the_obtained_one() {
     let mut errors = Vec::new();
     for callers in [1, 2, 3, 4, 8, 16, 32, 64] {
         for think_ns in [0, 1_000_000, 4_000_000] {
-            let mut ops = vec![Op::Compute(100_000)];
+            let mut ops = vec![SimulatedOp::Compute(100_000)];
             if think_ns > 0 {
-                ops.push(Op::Think(think_ns));
+                ops.push(SimulatedOp::Think(think_ns));
             }
-            ops.push(Op::Fsync { data_ns: 700_000 });
-            let programs: [Program; 1] = [program(100, callers, &ops)];
-            let (report, truth) = explained(Setting::plain(DEV), &programs, None);
-            let gated = Setting { gate: callers as usize, ..Setting::plain(DEV) };
-            let (_, gated_truth) = World::new(gated, &programs, None).play(END_NS);
+            ops.push(SimulatedOp::Fsync { data_ns: 700_000 });
+            let programs: [SimulatedProgram; 1] = [program(100, callers, &ops)];
+            let (report, truth) = explained(JournalParameters::plain(DEV), &programs, None);
+            let gated =
+                JournalParameters { gate: callers as usize, ..JournalParameters::plain(DEV) };
+            let (_, gated_truth) = TraceSimulation::new(gated, &programs, None).play(END_NS);
             let batching = &report.file_systems[0].batching;
             let measured = truth.syncs as f64 / SECONDS as f64;
             let obtained = gated_truth.syncs as f64 / SECONDS as f64;

@@ -3,8 +3,8 @@
 use luc_testkit::events::events;
 use proptest::prelude::*;
 
-use super::cases::{DEV, assert_split_is_true};
-use super::world::{Op, Setting};
+use super::planted_cases::{DEV, assert_split_is_true};
+use super::trace_simulation::{JournalParameters, SimulatedOp};
 use super::{explain_events, explained, program};
 
 proptest! {
@@ -22,16 +22,16 @@ proptest! {
 }
 
 /// Draws the operations of a thread's round.
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn ops() -> impl Strategy<Value = Vec<SimulatedOp>> {
     let op = prop_oneof![
-        (1_000u64..3_000_000).prop_map(Op::Think),
-        (1_000u64..500_000).prop_map(Op::Compute),
-        any::<bool>().prop_map(|shared| Op::Write { shared }),
-        (1_000u64..100_000).prop_map(|hold_ns| Op::Create { hold_ns }),
+        (1_000u64..3_000_000).prop_map(SimulatedOp::Think),
+        (1_000u64..500_000).prop_map(SimulatedOp::Compute),
+        any::<bool>().prop_map(|shared| SimulatedOp::Write { shared }),
+        (1_000u64..100_000).prop_map(|hold_ns| SimulatedOp::Create { hold_ns }),
     ];
     (prop::collection::vec(op, 0..4), 0u64..2_000_000).prop_map(|(mut ops, data_ns)| {
-        ops.push(Op::Compute(10_000));
-        ops.push(Op::Fsync { data_ns });
+        ops.push(SimulatedOp::Compute(10_000));
+        ops.push(SimulatedOp::Fsync { data_ns });
         ops
     })
 }
@@ -48,7 +48,7 @@ proptest! {
         (locking_ns, flushing_ns, logging_ns) in (0u64..500_000, 1u64..500_000, 300_000u64..20_000_000),
         fast in any::<bool>(),
     ) {
-        let setting = Setting { locking_ns, flushing_ns, logging_ns, fast, ..Setting::plain(DEV) };
+        let setting = JournalParameters { locking_ns, flushing_ns, logging_ns, fast, ..JournalParameters::plain(DEV) };
         let programs = [program(100, threads.0, &first), program(500, threads.1, &second)];
         let (report, truth) = explained(setting, &programs, None);
         assert_split_is_true(&report, &truth);

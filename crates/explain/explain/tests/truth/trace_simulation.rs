@@ -5,9 +5,11 @@ mod journal;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use luc_events::codes::{CallKind, Direction, WaitState};
-use luc_events::tables::{Call, Commit, Data, FileSystem, Task, Trace, Wait};
-use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid};
+use luc_events::event_kinds::{DataDirection, FileCallKind, WaitState};
+use luc_events::tables::{
+    FileCall, FileData, JournalCommit, MountedFileSystem, OffCpuWait, ThreadInfo, TraceDescription,
+};
+use luc_events::{Cgroup, Dev, Inode, Pid, Tgid, TraceEvent, WaitCause};
 
 /// Time from a wake-up until the thread runs.
 const RUN_QUEUE_NS: u64 = 20_000;
@@ -18,7 +20,7 @@ const INTERVAL_NS: u64 = 10_000_000;
 
 /// An operation of a thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Op {
+pub(crate) enum SimulatedOp {
     Think(u64),
     /// Runs in user mode.
     Compute(u64),
@@ -38,18 +40,18 @@ pub(crate) enum Op {
     Checkpoint(u64),
 }
 
-/// A kind of thread.
+/// Simulated threads that all do the same: their process, cgroup, number and operations.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub(crate) struct SimulatedProgram {
     pub(crate) process: u32,
     pub(crate) cgroup: u64,
     pub(crate) threads: u32,
-    pub(crate) ops: Vec<Op>,
+    pub(crate) ops: Vec<SimulatedOp>,
 }
 
 /// Parameters of the journal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting {
+pub(crate) struct JournalParameters {
     pub(crate) dev: Dev,
     pub(crate) locking_ns: u64,
     pub(crate) flushing_ns: u64,
@@ -62,7 +64,7 @@ pub(crate) struct Setting {
     pub(crate) fast: bool,
 }
 
-impl Setting {
+impl JournalParameters {
     pub(crate) fn plain(dev: Dev) -> Self {
         Self {
             dev,
@@ -78,7 +80,7 @@ impl Setting {
 
 /// Bytes that a process makes dirty and a flusher writes, in each interval of the seconds given.
 #[derive(Clone, Debug)]
-pub(crate) struct Burst {
+pub(crate) struct DirtyBurst {
     pub(crate) process: u32,
     pub(crate) cgroup: u64,
     pub(crate) bytes_per_interval: u64,
@@ -88,7 +90,7 @@ pub(crate) struct Burst {
 
 /// Parts of the fsyncs' time in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Truth {
+pub(crate) struct TrueSyncTimes {
     pub(crate) syncs: u64,
     pub(crate) total_ns: u64,
     pub(crate) data_ns: u64,
@@ -104,7 +106,7 @@ struct Thread {
     pid: u32,
     process: u32,
     cgroup: u64,
-    ops: Vec<Op>,
+    ops: Vec<SimulatedOp>,
     next: usize,
     used_ns: u64,
 }
@@ -130,25 +132,30 @@ enum Actor {
     Arrives(usize, u64, u64),
 }
 
+/// Simulated threads, journal and disk that write a trace of themselves.
 #[derive(Debug)]
-pub(crate) struct World {
-    setting: Setting,
-    burst: Option<Burst>,
+pub(crate) struct TraceSimulation {
+    setting: JournalParameters,
+    burst: Option<DirtyBurst>,
     threads: Vec<Thread>,
     queue: BinaryHeap<Reverse<(u64, Actor)>>,
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
     running: u32,
-    committing: Option<Commit>,
+    committing: Option<JournalCommit>,
     begins: bool,
     waiters: Vec<Waiter>,
     gathered: Vec<Waiter>,
     directory_free_ns: u64,
     end_ns: u64,
-    pub(crate) truth: Truth,
+    pub(crate) truth: TrueSyncTimes,
 }
 
-impl World {
-    pub(crate) fn new(setting: Setting, programs: &[Program], burst: Option<Burst>) -> Self {
+impl TraceSimulation {
+    pub(crate) fn new(
+        setting: JournalParameters,
+        programs: &[SimulatedProgram],
+        burst: Option<DirtyBurst>,
+    ) -> Self {
         let mut threads = Vec::new();
         for program in programs {
             for number in 0..program.threads {
@@ -180,12 +187,12 @@ impl World {
             gathered: Vec::new(),
             directory_free_ns: 0,
             end_ns: 0,
-            truth: Truth::default(),
+            truth: TrueSyncTimes::default(),
         }
     }
 
     /// Plays until `end_ns`; returns the events in the order of time.
-    pub(crate) fn play(mut self, end_ns: u64) -> (Vec<Event>, Truth) {
+    pub(crate) fn play(mut self, end_ns: u64) -> (Vec<TraceEvent>, TrueSyncTimes) {
         self.end_ns = end_ns;
         self.frame(end_ns);
         while let Some(Reverse((now_ns, actor))) = self.queue.pop() {
@@ -205,18 +212,24 @@ impl World {
             self.events.push(task(thread, end_ns, thread.used_ns).into());
         }
         self.events.retain(|event| event.time_ns() <= end_ns);
-        self.events.sort_by_key(Event::time_ns);
+        self.events.sort_by_key(TraceEvent::time_ns);
         (self.events, self.truth)
     }
 
     /// Describes the trace of a world.
-    pub(crate) fn description(end_ns: u64) -> Trace {
-        Trace { start_ns: 0, end_ns, processors: 64, mode: "events".to_owned(), ..Trace::default() }
+    pub(crate) fn description(end_ns: u64) -> TraceDescription {
+        TraceDescription {
+            start_ns: 0,
+            end_ns,
+            processors: 64,
+            mode: "events".to_owned(),
+            ..TraceDescription::default()
+        }
     }
 
     fn frame(&mut self, end_ns: u64) {
         self.events.push(
-            FileSystem {
+            MountedFileSystem {
                 at_ns: 0,
                 dev: self.setting.dev,
                 kind: "ext4".to_owned(),
@@ -226,7 +239,7 @@ impl World {
                 journal_blocks: 16_384,
                 block_bytes: 4_096,
                 fast_commit: self.setting.fast,
-                ..FileSystem::default()
+                ..MountedFileSystem::default()
             }
             .into(),
         );
@@ -239,7 +252,7 @@ impl World {
         for interval in 0..end_ns / INTERVAL_NS {
             let bytes = bytes_in(&burst, interval);
             if bytes > 0 {
-                let row = Data {
+                let row = FileData {
                     at_ns: (interval + 1) * INTERVAL_NS,
                     dev: self.setting.dev,
                     inode: Inode(7_777),
@@ -247,13 +260,13 @@ impl World {
                     process: Tgid(burst.process),
                     cgroup: Cgroup(burst.cgroup),
                     bytes,
-                    direction: Direction::Dirtied,
+                    direction: DataDirection::Dirtied,
                 };
-                let written = Data {
+                let written = FileData {
                     thread: Pid(2),
                     process: Tgid(2),
                     cgroup: Cgroup(1),
-                    direction: Direction::WrittenByFlusher,
+                    direction: DataDirection::WrittenByFlusher,
                     ..row.clone()
                 };
                 self.events.push(row.into());
@@ -271,30 +284,37 @@ impl World {
         let op = thread.ops[thread.next];
         thread.next = (thread.next + 1) % thread.ops.len();
         match op {
-            Op::Think(ns) => {
-                let on_ns = self.wait(index, now_ns, now_ns + ns, Cause::Sleep);
+            SimulatedOp::Think(ns) => {
+                let on_ns = self.wait(index, now_ns, now_ns + ns, WaitCause::Sleep);
                 self.later(on_ns, Actor::Thread(index));
             }
-            Op::Compute(ns) => {
+            SimulatedOp::Compute(ns) => {
                 thread.used_ns += ns;
                 self.later(now_ns + ns, Actor::Thread(index));
             }
-            Op::Fsync { data_ns } => {
+            SimulatedOp::Fsync { data_ns } => {
                 thread.used_ns += 2 * CALL_CPU_NS;
                 let mut ready_ns = now_ns + CALL_CPU_NS;
                 if data_ns > 0 {
-                    ready_ns = self.wait(index, ready_ns, ready_ns + data_ns, Cause::DataWriteback);
+                    ready_ns =
+                        self.wait(index, ready_ns, ready_ns + data_ns, WaitCause::DataWriteback);
                 }
                 self.later(ready_ns, Actor::Arrives(index, now_ns, data_ns));
             }
-            Op::Write { shared } => {
+            SimulatedOp::Write { shared } => {
                 let blocked_ns = match &self.committing {
                     Some(commit) if shared && now_ns >= commit.logging_ns => commit.end_ns - 1_000,
                     _ => 0,
                 };
-                self.blocked_call(index, now_ns, blocked_ns, CallKind::Write, Cause::ShadowBuffer);
+                self.blocked_call(
+                    index,
+                    now_ns,
+                    blocked_ns,
+                    FileCallKind::Write,
+                    WaitCause::ShadowBuffer,
+                );
             }
-            Op::Create { hold_ns } => {
+            SimulatedOp::Create { hold_ns } => {
                 let free_ns = self.directory_free_ns.max(now_ns + CALL_CPU_NS);
                 let waits = free_ns > now_ns + CALL_CPU_NS;
                 let held_from_ns = if waits { free_ns + RUN_QUEUE_NS } else { free_ns };
@@ -303,8 +323,14 @@ impl World {
                 self.threads[index].used_ns += hold_ns;
                 self.blocked_call_holding(index, now_ns, until_ns, hold_ns);
             }
-            Op::Checkpoint(ns) => {
-                self.blocked_call(index, now_ns, now_ns + ns, CallKind::Write, Cause::Checkpoint);
+            SimulatedOp::Checkpoint(ns) => {
+                self.blocked_call(
+                    index,
+                    now_ns,
+                    now_ns + ns,
+                    FileCallKind::Write,
+                    WaitCause::Checkpoint,
+                );
             }
         }
     }
@@ -315,8 +341,8 @@ impl World {
         index: usize,
         enter_ns: u64,
         until_ns: u64,
-        kind: CallKind,
-        cause: Cause,
+        kind: FileCallKind,
+        cause: WaitCause,
     ) {
         let mut now_ns = enter_ns + CALL_CPU_NS;
         if until_ns > now_ns {
@@ -329,16 +355,16 @@ impl World {
     fn blocked_call_holding(&mut self, index: usize, enter_ns: u64, until_ns: u64, hold_ns: u64) {
         let mut now_ns = enter_ns + CALL_CPU_NS;
         if until_ns > now_ns {
-            now_ns = self.wait(index, now_ns, until_ns, Cause::DirectoryLock);
+            now_ns = self.wait(index, now_ns, until_ns, WaitCause::DirectoryLock);
         }
-        self.end_call(index, enter_ns, now_ns + hold_ns, CallKind::Create);
+        self.end_call(index, enter_ns, now_ns + hold_ns, FileCallKind::Create);
         self.threads[index].used_ns += CALL_CPU_NS;
     }
 
-    fn end_call(&mut self, index: usize, enter_ns: u64, exit_ns: u64, kind: CallKind) {
+    fn end_call(&mut self, index: usize, enter_ns: u64, exit_ns: u64, kind: FileCallKind) {
         let thread = &self.threads[index];
         self.events.push(
-            Call {
+            FileCall {
                 thread: Pid(thread.pid),
                 process: Tgid(thread.process),
                 cgroup: Cgroup(thread.cgroup),
@@ -356,11 +382,11 @@ impl World {
     }
 
     /// Notes a wait; returns when the thread runs again.
-    fn wait(&mut self, index: usize, off_ns: u64, woken_ns: u64, cause: Cause) -> u64 {
+    fn wait(&mut self, index: usize, off_ns: u64, woken_ns: u64, cause: WaitCause) -> u64 {
         let thread = &self.threads[index];
         let on_ns = woken_ns + RUN_QUEUE_NS;
         self.events.push(
-            Wait {
+            OffCpuWait {
                 thread: Pid(thread.pid),
                 process: Tgid(thread.process),
                 cgroup: Cgroup(thread.cgroup),
@@ -369,7 +395,7 @@ impl World {
                 on_ns,
                 state: WaitState::Uninterruptible,
                 cause,
-                ..Wait::default()
+                ..OffCpuWait::default()
             }
             .into(),
         );
@@ -377,7 +403,7 @@ impl World {
     }
 }
 
-fn bytes_in(burst: &Burst, interval: u64) -> u64 {
+fn bytes_in(burst: &DirtyBurst, interval: u64) -> u64 {
     if interval % (1_000_000_000 / INTERVAL_NS) < burst.intervals_per_s {
         burst.bytes_per_interval
     } else {
@@ -385,8 +411,8 @@ fn bytes_in(burst: &Burst, interval: u64) -> u64 {
     }
 }
 
-fn task(thread: &Thread, at_ns: u64, user_ns: u64) -> Task {
-    Task {
+fn task(thread: &Thread, at_ns: u64, user_ns: u64) -> ThreadInfo {
+    ThreadInfo {
         at_ns,
         thread: Pid(thread.pid),
         process: Tgid(thread.process),

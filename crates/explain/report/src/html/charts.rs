@@ -2,27 +2,27 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_explain::{Latency, Part, Parts};
-use luc_units::figures::{Share, Time};
+use luc_explain::{CallTimePart, CallTimeParts, LatencyDistribution};
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 
-use super::bins::Bins;
-use super::meaning;
+use super::name_meanings;
+use super::timeline_bins::TimelineBins;
 
 /// Minimum share of a part that is drawn.
 const MIN_SHARE: f64 = 0.002;
 
 /// Draws a bar that is divided by parts.
-pub(super) fn stacked(out: &mut String, parts: &Parts) -> fmt::Result {
+pub(super) fn stacked(out: &mut String, parts: &CallTimeParts) -> fmt::Result {
     let whole = parts.sum();
     write!(out, "<div class=\"stack\" role=\"img\" aria-label=\"")?;
     for (part, ns) in largest(parts) {
-        write!(out, "{} {}, ", meaning::label(part), Share::of(ns, whole))?;
+        write!(out, "{} {}, ", name_meanings::label(part), FormattedShare::of(ns, whole))?;
     }
     write!(out, "\">")?;
     for (part, ns) in parts.iter() {
-        let share = Share::of(ns, whole);
+        let share = FormattedShare::of(ns, whole);
         if share.0 >= MIN_SHARE {
-            let (name, label) = (part.name(), meaning::label(part));
+            let (name, label) = (part.name(), name_meanings::label(part));
             let percent = share.0 * 100.0;
             write!(
                 out,
@@ -33,8 +33,8 @@ pub(super) fn stacked(out: &mut String, parts: &Parts) -> fmt::Result {
     writeln!(out, "</div>")
 }
 
-pub(super) fn largest(parts: &Parts) -> Vec<(Part, u64)> {
-    let mut parts: Vec<(Part, u64)> = parts.iter().collect();
+pub(super) fn largest(parts: &CallTimeParts) -> Vec<(CallTimePart, u64)> {
+    let mut parts: Vec<(CallTimePart, u64)> = parts.iter().collect();
     parts.sort_by_key(|&(part, ns)| (std::cmp::Reverse(ns), part));
     parts
 }
@@ -46,14 +46,14 @@ const BOTTOM: f64 = 22.0;
 
 /// A logarithmic axis of times, in whole decades.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub(super) struct LogTimeAxis {
     from: i32,
     to: i32,
 }
 
-impl Axis {
+impl LogTimeAxis {
     /// Makes an axis that is wide enough for all of these; `None` if they are empty.
-    pub(super) fn of(latencies: &[&Latency]) -> Option<Self> {
+    pub(super) fn of(latencies: &[&LatencyDistribution]) -> Option<Self> {
         let edges = latencies
             .iter()
             .flat_map(|latency| &latency.buckets)
@@ -91,8 +91,8 @@ impl Axis {
 pub(super) fn histogram(
     out: &mut String,
     what: &str,
-    latency: &Latency,
-    axis: Axis,
+    latency: &LatencyDistribution,
+    axis: LogTimeAxis,
     per_octave: f64,
 ) -> fmt::Result {
     // 1. Buckets, at most `per_octave` for each power of two.
@@ -113,12 +113,12 @@ pub(super) fn histogram(
          <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Distribution of {what}: median {}, \
          99th percentile {}\">",
         latency.count,
-        Time::from(latency.mean_ns),
-        Time::from(latency.p50_ns),
-        Time::from(latency.p99_ns),
-        Time::from(latency.max_ns),
-        Time::from(latency.p50_ns),
-        Time::from(latency.p99_ns),
+        FormattedTime::from(latency.mean_ns),
+        FormattedTime::from(latency.p50_ns),
+        FormattedTime::from(latency.p99_ns),
+        FormattedTime::from(latency.max_ns),
+        FormattedTime::from(latency.p50_ns),
+        FormattedTime::from(latency.p99_ns),
     )?;
     // 2. The grid.
     let floor = HEIGHT - BOTTOM;
@@ -134,7 +134,7 @@ pub(super) fn histogram(
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{floor}\"/>\
              <text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
             HEIGHT - 6.0,
-            Time(ns)
+            FormattedTime(ns)
         )?;
     }
     // 3. The bars.
@@ -149,8 +149,8 @@ pub(super) fn histogram(
              <title>{} to {}: {count}</title></rect>",
             floor - height,
             (right - x - 0.8).max(0.8),
-            Time(from_ns),
-            Time(until_ns),
+            FormattedTime(from_ns),
+            FormattedTime(until_ns),
         )?;
     }
     // 4. The median and the 99th percentile.
@@ -183,7 +183,7 @@ const LEFT: f64 = 56.0;
 const STRIP: f64 = 12.0;
 
 /// Draws the whole trace: per step the mean fsync time, its part for earlier commits, and the journal's busy time.
-pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
+pub(super) fn overview(out: &mut String, bins: &TimelineBins) -> fmt::Result {
     let mean_ns = |ns: u64, syncs: u64| ns as f64 / syncs.max(1) as f64;
     let most_ns = bins.bins.iter().map(|bin| mean_ns(bin.sync_ns, bin.syncs)).fold(1.0, f64::max);
     let floor = TALL - BOTTOM - STRIP - 6.0;
@@ -196,8 +196,8 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
          was</span></figcaption>\
          <svg viewBox=\"0 0 {WIDE} {TALL}\" class=\"wide\" role=\"img\" aria-label=\"Mean fsync time over the trace, at \
          most {}\">",
-        Time::from(width_ns),
-        Time(most_ns)
+        FormattedTime::from(width_ns),
+        FormattedTime(most_ns)
     )?;
     // 1. The grid, and the strip of the journal.
     for share in [0.5, 1.0] {
@@ -208,7 +208,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
              <text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             LEFT - 6.0,
             y + 4.0,
-            Time(most_ns * share)
+            FormattedTime(most_ns * share)
         )?;
     }
     write!(
@@ -224,16 +224,16 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
     for (index, bin) in bins.bins.iter().enumerate() {
         let x = LEFT + index as f64 * step;
         let wide = (step - 0.6).max(0.6);
-        let busy = Share::of(bin.committing_ns.min(width_ns), width_ns);
+        let busy = FormattedShare::of(bin.committing_ns.min(width_ns), width_ns);
         let height = |ns: u64| mean_ns(ns, bin.syncs) / most_ns * (floor - 8.0);
         let (all, predecessor) = (height(bin.sync_ns), height(bin.predecessor_ns));
         write!(
             out,
             "<g><title>from {}: {} fsyncs, mean {}, longest {}; {} commits, journal busy {busy}</title>",
-            Time::from(width_ns.saturating_mul(index as u64)),
+            FormattedTime::from(width_ns.saturating_mul(index as u64)),
             bin.syncs,
-            Time(mean_ns(bin.sync_ns, bin.syncs)),
-            Time::from(bin.longest_ns),
+            FormattedTime(mean_ns(bin.sync_ns, bin.syncs)),
+            FormattedTime::from(bin.longest_ns),
             bin.commits,
         )?;
         if bin.syncs > 0 {
@@ -273,7 +273,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
             "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
             LEFT + share * (WIDE - LEFT),
             TALL - 6.0,
-            Time(at_ns)
+            FormattedTime(at_ns)
         )?;
     }
     writeln!(out, "</svg></figure>")

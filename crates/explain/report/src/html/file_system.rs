@@ -2,17 +2,17 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_explain::{CallReport, FileSystemReport, Parts, Report};
-use luc_graphs::escape;
-use luc_units::figures::{Share, Size, Time, three_digits};
+use luc_explain::{CallKindReport, CallTimeParts, FileSystemReport, TraceReport};
+use luc_graphs::html_escape;
+use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime, three_digits};
 
-use super::charts::{self, Axis};
+use super::charts::{self, LogTimeAxis};
 use super::findings::who;
-use super::table::Column::{Bars, Number, Text};
-use super::table::{self, Row};
-use super::tables::more;
-use super::timeline::{BRIEF_NS, Timeline};
-use super::{bins, meaning};
+use super::table_markup::HtmlColumn::{Bars, Number, Text};
+use super::table_markup::{self, HtmlRow};
+use super::timeline::{BRIEF_NS, HtmlTimelines};
+use super::wait_tables::more;
+use super::{name_meanings, timeline_bins};
 
 /// Maximum number of file systems with detailed timelines, which make a page large.
 pub(super) const MAX_DETAILED: usize = 4;
@@ -22,9 +22,9 @@ const MAX_ROWS: usize = 12;
 /// Writes the section of a file system. `number` makes its ids.
 pub(super) fn section(
     out: &mut String,
-    report: &Report,
+    report: &TraceReport,
     found: &FileSystemReport,
-    timeline: &Timeline,
+    timeline: &HtmlTimelines,
     number: usize,
 ) -> fmt::Result {
     let place = super::findings::place(report, found.dev);
@@ -33,16 +33,16 @@ pub(super) fn section(
         "<section id=\"fs{number}\" class=\"file-system\"><h2>{place}</h2><p class=\"facts\">"
     )?;
     let kind = if found.kind.is_empty() { "file system" } else { &found.kind };
-    write!(out, "<span class=\"tag\">{}</span>", escape::Text(kind))?;
+    write!(out, "<span class=\"tag\">{}</span>", html_escape::EscapedText(kind))?;
     if found.journal_bytes > 0 {
-        let size = Size(found.journal_bytes as f64);
+        let size = FormattedSize(found.journal_bytes as f64);
         write!(out, "<span>journal {size}</span>")?;
     }
     if found.fast_commit {
         write!(out, "<span>fast_commit</span>")?;
     }
     if !found.options.is_empty() {
-        write!(out, "<span class=\"quiet\">{}</span>", escape::Text(&found.options))?;
+        write!(out, "<span class=\"quiet\">{}</span>", html_escape::EscapedText(&found.options))?;
     }
     writeln!(out, "</p>")?;
     syncs(out, found)?;
@@ -76,7 +76,7 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         "<h3>Where fsync time went</h3><p class=\"quiet\">{}{callers}, {}/s; {} of time in all</p>",
         kinds.join(", "),
         three_digits(syncs.per_s),
-        Time::from(syncs.latency.total_ns)
+        FormattedTime::from(syncs.latency.total_ns)
     )?;
     if syncs.parts.sum() == 0 {
         return writeln!(out, "<p class=\"empty\">Not split: the trace has sums only.</p>");
@@ -86,27 +86,27 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
 }
 
 /// Writes the parts as a table, with their colours.
-fn parts(out: &mut String, parts: &Parts) -> fmt::Result {
+fn parts(out: &mut String, parts: &CallTimeParts) -> fmt::Result {
     let whole = parts.sum();
     let columns = [Text("Part"), Text("What it is"), Number("Time"), Number("Share")];
-    table::begin(out, "parts", &columns)?;
+    table_markup::begin(out, "parts", &columns)?;
     for (part, ns) in charts::largest(parts) {
-        let share = Share::of(ns, whole);
+        let share = FormattedShare::of(ns, whole);
         if share.0 >= 0.0005 {
-            let (name, label) = (part.name(), meaning::label(part));
-            Row::begin(out)
+            let (name, label) = (part.name(), name_meanings::label(part));
+            HtmlRow::begin(out)
                 .head(format_args!("<b class=\"key p-{name}\"></b>{label}"))
-                .text(meaning::of_part(part))
-                .number(Time::from(ns))
+                .text(name_meanings::of_part(part))
+                .number(FormattedTime::from(ns))
                 .number(share)
                 .end();
         }
     }
-    table::end(out);
+    table_markup::end(out);
     Ok(())
 }
 
-fn distributions(out: &mut String, report: &Report, found: &FileSystemReport) -> fmt::Result {
+fn distributions(out: &mut String, report: &TraceReport, found: &FileSystemReport) -> fmt::Result {
     let shown: Vec<_> = [
         ("fsync", &found.syncs.latency),
         ("commit", &found.commits.full),
@@ -116,7 +116,7 @@ fn distributions(out: &mut String, report: &Report, found: &FileSystemReport) ->
     .filter(|(_, latency)| latency.count > 0)
     .collect();
     let latencies: Vec<_> = shown.iter().map(|&(_, latency)| latency).collect();
-    let Some(axis) = Axis::of(&latencies) else {
+    let Some(axis) = LogTimeAxis::of(&latencies) else {
         return Ok(());
     };
     let per_octave = if report.trace.mode == "summary" { 1.0 } else { 4.0 };
@@ -147,19 +147,19 @@ fn detail(out: &mut String, number: usize, brief: u64) -> fmt::Result {
         writeln!(
             out,
             "<p class=\"quiet\">Left out: {brief} calls that did not wait and took less than {}.</p>",
-            Time::from(BRIEF_NS)
+            FormattedTime::from(BRIEF_NS)
         )?;
     }
     writeln!(
         out,
         "</div><noscript><p class=\"quiet\">A script draws the calls of each thread here; the rest of this page does \
          without. The steps above show the whole trace in at most {} steps.</p></noscript>",
-        bins::MAX_BINS
+        timeline_bins::MAX_BINS
     )
 }
 
 fn calls(out: &mut String, found: &FileSystemReport) -> fmt::Result {
-    let mut calls: Vec<(&&str, &CallReport)> =
+    let mut calls: Vec<(&&str, &CallKindReport)> =
         found.calls.iter().filter(|(_, call)| call.latency.count > 0).collect();
     if calls.is_empty() {
         return Ok(());
@@ -175,20 +175,20 @@ fn calls(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         Number("Longest"),
         Bars("What it was made of"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for (name, call) in calls {
         let latency = &call.latency;
-        Row::begin(out)
+        HtmlRow::begin(out)
             .head(name)
             .number(latency.count)
-            .number(Time::from(latency.total_ns))
-            .number(Time::from(latency.mean_ns))
-            .number(Time::from(latency.p99_ns))
-            .number(Time::from(latency.max_ns))
+            .number(FormattedTime::from(latency.total_ns))
+            .number(FormattedTime::from(latency.mean_ns))
+            .number(FormattedTime::from(latency.p99_ns))
+            .number(FormattedTime::from(latency.max_ns))
             .parts(&call.parts)
             .end();
     }
-    table::end(out);
+    table_markup::end(out);
     Ok(())
 }
 
@@ -205,16 +205,16 @@ fn actors(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         Number("Metadata blocks"),
         Number("Data around commits"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for by in by.iter().take(MAX_ROWS) {
-        Row::begin(out)
+        HtmlRow::begin(out)
             .head(who(&by.actor))
             .number(by.asked)
             .number(by.handles)
             .number(by.blocks)
-            .number(Size(by.data_bytes as f64))
+            .number(FormattedSize(by.data_bytes as f64))
             .end();
     }
-    table::end(out);
+    table_markup::end(out);
     more(out, by.len(), MAX_ROWS)
 }

@@ -3,17 +3,17 @@
 use std::fmt::{self, Write as _};
 
 use luc_events::Dev;
-use luc_explain::{Actor, Finding, Remedy, Report, WarningKind};
-use luc_graphs::escape::Text;
-use luc_units::figures::{Share, Time};
+use luc_explain::{Actor, Finding, Remedy, TraceReport, WarningKind};
+use luc_graphs::html_escape::EscapedText;
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 
-use super::meaning;
-use crate::evidence::evidence;
+use super::name_meanings;
+use crate::evidence_text::evidence;
 
 /// Maximum number of findings, and of warnings, that are shown.
 const MAX_SHOWN: usize = 40;
 
-pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
+pub(super) fn section(out: &mut String, report: &TraceReport) -> fmt::Result {
     writeln!(out, "<section id=\"findings\"><h2>Findings</h2>")?;
     if report.findings.is_empty() {
         writeln!(out, "<p class=\"empty\">None: no call on a file system is in the trace.</p>")?;
@@ -22,7 +22,7 @@ pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
     for (index, found) in shown.enumerate() {
         finding(out, report, index + 1, found)?;
     }
-    super::tables::more(out, report.findings.len(), MAX_SHOWN)?;
+    super::wait_tables::more(out, report.findings.len(), MAX_SHOWN)?;
     let others: Vec<&Remedy> = report
         .remedies
         .iter()
@@ -41,15 +41,15 @@ fn fits(remedy: &Remedy, found: &Finding) -> bool {
     remedy.against == found.kind && remedy.dev == found.dev
 }
 
-fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) -> fmt::Result {
-    let share = Share(if found.share.is_finite() { found.share } else { 0.0 });
+fn finding(out: &mut String, report: &TraceReport, number: usize, found: &Finding) -> fmt::Result {
+    let share = FormattedShare(if found.share.is_finite() { found.share } else { 0.0 });
     writeln!(
         out,
         "<article class=\"finding\" data-finding=\"{}\"><header><span class=\"rank\">{number}</span><div>\
          <h3>{}</h3><p class=\"kind\"><span class=\"tag\">{}</span>",
         found.kind.name(),
-        Text(&found.sentence),
-        meaning::finding(found.kind),
+        EscapedText(&found.sentence),
+        name_meanings::finding(found.kind),
     )?;
     if let Some(dev) = found.dev {
         write!(out, "<span>{}</span>", place(report, dev))?;
@@ -63,7 +63,7 @@ fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) ->
         out,
         "</p></div><div class=\"cost\"><strong>{share}</strong><span class=\"quiet\">{} of thread time</span>\
          <span class=\"meter\"><i style=\"width:{:.1}%\"></i></span></div></header>",
-        Time::from(found.cost_ns),
+        FormattedTime::from(found.cost_ns),
         share.0.clamp(0.0, 1.0) * 100.0
     )?;
     writeln!(out, "<div class=\"columns\">")?;
@@ -73,7 +73,7 @@ fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) ->
             writeln!(
                 out,
                 "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td></tr>",
-                Text(figure.what),
+                EscapedText(figure.what),
                 evidence(figure)
             )?;
         }
@@ -92,7 +92,7 @@ fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) ->
 fn remedies(out: &mut String, remedies: &[&Remedy]) -> fmt::Result {
     writeln!(out, "<ul class=\"remedies\">")?;
     for remedy in remedies {
-        let gain = match meaning::gain(remedy) {
+        let gain = match name_meanings::gain(remedy) {
             Some(gain) => format!("<span class=\"gain\">{gain}</span>"),
             None => "<span class=\"gain none\">not predicted</span>".to_owned(),
         };
@@ -100,13 +100,13 @@ fn remedies(out: &mut String, remedies: &[&Remedy]) -> fmt::Result {
             out,
             "<li>{gain}<span>{}<br><span class=\"quiet\">{}</span></span></li>",
             code(&remedy.sentence),
-            Text(remedy.basis)
+            EscapedText(remedy.basis)
         )?;
     }
     writeln!(out, "</ul>")
 }
 
-fn warnings(out: &mut String, report: &Report) -> fmt::Result {
+fn warnings(out: &mut String, report: &TraceReport) -> fmt::Result {
     if report.warnings.is_empty() {
         return Ok(());
     }
@@ -125,7 +125,7 @@ fn warnings(out: &mut String, report: &Report) -> fmt::Result {
         )?;
     }
     writeln!(out, "</ul>")?;
-    super::tables::more(out, report.warnings.len(), MAX_SHOWN)?;
+    super::wait_tables::more(out, report.warnings.len(), MAX_SHOWN)?;
     writeln!(out, "</section>")
 }
 
@@ -135,19 +135,19 @@ fn code(text: &str) -> String {
     for (index, piece) in text.split('`').enumerate() {
         // Writing to a string cannot fail.
         let _ = if index % 2 == 1 {
-            write!(shown, "<code>{}</code>", Text(piece))
+            write!(shown, "<code>{}</code>", EscapedText(piece))
         } else {
-            write!(shown, "{}", Text(piece))
+            write!(shown, "{}", EscapedText(piece))
         };
     }
     shown
 }
 
-pub(super) fn place(report: &Report, dev: Dev) -> String {
+pub(super) fn place(report: &TraceReport, dev: Dev) -> String {
     let mounted =
         report.file_systems.iter().find(|found| found.dev == dev && !found.mount_point.is_empty());
     match mounted {
-        Some(found) => format!("{} ({dev})", Text(&found.mount_point)),
+        Some(found) => format!("{} ({dev})", EscapedText(&found.mount_point)),
         None => dev.to_string(),
     }
 }
@@ -156,5 +156,5 @@ pub(super) fn who(actor: &Actor) -> String {
     if actor.comm.is_empty() {
         return format!("process {}", actor.process);
     }
-    format!("{} ({})", Text(&actor.comm), actor.process)
+    format!("{} ({})", EscapedText(&actor.comm), actor.process)
 }

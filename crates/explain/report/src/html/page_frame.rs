@@ -2,30 +2,30 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_explain::{FileSystemReport, Part, Report};
+use luc_explain::{CallTimePart, FileSystemReport, TraceReport};
 use luc_graphs::STYLE;
-use luc_graphs::escape::Text;
-use luc_units::figures::{Share, Time, three_digits, utc};
+use luc_graphs::html_escape::EscapedText;
+use luc_units::number_formats::{FormattedShare, FormattedTime, three_digits, utc};
 use serde_json::json;
 
-use super::island::island;
-use super::table::{self, Column, Row};
-use super::timeline::Timeline;
-use super::{file_system, findings, meaning, sharing, tables};
+use super::script_data::island;
+use super::table_markup::{self, HtmlColumn, HtmlRow};
+use super::timeline::HtmlTimelines;
+use super::{disk_sharing, file_system, findings, name_meanings, wait_tables};
 
 const SCRIPT: &str = include_str!("script.js");
 
 /// Maximum number of file systems that have a section.
 const MAX_SECTIONS: usize = 8;
 
-pub(super) fn page(report: &Report, timeline: &Timeline) -> String {
+pub(super) fn page(report: &TraceReport, timeline: &HtmlTimelines) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_page(&mut out, report, timeline);
     out
 }
 
-fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Result {
+fn write_page(out: &mut String, report: &TraceReport, timeline: &HtmlTimelines) -> fmt::Result {
     let title =
         if report.trace.command.is_empty() { &report.trace.host } else { &report.trace.command };
     writeln!(
@@ -36,7 +36,7 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'\">\n\
          <title>LUC: {}</title>\n<style>\n{STYLE}",
-        Text(title)
+        EscapedText(title)
     )?;
     colours(out)?;
     writeln!(out, "</style>\n</head>\n<body>")?;
@@ -50,12 +50,12 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
         file_system::section(out, report, found, timeline, number)?;
     }
     quiet_ones(out, report, &shown)?;
-    sharing::section(out, report)?;
-    tables::blame(out, report)?;
-    tables::slowest(out, report)?;
-    tables::accounts(out, report)?;
-    tables::disks(out, report)?;
-    tables::services(out, report)?;
+    disk_sharing::section(out, report)?;
+    wait_tables::blame(out, report)?;
+    wait_tables::slowest(out, report)?;
+    wait_tables::accounts(out, report)?;
+    wait_tables::disks(out, report)?;
+    wait_tables::services(out, report)?;
     writeln!(out, "</main>")?;
     footer(out, report)?;
     let details: Vec<_> = shown
@@ -63,8 +63,8 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
         .take(file_system::MAX_DETAILED)
         .map(|found| timeline.details(found.dev))
         .collect();
-    let parts: Vec<String> = Part::ALL.into_iter().map(meaning::label).collect();
-    let classes: Vec<&str> = Part::ALL.into_iter().map(Part::name).collect();
+    let parts: Vec<String> = CallTimePart::ALL.into_iter().map(name_meanings::label).collect();
+    let classes: Vec<&str> = CallTimePart::ALL.into_iter().map(CallTimePart::name).collect();
     let data = json!({"parts": parts, "classes": classes, "file_systems": details});
     writeln!(
         out,
@@ -80,7 +80,7 @@ fn is_busy(found: &FileSystemReport) -> bool {
 
 /// Writes each part's colour, as a class and as a variable for the script.
 fn colours(out: &mut String) -> fmt::Result {
-    let colours = || Part::ALL.into_iter().zip(meaning::COLOURS);
+    let colours = || CallTimePart::ALL.into_iter().zip(name_meanings::COLOURS);
     write!(out, ":root{{")?;
     for (part, (light, _)) in colours() {
         write!(out, "--p-{}:{light};", part.name())?;
@@ -97,7 +97,7 @@ fn colours(out: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn header(out: &mut String, report: &Report) -> fmt::Result {
+fn header(out: &mut String, report: &TraceReport) -> fmt::Result {
     let trace = &report.trace;
     let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
     writeln!(
@@ -105,17 +105,17 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
         "<header class=\"top\"><div class=\"inner\"><p class=\"brand\">LUC <span>I/O wait report</span></p><h1>"
     )?;
     if trace.command.is_empty() {
-        write!(out, "{}", Text(&trace.host))?;
+        write!(out, "{}", EscapedText(&trace.host))?;
     } else {
-        write!(out, "<code>{}</code>", Text(&trace.command))?;
+        write!(out, "<code>{}</code>", EscapedText(&trace.command))?;
     }
     writeln!(
         out,
         "</h1><p class=\"facts\"><span>{} recorded</span><span>on {}</span><span>Linux {}</span>\
          <span>{} processors</span><span>{} events</span>",
-        Time::from(length_ns),
-        Text(&trace.host),
-        Text(&trace.kernel),
+        FormattedTime::from(length_ns),
+        EscapedText(&trace.host),
+        EscapedText(&trace.kernel),
         trace.processors,
         trace.events
     )?;
@@ -125,7 +125,7 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
         write!(out, "<span>began <time datetime=\"{began}Z\">{began} UTC</time></span>")?;
     }
     if !trace.filters.is_empty() {
-        write!(out, "<span>filter: {}</span>", Text(&trace.filters))?;
+        write!(out, "<span>filter: {}</span>", EscapedText(&trace.filters))?;
     }
     if trace.mode == "summary" {
         write!(out, "<span class=\"tag\">recorded as summary</span>")?;
@@ -134,13 +134,17 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
         write!(out, "<span class=\"tag bad\">the recorder did not finish</span>")?;
     }
     for (place, count) in report.lost.iter().take(8) {
-        write!(out, "<span class=\"tag bad\">lost {count} {}</span>", Text(place))?;
+        write!(out, "<span class=\"tag bad\">lost {count} {}</span>", EscapedText(place))?;
     }
     writeln!(out, "</p></div></header>")
 }
 
 /// Writes the key figures of the busiest file system.
-fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) -> fmt::Result {
+fn figures(
+    out: &mut String,
+    report: &TraceReport,
+    found: Option<&FileSystemReport>,
+) -> fmt::Result {
     let Some(found) = found else {
         return Ok(());
     };
@@ -161,20 +165,20 @@ fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) 
     let per_s = format!("{}/s", three_digits(syncs.per_s));
     figure("fsyncs", "syncs", count.to_string(), count.to_string(), per_s)?;
     let latency = &syncs.latency;
-    let median = format!("median {}", Time::from(latency.p50_ns));
-    let mean = Time::from(latency.mean_ns).to_string();
+    let median = format!("median {}", FormattedTime::from(latency.p50_ns));
+    let mean = FormattedTime::from(latency.mean_ns).to_string();
     figure("mean fsync", "sync_mean_ns", latency.mean_ns.to_string(), mean, median)?;
-    let longest = format!("longest {}", Time::from(latency.max_ns));
-    let p99 = Time::from(latency.p99_ns).to_string();
+    let longest = format!("longest {}", FormattedTime::from(latency.max_ns));
+    let p99 = FormattedTime::from(latency.p99_ns).to_string();
     figure("99 % within", "sync_p99_ns", latency.p99_ns.to_string(), p99, longest)?;
     if syncs.parts.sum() > 0 {
-        let predecessor_ns = syncs.parts.get(Part::Predecessor);
-        let share = Share::of(predecessor_ns, syncs.parts.sum()).to_string();
+        let predecessor_ns = syncs.parts.get(CallTimePart::Predecessor);
+        let share = FormattedShare::of(predecessor_ns, syncs.parts.sum()).to_string();
         let of = "of fsync time".to_owned();
         figure("on earlier commits", "predecessor_ns", predecessor_ns.to_string(), share, of)?;
     }
     let count = commits.full.count;
-    let mean = format!("mean {}", Time::from(commits.full.mean_ns));
+    let mean = format!("mean {}", FormattedTime::from(commits.full.mean_ns));
     figure("commits", "commits", count.to_string(), count.to_string(), mean)?;
     if commits.serving > 0 {
         let each = three_digits(commits.syncs_per_commit);
@@ -190,7 +194,7 @@ fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) 
 }
 
 /// Lists the file systems without a section.
-fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) -> fmt::Result {
+fn quiet_ones(out: &mut String, report: &TraceReport, shown: &[&FileSystemReport]) -> fmt::Result {
     let rest: Vec<&FileSystemReport> = report
         .file_systems
         .iter()
@@ -201,29 +205,29 @@ fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) ->
     }
     write!(out, "<section id=\"others\"><h2>Other file systems</h2>")?;
     let columns = [
-        Column::Text("Mounted on"),
-        Column::Text("Type"),
-        Column::Number("Calls"),
-        Column::Number("Time in calls"),
+        HtmlColumn::Text("Mounted on"),
+        HtmlColumn::Text("Type"),
+        HtmlColumn::Number("Calls"),
+        HtmlColumn::Number("Time in calls"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for found in rest.iter().take(50) {
         let calls = found.calls.values().map(|call| &call.latency);
         let count: u64 = calls.clone().map(|latency| latency.count).sum();
         let ns = calls.fold(0_u64, |sum, latency| sum.saturating_add(latency.total_ns));
-        Row::begin(out)
+        HtmlRow::begin(out)
             .head(findings::place(report, found.dev))
-            .text(Text(&found.kind))
+            .text(EscapedText(&found.kind))
             .number(count)
-            .number(Time::from(ns))
+            .number(FormattedTime::from(ns))
             .end();
     }
-    table::end(out);
-    tables::more(out, rest.len(), 50)?;
+    table_markup::end(out);
+    wait_tables::more(out, rest.len(), 50)?;
     writeln!(out, "</section>")
 }
 
-fn footer(out: &mut String, report: &Report) -> fmt::Result {
+fn footer(out: &mut String, report: &TraceReport) -> fmt::Result {
     let omitted = &report.omitted;
     writeln!(
         out,

@@ -1,6 +1,6 @@
 //! Data of a page's script, in an element that nothing in it can end.
 
-use luc_graphs::escape::is_steering;
+use luc_graphs::html_escape::is_steering;
 
 /// Clips a name for JSON inside a script element. Quotes are left to the JSON writer.
 pub(super) fn clipped(name: &str) -> String {

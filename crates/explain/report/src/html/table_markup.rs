@@ -2,29 +2,31 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use luc_explain::Parts;
+use luc_explain::CallTimeParts;
 
 use super::charts;
 
 /// A column's title, by the kind of its cells.
 #[derive(Clone, Copy)]
-pub(super) enum Column {
+pub(super) enum HtmlColumn {
     Text(&'static str),
     Number(&'static str),
     Bars(&'static str),
 }
 
 /// Begins a table. `class` is that of the table, or empty.
-pub(super) fn begin(out: &mut String, class: &str, columns: &[Column]) -> fmt::Result {
+pub(super) fn begin(out: &mut String, class: &str, columns: &[HtmlColumn]) -> fmt::Result {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     write!(out, "<div class=\"scroll\"><table{class}><thead><tr>")?;
     for column in columns {
         match column {
-            Column::Text(title) => write!(out, "<th scope=\"col\">{title}</th>")?,
-            Column::Number(title) => {
+            HtmlColumn::Text(title) => write!(out, "<th scope=\"col\">{title}</th>")?,
+            HtmlColumn::Number(title) => {
                 write!(out, "<th scope=\"col\" class=\"number\">{title}</th>")?
             }
-            Column::Bars(title) => write!(out, "<th scope=\"col\" class=\"wide\">{title}</th>")?,
+            HtmlColumn::Bars(title) => {
+                write!(out, "<th scope=\"col\" class=\"wide\">{title}</th>")?
+            }
         }
     }
     writeln!(out, "</tr></thead><tbody>")
@@ -35,9 +37,9 @@ pub(super) fn end(out: &mut String) {
 }
 
 /// A row that is being written. Cells are markup.
-pub(super) struct Row<'a>(&'a mut String);
+pub(super) struct HtmlRow<'a>(&'a mut String);
 
-impl<'a> Row<'a> {
+impl<'a> HtmlRow<'a> {
     pub(super) fn begin(out: &'a mut String) -> Self {
         out.push_str("<tr>");
         Self(out)
@@ -66,7 +68,7 @@ impl<'a> Row<'a> {
     }
 
     /// Writes a bar that is divided by parts.
-    pub(super) fn parts(self, parts: &Parts) -> Self {
+    pub(super) fn parts(self, parts: &CallTimeParts) -> Self {
         let mut bar = String::new();
         // Writing to a string cannot fail.
         let _ = charts::stacked(&mut bar, parts);

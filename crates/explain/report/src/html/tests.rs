@@ -1,14 +1,14 @@
 //! For any trace the page is well formed and bounded, and no name in it is markup.
 
-use luc_events::codes::{SyncKind, WaitState};
-use luc_events::tables::{Commit, Sync, Wait};
-use luc_events::{Cause, Dev, Event, Pid, Tgid, Transaction};
+use luc_events::event_kinds::{SyncKind, WaitState};
+use luc_events::tables::{FsyncCall, JournalCommit, OffCpuWait};
+use luc_events::{Dev, Pid, Tgid, TraceEvent, Transaction, WaitCause};
 use luc_testkit::page::check;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::random::{events, exported};
+use crate::random_traces::{events, exported};
 
 /// Returns the data of the script.
 fn island(page: &str) -> Value {
@@ -20,7 +20,7 @@ fn island(page: &str) -> Value {
 proptest! {
     #[test]
     fn any_trace_gives_a_good_page(events in events()) {
-        let (page, _) = exported(events, Html::new);
+        let (page, _) = exported(events, HtmlWriter::new);
         let page = String::from_utf8(page).unwrap();
         check(&page);
         prop_assert!(!page.contains("<img") && !page.contains("<script>alert"));
@@ -39,13 +39,13 @@ proptest! {
 }
 
 /// Many fsyncs of many threads, each waiting a while.
-fn busy(syncs: u64, threads: u32) -> Vec<Event> {
+fn busy(syncs: u64, threads: u32) -> Vec<TraceEvent> {
     let mut events = Vec::new();
     for number in 0..syncs {
         let dev = Dev::new(8, (number % 20) as u32);
         let end_ns = 10_000_000 + number * 100_000;
         let transaction = Transaction((number / 20) as u32 + 4_000_000_000);
-        events.push(Event::from(Commit {
+        events.push(TraceEvent::from(JournalCommit {
             dev,
             transaction,
             start_ns: end_ns - 90_000,
@@ -53,22 +53,22 @@ fn busy(syncs: u64, threads: u32) -> Vec<Event> {
             flushing_ns: end_ns - 80_000,
             logging_ns: end_ns - 70_000,
             end_ns,
-            ..Commit::default()
+            ..JournalCommit::default()
         }));
         let thread = (number % u64::from(threads)) as u32 + 1_000_000;
         for (off_ns, on_ns) in [(94_000, 92_000), (91_000, 30_000), (20_000, 5_000)] {
-            events.push(Event::from(Wait {
+            events.push(TraceEvent::from(OffCpuWait {
                 thread: Pid(thread),
                 process: Tgid(thread),
                 off_ns: end_ns - off_ns,
                 woken_ns: end_ns - on_ns,
                 on_ns: end_ns - on_ns + 1_000,
                 state: WaitState::Uninterruptible,
-                cause: Cause::CommitWait,
-                ..Wait::default()
+                cause: WaitCause::CommitWait,
+                ..OffCpuWait::default()
             }));
         }
-        events.push(Event::from(Sync {
+        events.push(TraceEvent::from(FsyncCall {
             thread: Pid(thread),
             process: Tgid(thread),
             dev,
@@ -77,7 +77,7 @@ fn busy(syncs: u64, threads: u32) -> Vec<Event> {
             exit_ns: end_ns + 1_000,
             wanted_enter: transaction,
             wanted_exit: transaction,
-            ..Sync::default()
+            ..FsyncCall::default()
         }));
     }
     events
@@ -85,7 +85,7 @@ fn busy(syncs: u64, threads: u32) -> Vec<Event> {
 
 #[test]
 fn a_page_is_bounded_for_a_long_trace() {
-    let (page, _) = exported(busy(200_000, 500), Html::new);
+    let (page, _) = exported(busy(200_000, 500), HtmlWriter::new);
     assert!((300_000..3_000_000).contains(&page.len()), "{}", page.len());
     let page = String::from_utf8(page).unwrap();
     check(&page);
@@ -94,7 +94,7 @@ fn a_page_is_bounded_for_a_long_trace() {
 
 #[test]
 fn an_empty_report_is_a_page() {
-    let (page, _) = exported(Vec::new(), Html::new);
+    let (page, _) = exported(Vec::new(), HtmlWriter::new);
     let page = String::from_utf8(page).unwrap();
     check(&page);
     assert!(page.contains("no call on a file system is in the trace"));

@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use luc_events::codes::CommitKind;
-use luc_events::tables::{Call, Commit, Sync, Task};
+use luc_events::event_kinds::CommitKind;
+use luc_events::tables::{FileCall, FsyncCall, JournalCommit, ThreadInfo};
 use luc_events::{Dev, Pid, Tgid, Transaction};
-use luc_explain::{ExplainedCall, ExplainedSync, Part};
+use luc_explain::{CallTimePart, ExplainedCall, ExplainedSync};
 use serde_json::{Value, json};
 
-use super::bins::Bins;
-use super::island::clipped;
+use super::script_data::clipped;
+use super::timeline_bins::TimelineBins;
 
 /// Maximum number of file systems with timelines: the first that were synced.
 const MAX_FILE_SYSTEMS: usize = 16;
@@ -37,12 +37,12 @@ struct Bar {
     enter_ns: u64,
     exit_ns: u64,
     own: Option<Transaction>,
-    pieces: Vec<(Part, u64)>,
+    pieces: Vec<(CallTimePart, u64)>,
 }
 
 #[derive(Clone, Debug)]
 struct CommitBar {
-    row: Commit,
+    row: JournalCommit,
     served: u64,
 }
 
@@ -74,9 +74,10 @@ impl Period {
     }
 }
 
+/// Timeline of one file system: sums over the trace, and some periods.
 #[derive(Debug)]
-pub(super) struct Lane {
-    pub(super) bins: Bins,
+pub(super) struct FileSystemTimeline {
+    pub(super) bins: TimelineBins,
     current: Period,
     recent: VecDeque<CommitBar>,
     samples: Vec<Period>,
@@ -91,35 +92,35 @@ pub(super) struct Lane {
 
 /// Timelines of all file systems.
 #[derive(Debug)]
-pub(super) struct Timeline {
+pub(super) struct HtmlTimelines {
     origin_ns: u64,
     names: HashMap<Pid, String>,
-    lanes: BTreeMap<Dev, Lane>,
+    lanes: BTreeMap<Dev, FileSystemTimeline>,
 }
 
-impl Timeline {
+impl HtmlTimelines {
     pub(super) fn new(origin_ns: u64) -> Self {
         Self { origin_ns, names: HashMap::new(), lanes: BTreeMap::new() }
     }
 
     /// Returns the timeline of a file system.
-    pub(super) fn lane(&self, dev: Dev) -> Option<&Lane> {
+    pub(super) fn lane(&self, dev: Dev) -> Option<&FileSystemTimeline> {
         self.lanes.get(&dev)
     }
 
-    fn lane_mut(&mut self, dev: Dev) -> Option<&mut Lane> {
+    fn lane_mut(&mut self, dev: Dev) -> Option<&mut FileSystemTimeline> {
         if !self.lanes.contains_key(&dev) && self.lanes.len() >= MAX_FILE_SYSTEMS {
             return None;
         }
         let origin_ns = self.origin_ns;
-        Some(self.lanes.entry(dev).or_insert_with(|| Lane::new(origin_ns)))
+        Some(self.lanes.entry(dev).or_insert_with(|| FileSystemTimeline::new(origin_ns)))
     }
 
-    pub(super) fn task(&mut self, row: &Task) {
+    pub(super) fn task(&mut self, row: &ThreadInfo) {
         self.names.insert(row.thread, clipped(&row.comm));
     }
 
-    pub(super) fn commit(&mut self, row: &Commit) {
+    pub(super) fn commit(&mut self, row: &JournalCommit) {
         let Some(lane) = self.lane_mut(row.dev) else {
             return;
         };
@@ -139,7 +140,7 @@ impl Timeline {
         let bin = lane.bins.at(row.exit_ns);
         bin.syncs += 1;
         bin.sync_ns = bin.sync_ns.saturating_add(length_ns);
-        let predecessor_ns = sync.parts.get(Part::Predecessor);
+        let predecessor_ns = sync.parts.get(CallTimePart::Predecessor);
         bin.predecessor_ns = bin.predecessor_ns.saturating_add(predecessor_ns);
         bin.longest_ns = bin.longest_ns.max(length_ns);
         lane.syncs += 1;
@@ -156,7 +157,7 @@ impl Timeline {
         period.slowest_ns = period.slowest_ns.max(length_ns);
         let own = sync.own.map(|own| own.transaction);
         let pieces = sync.pieces.to_vec();
-        let &Sync { thread, process, enter_ns, exit_ns, .. } = row;
+        let &FsyncCall { thread, process, enter_ns, exit_ns, .. } = row;
         lane.add(Bar { thread, process, kind: row.kind.name(), enter_ns, exit_ns, own, pieces });
     }
 
@@ -167,12 +168,12 @@ impl Timeline {
             return;
         };
         let is_brief = row.exit_ns.saturating_sub(row.enter_ns) < BRIEF_NS;
-        if is_brief && call.pieces.iter().all(|&(part, _)| part == Part::Running) {
+        if is_brief && call.pieces.iter().all(|&(part, _)| part == CallTimePart::Running) {
             lane.brief += 1;
             return;
         }
         let (kind, pieces) = (row.kind.name(), call.pieces.to_vec());
-        let &Call { thread, process, enter_ns, exit_ns, .. } = row;
+        let &FileCall { thread, process, enter_ns, exit_ns, .. } = row;
         lane.add(Bar { thread, process, kind, enter_ns, exit_ns, own: None, pieces });
     }
 
@@ -266,10 +267,10 @@ fn encode_call(call: &Bar, from_ns: u64) -> Value {
     json!(values)
 }
 
-impl Lane {
+impl FileSystemTimeline {
     fn new(origin_ns: u64) -> Self {
         Self {
-            bins: Bins::new(origin_ns),
+            bins: TimelineBins::new(origin_ns),
             current: Period::default(),
             recent: VecDeque::new(),
             samples: Vec::new(),
@@ -306,7 +307,7 @@ impl Lane {
             return;
         }
         let (from_ns, to_ns) = period.span();
-        let inside = |row: &Commit| row.end_ns >= from_ns && row.start_ns <= to_ns;
+        let inside = |row: &JournalCommit| row.end_ns >= from_ns && row.start_ns <= to_ns;
         let commits = self.recent.iter().filter(|commit| inside(&commit.row));
         period.commits = commits.cloned().collect();
         let slowest_ns = self.slowest.as_ref().map_or(0, |slowest| slowest.slowest_ns);

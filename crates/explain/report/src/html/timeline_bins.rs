@@ -6,7 +6,7 @@ const MIN_STEP_NS: u64 = 10_000_000;
 
 /// Calls and commits of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bin {
+pub(super) struct TimelineBin {
     /// Number of fsyncs that ended in the step.
     pub(super) syncs: u64,
     pub(super) sync_ns: u64,
@@ -19,7 +19,7 @@ pub(super) struct Bin {
     pub(super) committing_ns: u64,
 }
 
-impl Bin {
+impl TimelineBin {
     fn add(&mut self, other: &Self) {
         self.syncs += other.syncs;
         self.sync_ns = self.sync_ns.saturating_add(other.sync_ns);
@@ -32,20 +32,20 @@ impl Bin {
 
 /// Steps from the beginning of the trace.
 #[derive(Clone, Debug)]
-pub(super) struct Bins {
+pub(super) struct TimelineBins {
     origin_ns: u64,
     pub(super) width_ns: u64,
     /// Steps up to the last event.
-    pub(super) bins: Vec<Bin>,
+    pub(super) bins: Vec<TimelineBin>,
 }
 
-impl Bins {
+impl TimelineBins {
     pub(super) fn new(origin_ns: u64) -> Self {
         Self { origin_ns, width_ns: MIN_STEP_NS, bins: Vec::new() }
     }
 
     /// Returns the step of a time. The first step takes all times before the beginning.
-    pub(super) fn at(&mut self, at_ns: u64) -> &mut Bin {
+    pub(super) fn at(&mut self, at_ns: u64) -> &mut TimelineBin {
         let since_ns = at_ns.saturating_sub(self.origin_ns);
         while since_ns / self.width_ns >= MAX_BINS as u64 {
             self.width_ns = self.width_ns.saturating_mul(2);
@@ -53,7 +53,7 @@ impl Bins {
                 .bins
                 .chunks(2)
                 .map(|pair| {
-                    let mut sum = Bin::default();
+                    let mut sum = TimelineBin::default();
                     pair.iter().for_each(|bin| sum.add(bin));
                     sum
                 })
@@ -61,7 +61,7 @@ impl Bins {
         }
         let index = (since_ns / self.width_ns) as usize;
         if index >= self.bins.len() {
-            self.bins.resize(index + 1, Bin::default());
+            self.bins.resize(index + 1, TimelineBin::default());
         }
         &mut self.bins[index]
     }
@@ -92,7 +92,7 @@ mod tests {
             commits in prop::collection::vec((0u64..1 << 60, 0u64..1 << 40), 1..50),
             origin_ns in 0u64..1 << 40,
         ) {
-            let mut bins = Bins::new(origin_ns);
+            let mut bins = TimelineBins::new(origin_ns);
             let mut expected_ns = 0_u64;
             for &(start_ns, length_ns) in &commits {
                 let end_ns = start_ns + length_ns;

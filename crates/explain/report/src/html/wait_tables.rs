@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use luc_explain::{Account, Actor, Report};
-use luc_graphs::escape::Text;
-use luc_units::figures::{Share, Size, Time};
+use luc_explain::{Actor, TimeAccount, TraceReport};
+use luc_graphs::html_escape::EscapedText;
+use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime};
 
 use super::findings::{place, who};
-use super::table::{self, Column, Row};
+use super::table_markup::{self, HtmlColumn, HtmlRow};
 use crate::text::peer;
 
 /// Maximum number of victims and of culprits in the matrix.
@@ -43,7 +43,7 @@ struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    fn of(report: &'a Report) -> Self {
+    fn of(report: &'a TraceReport) -> Self {
         let mut matrix = Self::default();
         for blame in &report.blame {
             let (victim, culprit) = (&blame.victim, &blame.culprit);
@@ -69,7 +69,7 @@ fn add_time<'a>(sums: &mut Vec<(&'a Actor, u64)>, actor: &'a Actor, ns: u64) {
 }
 
 /// Writes the matrix of victims and culprits.
-pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
+pub(super) fn blame(out: &mut String, report: &TraceReport) -> fmt::Result {
     if report.blame.is_empty() {
         return Ok(());
     }
@@ -93,138 +93,139 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
             match matrix.cells.get(&(id(victim), id(culprit))) {
                 Some(&(waited_ns, load_ns, waits)) => {
                     let itself = if id(victim) == id(culprit) { " itself" } else { "" };
-                    let heat = (Share::of(waited_ns, most_ns).0.sqrt() * 100.0).clamp(4.0, 100.0);
+                    let heat =
+                        (FormattedShare::of(waited_ns, most_ns).0.sqrt() * 100.0).clamp(4.0, 100.0);
                     write!(
                         out,
                         "<td class=\"heat{itself}\" style=\"--heat:{heat:.0}%\" title=\"{waits} waits; the culprit's data \
                          added {}\">{}</td>",
-                        Time::from(load_ns),
-                        Time::from(waited_ns)
+                        FormattedTime::from(load_ns),
+                        FormattedTime::from(waited_ns)
                     )?;
                 }
                 None => write!(out, "<td></td>")?,
             }
         }
-        writeln!(out, "<td class=\"number\">{}</td></tr>", Time::from(*sum_ns))?;
+        writeln!(out, "<td class=\"number\">{}</td></tr>", FormattedTime::from(*sum_ns))?;
     }
     writeln!(out, "</tbody></table></div>")?;
     more(out, matrix.victims.len().max(matrix.culprits.len()), MAX_ACTORS)?;
     writeln!(out, "</section>")
 }
 
-pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
+pub(super) fn slowest(out: &mut String, report: &TraceReport) -> fmt::Result {
     if report.slowest.is_empty() {
         return Ok(());
     }
     write!(out, "<section id=\"slowest\"><h2>The slowest fsyncs</h2>")?;
     let columns = [
-        Column::Number("Took"),
-        Column::Text("Process"),
-        Column::Text("Call"),
-        Column::Text("File system"),
-        Column::Number("Inode"),
-        Column::Number("Began at"),
-        Column::Number("Commits"),
-        Column::Bars("What it was made of"),
+        HtmlColumn::Number("Took"),
+        HtmlColumn::Text("Process"),
+        HtmlColumn::Text("Call"),
+        HtmlColumn::Text("File system"),
+        HtmlColumn::Number("Inode"),
+        HtmlColumn::Number("Began at"),
+        HtmlColumn::Number("Commits"),
+        HtmlColumn::Bars("What it was made of"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for slow in report.slowest.iter().take(MAX_ROWS) {
-        Row::begin(out)
-            .number(Time::from(slow.duration_ns))
+        HtmlRow::begin(out)
+            .number(FormattedTime::from(slow.duration_ns))
             .head(who(&slow.actor))
             .text(slow.kind)
             .text(place(report, slow.dev))
             .number(slow.inode)
-            .number(Time::from(slow.enter_ns.saturating_sub(report.trace.start_ns)))
+            .number(FormattedTime::from(slow.enter_ns.saturating_sub(report.trace.start_ns)))
             .number(slow.commits.len())
             .parts(&slow.parts)
             .end();
     }
-    table::end(out);
+    table_markup::end(out);
     more(out, report.slowest.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
 /// Writes the latencies of services.
-pub(super) fn services(out: &mut String, report: &Report) -> fmt::Result {
+pub(super) fn services(out: &mut String, report: &TraceReport) -> fmt::Result {
     if report.services.is_empty() {
         return Ok(());
     }
     write!(out, "<section id=\"services\"><h2>How long requests took</h2>")?;
     let columns = [
-        Column::Text("Program"),
-        Column::Text("Side"),
-        Column::Number("Port"),
-        Column::Text("Peer"),
-        Column::Number("Requests/s"),
-        Column::Number("Median"),
-        Column::Number("p99"),
-        Column::Number("p99.9"),
-        Column::Number("Worst interval: p99"),
-        Column::Number("It began at"),
+        HtmlColumn::Text("Program"),
+        HtmlColumn::Text("Side"),
+        HtmlColumn::Number("Port"),
+        HtmlColumn::Text("Peer"),
+        HtmlColumn::Number("Requests/s"),
+        HtmlColumn::Number("Median"),
+        HtmlColumn::Number("p99"),
+        HtmlColumn::Number("p99.9"),
+        HtmlColumn::Number("Worst interval: p99"),
+        HtmlColumn::Number("It began at"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for service in report.services.iter().take(MAX_ROWS) {
         let latency = &service.latency;
-        Row::begin(out)
-            .head(Text(&service.program))
+        HtmlRow::begin(out)
+            .head(EscapedText(&service.program))
             .text(service.side)
             .number(service.port)
-            .text(Text(&peer(service)))
+            .text(EscapedText(&peer(service)))
             .number(format_args!("{:.1}", service.per_s))
-            .number(Time::from(latency.p50_ns))
-            .number(Time::from(latency.p99_ns))
-            .number(Time::from(latency.p999_ns))
-            .number(Time::from(service.worst.p99_ns))
-            .number(Time::from(service.worst.since_start_ns))
+            .number(FormattedTime::from(latency.p50_ns))
+            .number(FormattedTime::from(latency.p99_ns))
+            .number(FormattedTime::from(latency.p999_ns))
+            .number(FormattedTime::from(service.worst.p99_ns))
+            .number(FormattedTime::from(service.worst.since_start_ns))
             .end();
     }
-    table::end(out);
+    table_markup::end(out);
     more(out, report.services.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
-pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
+pub(super) fn disks(out: &mut String, report: &TraceReport) -> fmt::Result {
     if report.disks.is_empty() {
         return Ok(());
     }
     write!(out, "<section id=\"disks\"><h2>Disks</h2>")?;
     let columns = [
-        Column::Text("Disk"),
-        Column::Text("Requests"),
-        Column::Number("Count"),
-        Column::Number("Mean"),
-        Column::Number("Median"),
-        Column::Number("p99"),
-        Column::Number("Longest"),
-        Column::Number("Bytes in all"),
+        HtmlColumn::Text("Disk"),
+        HtmlColumn::Text("Requests"),
+        HtmlColumn::Number("Count"),
+        HtmlColumn::Number("Mean"),
+        HtmlColumn::Number("Median"),
+        HtmlColumn::Number("p99"),
+        HtmlColumn::Number("Longest"),
+        HtmlColumn::Number("Bytes in all"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for disk in report.disks.iter().take(MAX_ROWS) {
         for (index, (kind, latency)) in disk.device.iter().enumerate() {
             let bytes = match index {
-                0 if disk.bytes > 0 => Size(disk.bytes as f64).to_string(),
+                0 if disk.bytes > 0 => FormattedSize(disk.bytes as f64).to_string(),
                 _ => String::new(),
             };
-            Row::begin(out)
+            HtmlRow::begin(out)
                 .head(disk.dev)
                 .text(kind)
                 .number(latency.count)
-                .number(Time::from(latency.mean_ns))
-                .number(Time::from(latency.p50_ns))
-                .number(Time::from(latency.p99_ns))
-                .number(Time::from(latency.max_ns))
+                .number(FormattedTime::from(latency.mean_ns))
+                .number(FormattedTime::from(latency.p50_ns))
+                .number(FormattedTime::from(latency.p99_ns))
+                .number(FormattedTime::from(latency.max_ns))
                 .number(bytes)
                 .end();
         }
     }
-    table::end(out);
+    table_markup::end(out);
     more(out, report.disks.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
 /// Writes the time of all threads, by process and by cgroup.
-pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
+pub(super) fn accounts(out: &mut String, report: &TraceReport) -> fmt::Result {
     let accounts = &report.accounts;
     if accounts.processes.is_empty() && accounts.cgroups.is_empty() {
         return Ok(());
@@ -238,15 +239,15 @@ pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
         "</p><p class=\"quiet\">Time of threads, from their first sight to their last. What is left of a bar is not \
          accounted for.</p>"
     )?;
-    let process = |account: &Account| match account.process {
+    let process = |account: &TimeAccount| match account.process {
         Some(process) if !account.comm.is_empty() => {
-            format!("{} ({process})", Text(&account.comm))
+            format!("{} ({process})", EscapedText(&account.comm))
         }
         Some(process) => format!("process {process}"),
         None => String::new(),
     };
     account_table(out, "Process", &accounts.processes, process)?;
-    let cgroup = |account: &Account| format!("cgroup {}", account.cgroup);
+    let cgroup = |account: &TimeAccount| format!("cgroup {}", account.cgroup);
     account_table(out, "Cgroup", &accounts.cgroups, cgroup)?;
     writeln!(out, "</section>")
 }
@@ -261,7 +262,7 @@ const STATES: [(&str, &str); 6] = [
     ("s-idle", "idle"),
 ];
 
-fn state_times(account: &Account) -> [u64; 6] {
+fn state_times(account: &TimeAccount) -> [u64; 6] {
     let blocked_ns = account.blocked.values().fold(0, |sum: u64, &ns| sum.saturating_add(ns));
     [
         account.user_ns,
@@ -276,28 +277,28 @@ fn state_times(account: &Account) -> [u64; 6] {
 fn account_table(
     out: &mut String,
     what: &'static str,
-    accounts: &[Account],
-    name: impl Fn(&Account) -> String,
+    accounts: &[TimeAccount],
+    name: impl Fn(&TimeAccount) -> String,
 ) -> fmt::Result {
     if accounts.is_empty() {
         return Ok(());
     }
     let columns = [
-        Column::Text(what),
-        Column::Number("Thread time"),
-        Column::Number("Processor"),
-        Column::Number("Files and disks"),
-        Column::Number("Idle"),
-        Column::Bars("All of it"),
+        HtmlColumn::Text(what),
+        HtmlColumn::Number("Thread time"),
+        HtmlColumn::Number("Processor"),
+        HtmlColumn::Number("Files and disks"),
+        HtmlColumn::Number("Idle"),
+        HtmlColumn::Bars("All of it"),
     ];
-    table::begin(out, "", &columns)?;
+    table_markup::begin(out, "", &columns)?;
     for account in accounts.iter().take(MAX_ROWS) {
         let states = state_times(account);
         let known_ns = states.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns));
         let whole_ns = account.wall_ns.max(known_ns);
         let mut bar = String::new();
         for ((class, name), ns) in STATES.into_iter().zip(states) {
-            let share = Share::of(ns, whole_ns);
+            let share = FormattedShare::of(ns, whole_ns);
             if share.0 >= 0.002 {
                 let percent = share.0 * 100.0;
                 write!(
@@ -306,15 +307,15 @@ fn account_table(
                 )?;
             }
         }
-        Row::begin(out)
+        HtmlRow::begin(out)
             .head(name(account))
-            .number(Time::from(account.wall_ns))
-            .number(Time::from(account.user_ns.saturating_add(account.system_ns)))
-            .number(Time::from(account.storage_ns))
-            .number(Time::from(account.idle_ns))
+            .number(FormattedTime::from(account.wall_ns))
+            .number(FormattedTime::from(account.user_ns.saturating_add(account.system_ns)))
+            .number(FormattedTime::from(account.storage_ns))
+            .number(FormattedTime::from(account.idle_ns))
             .wide(format_args!("<div class=\"stack\">{bar}</div>"))
             .end();
     }
-    table::end(out);
+    table_markup::end(out);
     more(out, accounts.len(), MAX_ROWS)
 }

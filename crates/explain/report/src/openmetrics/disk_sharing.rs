@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use luc_events::Cgroup;
-use luc_explain::{Basis, Contention, DiskReport};
+use luc_explain::{DiskContention, DiskReport, UndisturbedBasis};
 
 use super::seconds;
-use luc_units::metrics::{Families, Labels};
+use luc_units::metric_families::{MetricFamilies, MetricLabels};
 
 /// Adds the figures of a disk that tasks share.
-pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
+pub(super) fn sharing(families: &mut MetricFamilies, disk: &DiskReport) {
     let Some(found) = &disk.contention else {
         return;
     };
-    let labels = Labels::new().with("device", disk.dev);
+    let labels = MetricLabels::new().with("device", disk.dev);
     let together = (
         "luc_disk_together_seconds",
         "Time in which a disk was busy with requests of several tasks in turn.",
@@ -41,7 +41,7 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
             found.gain,
         ),
     ];
-    let is_known = found.basis != Basis::Unknown;
+    let is_known = found.basis != UndisturbedBasis::Unknown;
     let predicted = predicted.into_iter().filter(|_| is_known);
     for (name, help, value) in [together].into_iter().chain(predicted) {
         families.gauge(name, help, &labels, value);
@@ -53,7 +53,7 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
 }
 
 /// Adds the disk's use by cgroups. Response time less device time is the wait for other requests.
-fn cgroups(families: &mut Families, labels: &Labels, found: &Contention) {
+fn cgroups(families: &mut MetricFamilies, labels: &MetricLabels, found: &DiskContention) {
     let mut sums: BTreeMap<Cgroup, (u64, u64, u64)> = BTreeMap::new();
     for task in found.tasks.iter().filter(|task| !task.is_kernel) {
         let sum = sums.entry(task.actor.cgroup).or_default();
@@ -90,7 +90,7 @@ fn cgroups(families: &mut Families, labels: &Labels, found: &Contention) {
 }
 
 /// Adds the waits of cgroups for each other.
-fn slowed(families: &mut Families, labels: &Labels, found: &Contention) {
+fn slowed(families: &mut MetricFamilies, labels: &MetricLabels, found: &DiskContention) {
     let mut sums: BTreeMap<(Cgroup, Cgroup), u64> = BTreeMap::new();
     for pair in found.slowed.iter().filter(|pair| pair.waited_ns > 0) {
         let of = (pair.victim.cgroup, pair.culprit.cgroup);

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use luc_events::{Cgroup, Tgid};
-use luc_explain::{Account, Actor, Contention, DiskReport, DiskTask, Slowed};
+use luc_explain::{Actor, DiskContention, DiskReport, DiskTask, TaskSlowdown, TimeAccount};
 use proptest::prelude::*;
 
 use super::*;
-use crate::random::{events, exported};
+use crate::random_traces::{events, exported};
 
 type Labeled = Vec<(String, String)>;
 type Sample = (String, Labeled, f64);
@@ -180,14 +180,14 @@ fn median_of_sum(samples: &[Sample]) -> f64 {
 
 #[test]
 fn sums_of_histograms_have_right_quantiles() {
-    let mut families = Families::default();
+    let mut families = MetricFamilies::default();
     // 100 calls of 12 ms on one file system, 1 of 300 ms on another.
     for (device, buckets) in [("1", vec![(12_000_000, 100)]), ("2", vec![(300_000_000, 1)])] {
-        let latency = Latency { buckets, ..Latency::default() };
-        let labels = Labels::new().with("device", device);
+        let latency = LatencyDistribution { buckets, ..LatencyDistribution::default() };
+        let labels = MetricLabels::new().with("device", device);
         histogram(&mut families, "luc_x_seconds", "X.", &labels, &latency);
     }
-    let samples = check(&families.text(Style::OpenMetrics));
+    let samples = check(&families.text(MetricFormat::OpenMetrics));
     let median = median_of_sum(&samples);
     assert!((0.008..0.017).contains(&median), "{median}");
 }
@@ -195,12 +195,12 @@ fn sums_of_histograms_have_right_quantiles() {
 proptest! {
     #[test]
     fn any_report_gives_good_metrics(events in events()) {
-        let (text, report) = exported(events, |_, out| OpenMetrics(out));
+        let (text, report) = exported(events, |_, out| OpenMetricsWriter(out));
         let samples = check(std::str::from_utf8(&text).unwrap());
         let syncs: u64 = report.file_systems.iter().map(|found| found.syncs.latency.count).sum();
         let counted = samples.iter().filter(|sample| sample.0 == "luc_sync_duration_seconds_count");
         prop_assert_eq!(counted.map(|sample| sample.2).sum::<f64>(), syncs as f64);
-        let old = check_old(&super::text(&report, Style::Prometheus));
+        let old = check_old(&super::text(&report, MetricFormat::Prometheus));
         prop_assert_eq!(&old, &samples);
         let host = samples.iter().find(|sample| sample.0 == "luc_trace_info").unwrap();
         prop_assert_eq!(&host.1[0].1, &report.trace.host);
@@ -209,11 +209,14 @@ proptest! {
 
 #[test]
 fn cgroups_beyond_the_first_are_summed() {
-    let account =
-        |cgroup| Account { cgroup: Cgroup(cgroup), user_ns: 1_000_000_000, ..Account::default() };
-    let mut report = Report::default();
+    let account = |cgroup| TimeAccount {
+        cgroup: Cgroup(cgroup),
+        user_ns: 1_000_000_000,
+        ..TimeAccount::default()
+    };
+    let mut report = TraceReport::default();
     report.accounts.cgroups = (1..=150).map(account).collect();
-    let samples = check(&text(&report, Style::OpenMetrics));
+    let samples = check(&text(&report, MetricFormat::OpenMetrics));
     let user: Vec<_> = samples
         .iter()
         .filter(|sample| sample.1.contains(&("state".to_owned(), "user".to_owned())))
@@ -239,7 +242,7 @@ fn task(process: u32, cgroup: u64) -> DiskTask {
 fn what_tasks_use_of_a_shared_disk_is_summed_by_cgroup() {
     let journal = DiskTask { is_kernel: true, ..task(3, 0) };
     let tasks = vec![task(1, 7), task(2, 7), task(4, 8), journal];
-    let slowed = |victim: usize, culprit: usize, waited_ns| Slowed {
+    let slowed = |victim: usize, culprit: usize, waited_ns| TaskSlowdown {
         victim: tasks[victim].actor.clone(),
         culprit: tasks[culprit].actor.clone(),
         waited_ns,
@@ -247,14 +250,19 @@ fn what_tasks_use_of_a_shared_disk_is_summed_by_cgroup() {
         switch_ns: 0,
     };
     let slowed = vec![slowed(0, 2, 2_000_000_000), slowed(1, 2, 1_000_000_000), slowed(2, 0, 0)];
-    let report = Report {
+    let report = TraceReport {
         disks: vec![DiskReport {
-            contention: Some(Contention { gain: 4.0, tasks, slowed, ..Contention::default() }),
+            contention: Some(DiskContention {
+                gain: 4.0,
+                tasks,
+                slowed,
+                ..DiskContention::default()
+            }),
             ..DiskReport::default()
         }],
-        ..Report::default()
+        ..TraceReport::default()
     };
-    let samples = check(&text(&report, Style::OpenMetrics));
+    let samples = check(&text(&report, MetricFormat::OpenMetrics));
     let values = |name: &str| {
         let of = samples.iter().filter(|(found, ..)| found == name);
         of.map(|(.., value)| *value).collect::<Vec<f64>>()

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
 use std::ops::Range;
 
-use luc_events::codes::CommitKind;
-use luc_events::tables::{Commit, FileSystem};
+use luc_events::event_kinds::CommitKind;
+use luc_events::tables::{JournalCommit, MountedFileSystem};
 use luc_events::{Dev, Tgid, Transaction};
-use luc_explain::{ExplainedCommit, Part};
+use luc_explain::{CallTimePart, ExplainedCommit};
 
-use super::packets::{Begin, Kind, Packets};
-use super::threads::Threads;
-use super::track::Track;
+use super::packets::{PacketWriter, SliceBegin, TrackKind};
+use super::thread_tracks::ThreadTracks;
+use super::track_id::TrackId;
 
 /// Maximum number of a journal's commits that are kept back until the calls that waited for them are known.
 const MAX_HELD_COMMITS: usize = 1_024;
@@ -25,7 +25,7 @@ const MAX_OWNERS: usize = 4;
 /// A commit that is kept back, because more calls may have waited for it.
 #[derive(Debug)]
 struct Held {
-    row: Commit,
+    row: JournalCommit,
     owners: Vec<Owner>,
     data_bytes: u64,
     flows: Vec<u64>,
@@ -61,20 +61,21 @@ struct Work {
 
 /// Tracks beside the journal's own, on which the work in its commits is shown.
 struct Tracks<'a> {
-    threads: &'a mut Threads,
+    threads: &'a mut ThreadTracks,
     work: &'a mut HashMap<(Tgid, Dev), Work>,
     next_flow: &'a mut u64,
 }
 
+/// Tracks of journals in a Perfetto trace.
 #[derive(Debug, Default)]
-pub(super) struct Journals {
+pub(super) struct JournalTracks {
     journals: HashMap<Dev, Journal>,
     places: HashMap<Dev, String>,
     work: HashMap<(Tgid, Dev), Work>,
 }
 
-impl Journals {
-    pub(super) fn file_system(&mut self, row: &FileSystem) {
+impl JournalTracks {
+    pub(super) fn file_system(&mut self, row: &MountedFileSystem) {
         self.places.insert(row.dev, row.mount_point.clone());
     }
 
@@ -106,7 +107,7 @@ impl Journals {
     }
 
     /// Counts an fsync for its own commit.
-    pub(super) fn served(&mut self, own: &Commit) {
+    pub(super) fn served(&mut self, own: &JournalCommit) {
         let held = self
             .journals
             .get_mut(&own.dev)
@@ -121,8 +122,8 @@ impl Journals {
     /// Keeps a commit back, and writes those that are old enough.
     pub(super) fn commit<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
-        threads: &mut Threads,
+        packets: &mut PacketWriter<W>,
+        threads: &mut ThreadTracks,
         next_flow: &mut u64,
         commit: &ExplainedCommit<'_>,
     ) {
@@ -165,8 +166,8 @@ impl Journals {
     /// Writes all commits that were kept back.
     pub(super) fn finish<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
-        threads: &mut Threads,
+        packets: &mut PacketWriter<W>,
+        threads: &mut ThreadTracks,
         next_flow: &mut u64,
     ) {
         for (dev, journal) in &mut self.journals {
@@ -182,7 +183,7 @@ impl Journals {
 impl Journal {
     fn write<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         place: &str,
         tracks: Tracks<'_>,
         mut held: Held,
@@ -207,21 +208,21 @@ impl Journal {
                 *tracks.next_flow += 1;
                 held.flows.push(flow);
                 let parent = tracks.threads.process(packets, process);
-                let track = Track::Work.uuid(tracks.work.len() as u32 + 1);
+                let track = TrackId::Work.uuid(tracks.work.len() as u32 + 1);
                 let found = tracks.work.entry((process, dev)).or_insert_with(|| {
                     let name = &format!("work for commits of {place}");
                     let parent = Some(parent);
-                    packets.describe(track, Kind::Named { parent, name });
+                    packets.describe(track, TrackKind::Named { parent, name });
                     Work { track, written_ns: 0 }
                 });
                 let from_ns = since_ns.max(found.written_ns);
                 found.written_ns = start_ns.max(from_ns);
-                let begin = Begin {
+                let begin = SliceBegin {
                     name: &format!("for commit {}", row.transaction),
                     category: "work",
                     flows: &[flow],
                     numbers: &[("bytes in the commit", bytes), ("of that data", data_bytes)],
-                    ..Begin::default()
+                    ..SliceBegin::default()
                 };
                 packets.begin(found.track, from_ns, &begin);
                 packets.end(found.track, found.written_ns);
@@ -233,8 +234,8 @@ impl Journal {
         }
 
         let track =
-            if is_fast { Track::FastCommits.uuid(dev.0) } else { Track::Journal.uuid(dev.0) };
-        let begin = Begin {
+            if is_fast { TrackId::FastCommits.uuid(dev.0) } else { TrackId::Journal.uuid(dev.0) };
+        let begin = SliceBegin {
             name: &format!("commit {}", row.transaction),
             category: "commit",
             flows: &held.flows,
@@ -245,7 +246,7 @@ impl Journal {
                 ("blocks logged", u64::from(row.blocks_logged)),
                 ("bytes of data", held.data_bytes),
             ],
-            ..Begin::default()
+            ..SliceBegin::default()
         };
         packets.begin(track, start_ns, &begin);
         if !is_fast {
@@ -253,57 +254,58 @@ impl Journal {
         }
         packets.end(track, end_ns);
         if !is_fast {
-            packets.count(Track::Served.uuid(dev.0), end_ns, held.served);
-            packets.count(Track::Data.uuid(dev.0), end_ns, held.data_bytes);
+            packets.count(TrackId::Served.uuid(dev.0), end_ns, held.served);
+            packets.count(TrackId::Data.uuid(dev.0), end_ns, held.data_bytes);
         }
     }
 
     fn describe<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         dev: Dev,
         kind: CommitKind,
         place: &str,
     ) {
-        let journal = Track::Journal.uuid(dev.0);
+        let journal = TrackId::Journal.uuid(dev.0);
         if !self.has_track {
             self.has_track = true;
             let name = &format!("journal of {place}");
-            packets.describe(journal, Kind::Named { parent: None, name });
+            packets.describe(journal, TrackKind::Named { parent: None, name });
             let parent = journal;
             for (track, name) in [
-                (Track::Served, "fsyncs served by the commit"),
-                (Track::Data, "bytes of data written around the commit"),
+                (TrackId::Served, "fsyncs served by the commit"),
+                (TrackId::Data, "bytes of data written around the commit"),
             ] {
-                packets.describe(track.uuid(dev.0), Kind::Counter { parent, name });
+                packets.describe(track.uuid(dev.0), TrackKind::Counter { parent, name });
             }
         }
         if kind == CommitKind::Fast && !self.has_fast_track {
             self.has_fast_track = true;
             let (parent, name) = (Some(journal), "fast commits");
-            let track = Track::FastCommits.uuid(dev.0);
-            packets.describe(track, Kind::Named { parent, name });
+            let track = TrackId::FastCommits.uuid(dev.0);
+            packets.describe(track, TrackKind::Named { parent, name });
         }
     }
 }
 
 /// Writes a commit's phases inside its slice.
 fn phases<W: Write>(
-    packets: &mut Packets<W>,
+    packets: &mut PacketWriter<W>,
     track: u64,
-    row: &Commit,
+    row: &JournalCommit,
     start_ns: u64,
     end_ns: u64,
 ) {
     let flushing_ns = row.flushing_ns.clamp(start_ns, end_ns);
     let logging_ns = row.logging_ns.clamp(flushing_ns, end_ns);
     for (part, from_ns, until_ns) in [
-        (Part::Locking, start_ns, flushing_ns),
-        (Part::Flushing, flushing_ns, logging_ns),
-        (Part::Logging, logging_ns, end_ns),
+        (CallTimePart::Locking, start_ns, flushing_ns),
+        (CallTimePart::Flushing, flushing_ns, logging_ns),
+        (CallTimePart::Logging, logging_ns, end_ns),
     ] {
         if from_ns < until_ns {
-            let begin = Begin { name: part.name(), category: "phase", ..Begin::default() };
+            let begin =
+                SliceBegin { name: part.name(), category: "phase", ..SliceBegin::default() };
             packets.begin(track, from_ns, &begin);
             packets.end(track, until_ns);
         }

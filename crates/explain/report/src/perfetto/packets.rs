@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::encode::Message;
+use super::protobuf_message::ProtobufMessage;
 
 const PACKET: u64 = 1;
 
@@ -41,7 +41,7 @@ const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
 
 /// Description of a track.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind<'a> {
+pub enum TrackKind<'a> {
     /// A process of the machine.
     Process { pid: u32, name: &'a str },
     /// A thread of the machine.
@@ -61,7 +61,7 @@ pub enum Kind<'a> {
 
 /// Beginning of a slice, or an instant.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Begin<'a> {
+pub struct SliceBegin<'a> {
     pub name: &'a str,
     pub category: &'a str,
     /// Flows of the slice. A flow ties slices of one machine: the trace processor keeps a table of flows for each
@@ -73,7 +73,7 @@ pub struct Begin<'a> {
 
 /// A machine whose tracks are in the trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine<'a> {
+pub struct TracedMachine<'a> {
     /// Number of the machine; 0 is the one that a trace begins with.
     pub id: u32,
     /// Name, which Perfetto shows since June 2026.
@@ -86,22 +86,27 @@ pub struct Machine<'a> {
 
 /// Writer of packets. After an error it writes nothing more.
 #[derive(Debug)]
-pub struct Packets<W> {
+pub struct PacketWriter<W> {
     out: W,
     error: Option<io::Error>,
-    packet: Message,
+    packet: ProtobufMessage,
     /// Offset of CLOCK_BOOTTIME, which is Perfetto's clock, from CLOCK_MONOTONIC.
     boottime_offset_ns: u64,
     /// Machine of the packets.
     machine: u32,
 }
 
-impl<W: Write> Packets<W> {
+impl<W: Write> PacketWriter<W> {
     /// Begins a trace. The clocks had these offsets at `at_ns` of CLOCK_MONOTONIC.
     #[must_use]
     pub fn new(out: W, at_ns: u64, boottime_offset_ns: u64, realtime_offset_ns: u64) -> Self {
-        let mut packets =
-            Self { out, error: None, packet: Message::default(), boottime_offset_ns, machine: 0 };
+        let mut packets = Self {
+            out,
+            error: None,
+            packet: ProtobufMessage::default(),
+            boottime_offset_ns,
+            machine: 0,
+        };
         packets.packet(|packet| {
             packet.uint(SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
             packet.message(CLOCK_SNAPSHOT, |snapshot| {
@@ -120,7 +125,7 @@ impl<W: Write> Packets<W> {
 
     /// Makes this machine the one of all packets from now on. Each machine is begun once. Times stay those of the first
     /// one's clock.
-    pub fn machine(&mut self, machine: Machine<'_>) {
+    pub fn machine(&mut self, machine: TracedMachine<'_>) {
         self.machine = machine.id;
         self.packet(|packet| {
             if machine.id > 0 {
@@ -142,27 +147,27 @@ impl<W: Write> Packets<W> {
     }
 
     /// Describes a track, before its first event and again when its name changed.
-    pub fn describe(&mut self, uuid: u64, kind: Kind<'_>) {
+    pub fn describe(&mut self, uuid: u64, kind: TrackKind<'_>) {
         self.packet(|packet| {
             packet.message(TRACK_DESCRIPTOR, |track| {
                 track.uint(1, uuid);
                 match kind {
-                    Kind::Process { pid, name } => track.message(3, |process| {
+                    TrackKind::Process { pid, name } => track.message(3, |process| {
                         process.uint(1, u64::from(pid));
                         process.text(6, name);
                     }),
-                    Kind::Thread { pid, tid, name } => track.message(4, |thread| {
+                    TrackKind::Thread { pid, tid, name } => track.message(4, |thread| {
                         thread.uint(1, u64::from(pid));
                         thread.uint(2, u64::from(tid));
                         thread.text(5, name);
                     }),
-                    Kind::Named { parent, name } => {
+                    TrackKind::Named { parent, name } => {
                         track.text(2, name);
                         if let Some(parent) = parent {
                             track.uint(5, parent);
                         }
                     }
-                    Kind::Counter { parent, name } => {
+                    TrackKind::Counter { parent, name } => {
                         track.text(2, name);
                         track.uint(5, parent);
                         track.message(8, |_| ());
@@ -173,16 +178,16 @@ impl<W: Write> Packets<W> {
     }
 
     /// Begins a slice of a track, inside the open ones.
-    pub fn begin(&mut self, track: u64, at_ns: u64, begin: &Begin<'_>) {
+    pub fn begin(&mut self, track: u64, at_ns: u64, begin: &SliceBegin<'_>) {
         self.named(track, at_ns, SLICE_BEGIN, begin);
     }
 
     /// Marks a moment of a track.
-    pub fn instant(&mut self, track: u64, at_ns: u64, begin: &Begin<'_>) {
+    pub fn instant(&mut self, track: u64, at_ns: u64, begin: &SliceBegin<'_>) {
         self.named(track, at_ns, INSTANT, begin);
     }
 
-    fn named(&mut self, track: u64, at_ns: u64, kind: u64, begin: &Begin<'_>) {
+    fn named(&mut self, track: u64, at_ns: u64, kind: u64, begin: &SliceBegin<'_>) {
         self.event(track, at_ns, kind, |event| {
             event.text(CATEGORIES, begin.category);
             event.text(NAME, begin.name);
@@ -227,7 +232,13 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    fn event(&mut self, track: u64, at_ns: u64, kind: u64, fill: impl FnOnce(&mut Message)) {
+    fn event(
+        &mut self,
+        track: u64,
+        at_ns: u64,
+        kind: u64,
+        fill: impl FnOnce(&mut ProtobufMessage),
+    ) {
         let at_ns = at_ns.saturating_add(self.boottime_offset_ns);
         self.packet(|packet| {
             packet.uint(TIMESTAMP, at_ns);
@@ -239,7 +250,7 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    fn packet(&mut self, fill: impl FnOnce(&mut Message)) {
+    fn packet(&mut self, fill: impl FnOnce(&mut ProtobufMessage)) {
         if self.error.is_some() {
             return;
         }

@@ -9,11 +9,11 @@ const LENGTH: u64 = 2;
 
 /// A message being written.
 #[derive(Debug, Default)]
-pub(super) struct Message {
+pub(super) struct ProtobufMessage {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Message {
+impl ProtobufMessage {
     /// Writes an unsigned or boolean field, an enumeration, or a signed field that is not negative.
     pub(super) fn uint(&mut self, field: u64, value: u64) {
         self.varint(field << 3 | VARINT);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_specification() {
-        let mut message = Message::default();
+        let mut message = ProtobufMessage::default();
         message.uint(1, 150);
         message.text(2, "testing");
         message.message(3, |inner| inner.uint(1, 150));
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_long_message_has_a_long_length() {
-        let mut message = Message::default();
+        let mut message = ProtobufMessage::default();
         message.uint(1, 1);
         message.message(2, |inner| inner.text(3, &"x".repeat(300)));
         assert_eq!(message.bytes[..8], *b"\x08\x01\x12\xaf\x02\x1a\xac\x02");

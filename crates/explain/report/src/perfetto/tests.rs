@@ -1,19 +1,19 @@
 //! Reads what is written with another decoder, and checks what Perfetto's trace processor relies on.
 
-use luc_events::codes::{CallKind, WaitState};
-use luc_events::tables::{Call, Commit, Sync};
-use luc_events::{Cause, Event, Inode, Pid, Tgid};
+use luc_events::event_kinds::{FileCallKind, WaitState};
+use luc_events::tables::{FileCall, FsyncCall, JournalCommit};
+use luc_events::{Inode, Pid, Tgid, TraceEvent, WaitCause};
 use luc_testkit::perfetto::check;
 use proptest::prelude::*;
 
-use super::track::Track;
+use super::track_id::TrackId;
 use super::*;
-use crate::random::{events, exported};
+use crate::random_traces::{events, exported};
 
 proptest! {
     #[test]
     fn any_trace_becomes_a_good_one(events in events()) {
-        let (bytes, _) = exported(events, Perfetto::new);
+        let (bytes, _) = exported(events, PerfettoWriter::new);
         check(&bytes);
     }
 }
@@ -26,7 +26,7 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
     let (thread, process, dev) = (Pid(7), Tgid(6), Dev::new(7, 0));
     let transaction = Transaction(41);
     let ms = |ms: u64| ms * 1_000_000;
-    let commit = Commit {
+    let commit = JournalCommit {
         dev,
         transaction,
         start_ns: ms(20),
@@ -34,12 +34,18 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
         flushing_ns: ms(21),
         logging_ns: ms(22),
         end_ns: ms(30),
-        ..Commit::default()
+        ..JournalCommit::default()
     };
-    let events: Vec<Event> = vec![
-        Task { at_ns: ms(1), thread, process, comm: "log writer".to_owned(), ..Task::default() }
-            .into(),
-        luc_events::tables::Handle {
+    let events: Vec<TraceEvent> = vec![
+        ThreadInfo {
+            at_ns: ms(1),
+            thread,
+            process,
+            comm: "log writer".to_owned(),
+            ..ThreadInfo::default()
+        }
+        .into(),
+        luc_events::tables::JournalHandle {
             at_ns: ms(11),
             dev,
             transaction,
@@ -50,19 +56,19 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
             ..Default::default()
         }
         .into(),
-        Wait {
+        OffCpuWait {
             thread,
             process,
             off_ns: ms(19),
             woken_ns: ms(30),
             on_ns: ms(31),
             state: WaitState::Uninterruptible,
-            cause: Cause::CommitWait,
-            ..Wait::default()
+            cause: WaitCause::CommitWait,
+            ..OffCpuWait::default()
         }
         .into(),
         commit.into(),
-        Sync {
+        FsyncCall {
             thread,
             process,
             dev,
@@ -72,23 +78,23 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
             exit_ns: ms(32),
             wanted_enter: transaction,
             wanted_exit: transaction,
-            ..Sync::default()
+            ..FsyncCall::default()
         }
         .into(),
-        Call {
+        FileCall {
             thread,
             process,
             dev,
             inode: Inode(12),
-            kind: CallKind::Write,
+            kind: FileCallKind::Write,
             enter_ns: ms(10),
             exit_ns: ms(33),
             bytes: 512,
-            ..Call::default()
+            ..FileCall::default()
         }
         .into(),
     ];
-    let (bytes, _) = exported(events, Perfetto::new);
+    let (bytes, _) = exported(events, PerfettoWriter::new);
     let checked = check(&bytes);
     let named: Vec<(&str, &str, usize, u64, u64)> = checked
         .slices
@@ -113,7 +119,7 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
     }
     // One from the sync to its commit, one from the commit to the work in it.
     assert_eq!(checked.flows.len(), 2);
-    let served = Track::Served.uuid(dev.0);
+    let served = TrackId::Served.uuid(dev.0);
     assert!(checked.counters.contains(&(served, 1)));
 }
 
@@ -128,7 +134,7 @@ fn an_error_of_the_writer_is_told() {
             Ok(())
         }
     }
-    let export = Box::new(Perfetto::new(&Trace::default(), Full));
-    let error = export.finish(&Report::default()).unwrap_err();
+    let export = Box::new(PerfettoWriter::new(&TraceDescription::default(), Full));
+    let error = export.finish(&TraceReport::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
 }

@@ -3,21 +3,22 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use luc_events::codes::WaitState;
-use luc_events::tables::{Task, Wait};
+use luc_events::event_kinds::WaitState;
+use luc_events::tables::{OffCpuWait, ThreadInfo};
 use luc_events::{Dev, Pid, Tgid};
-use luc_explain::Part;
+use luc_explain::CallTimePart;
 
-use super::packets::{Begin, Kind, Packets};
-use super::track::Track;
+use super::packets::{PacketWriter, SliceBegin, TrackKind};
+use super::track_id::TrackId;
 
+/// Call of a thread as a slice of a Perfetto trace.
 #[derive(Debug, Default)]
-pub(super) struct Slice {
+pub(super) struct CallSlice {
     pub(super) name: &'static str,
     pub(super) enter_ns: u64,
     pub(super) exit_ns: u64,
     /// Parts of the call, in order.
-    pub(super) pieces: Vec<(Part, u64)>,
+    pub(super) pieces: Vec<(CallTimePart, u64)>,
     pub(super) flows: Vec<u64>,
     pub(super) dev: Dev,
     pub(super) inode: u64,
@@ -36,12 +37,12 @@ struct Thread {
     off_ns: u64,
     has_off_track: bool,
     /// A sync that may be part of the next call.
-    held: Option<Slice>,
+    held: Option<CallSlice>,
 }
 
 /// Names and tracks of threads and processes.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct ThreadTracks {
     threads: HashMap<Pid, Thread>,
     processes: HashMap<Tgid, Process>,
 }
@@ -53,15 +54,15 @@ struct Process {
 }
 
 impl Process {
-    fn describe<W: Write>(&self, packets: &mut Packets<W>, process: Tgid) {
+    fn describe<W: Write>(&self, packets: &mut PacketWriter<W>, process: Tgid) {
         let (pid, name) = (process.0, self.name.as_str());
-        packets.describe(Track::Process.uuid(pid), Kind::Process { pid, name });
+        packets.describe(TrackId::Process.uuid(pid), TrackKind::Process { pid, name });
     }
 }
 
-impl Threads {
+impl ThreadTracks {
     /// Names a thread. A process has the name of its main thread, or of the first if that is unknown.
-    pub(super) fn task<W: Write>(&mut self, packets: &mut Packets<W>, row: &Task) {
+    pub(super) fn task<W: Write>(&mut self, packets: &mut PacketWriter<W>, row: &ThreadInfo) {
         let is_main = row.process.0 == row.thread.0;
         let process = self.processes.entry(row.process).or_default();
         if process.name != row.comm && (is_main || process.name.is_empty()) {
@@ -79,18 +80,22 @@ impl Threads {
         }
     }
 
-    pub(super) fn process<W: Write>(&mut self, packets: &mut Packets<W>, process: Tgid) -> u64 {
+    pub(super) fn process<W: Write>(
+        &mut self,
+        packets: &mut PacketWriter<W>,
+        process: Tgid,
+    ) -> u64 {
         let found = self.processes.entry(process).or_default();
         if !found.has_track {
             found.has_track = true;
             found.describe(packets, process);
         }
-        Track::Process.uuid(process.0)
+        TrackId::Process.uuid(process.0)
     }
 
     fn thread<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         (thread, process): (Pid, Tgid),
     ) -> &mut Thread {
         self.process(packets, process);
@@ -105,9 +110,9 @@ impl Threads {
     /// Keeps a call back until the next one of its thread is known.
     pub(super) fn hold<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         id: (Pid, Tgid),
-        slice: Slice,
+        slice: CallSlice,
     ) {
         let thread = self.thread(packets, id);
         if let Some(held) = thread.held.replace(slice) {
@@ -118,9 +123,9 @@ impl Threads {
     /// Writes a call, and before it or inside it the call that was kept back.
     pub(super) fn call<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         id: (Pid, Tgid),
-        slice: Slice,
+        slice: CallSlice,
     ) {
         let thread = self.thread(packets, id);
         match thread.held.take() {
@@ -137,15 +142,15 @@ impl Threads {
     }
 
     /// Writes a time off the processor.
-    pub(super) fn wait<W: Write>(&mut self, packets: &mut Packets<W>, row: &Wait) {
+    pub(super) fn wait<W: Write>(&mut self, packets: &mut PacketWriter<W>, row: &OffCpuWait) {
         let id = (row.thread, row.process);
         let thread = self.thread(packets, id);
-        let track = Track::OffProcessor.uuid(row.thread.0);
+        let track = TrackId::OffProcessor.uuid(row.thread.0);
         if !thread.has_off_track {
             thread.has_off_track = true;
-            let parent = Some(Track::Thread.uuid(row.thread.0));
+            let parent = Some(TrackId::Thread.uuid(row.thread.0));
             let name = "off the processor";
-            packets.describe(track, Kind::Named { parent, name });
+            packets.describe(track, TrackKind::Named { parent, name });
         }
         let off_ns = row.off_ns.max(thread.off_ns);
         let on_ns = row.on_ns.max(off_ns);
@@ -157,16 +162,20 @@ impl Threads {
         packets.begin(
             track,
             off_ns,
-            &Begin {
+            &SliceBegin {
                 name,
                 category: "wait",
                 numbers: &[("woken by thread", u64::from(row.waker.0))],
                 words: &[("state", row.state.name())],
-                ..Begin::default()
+                ..SliceBegin::default()
             },
         );
         if row.woken_ns > 0 && row.state != WaitState::Preempted {
-            let begin = Begin { name: Part::Runnable.name(), category: "wait", ..Begin::default() };
+            let begin = SliceBegin {
+                name: CallTimePart::Runnable.name(),
+                category: "wait",
+                ..SliceBegin::default()
+            };
             packets.begin(track, row.woken_ns.clamp(off_ns, on_ns), &begin);
             packets.end(track, on_ns);
         }
@@ -174,7 +183,7 @@ impl Threads {
     }
 
     /// Writes all calls that were kept back.
-    pub(super) fn finish<W: Write>(&mut self, packets: &mut Packets<W>) {
+    pub(super) fn finish<W: Write>(&mut self, packets: &mut PacketWriter<W>) {
         for (&pid, thread) in &mut self.threads {
             if let Some(held) = thread.held.take() {
                 thread.write(packets, pid, &held, None);
@@ -184,26 +193,26 @@ impl Threads {
 }
 
 impl Thread {
-    fn describe<W: Write>(&self, packets: &mut Packets<W>, thread: Pid, process: Tgid) {
-        let uuid = Track::Thread.uuid(thread.0);
+    fn describe<W: Write>(&self, packets: &mut PacketWriter<W>, thread: Pid, process: Tgid) {
+        let uuid = TrackId::Thread.uuid(thread.0);
         if thread.is_none() {
             let name = "thread not known";
-            packets.describe(uuid, Kind::Named { parent: None, name });
+            packets.describe(uuid, TrackKind::Named { parent: None, name });
             return;
         }
-        let kind = Kind::Thread { pid: process.0, tid: thread.0, name: &self.name };
+        let kind = TrackKind::Thread { pid: process.0, tid: thread.0, name: &self.name };
         packets.describe(uuid, kind);
     }
 
     /// Writes a call with its parts, and a call inside it.
     fn write<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         pid: Pid,
-        slice: &Slice,
-        inner: Option<&Slice>,
+        slice: &CallSlice,
+        inner: Option<&CallSlice>,
     ) {
-        let track = Track::Thread.uuid(pid.0);
+        let track = TrackId::Thread.uuid(pid.0);
         let begin_ns = slice.enter_ns.max(self.calls_ns);
         let end_ns = slice.exit_ns.max(begin_ns);
         let dev = slice.dev.to_string();
@@ -217,7 +226,7 @@ impl Thread {
         packets.begin(
             track,
             begin_ns,
-            &Begin {
+            &SliceBegin {
                 name: slice.name,
                 category: "call",
                 flows: &slice.flows,
@@ -249,17 +258,17 @@ impl Thread {
     /// Writes parts, except for running.
     fn parts<W: Write>(
         &mut self,
-        packets: &mut Packets<W>,
+        packets: &mut PacketWriter<W>,
         track: u64,
-        parts: &[(Part, u64, u64)],
+        parts: &[(CallTimePart, u64, u64)],
         end_ns: u64,
     ) {
         for &(part, from_ns, until_ns) in parts {
             let (from_ns, until_ns) = (from_ns.max(self.calls_ns), until_ns.min(end_ns));
-            if part == Part::Running || from_ns >= until_ns {
+            if part == CallTimePart::Running || from_ns >= until_ns {
                 continue;
             }
-            let begin = Begin { name: part.name(), category: "part", ..Begin::default() };
+            let begin = SliceBegin { name: part.name(), category: "part", ..SliceBegin::default() };
             packets.begin(track, from_ns, &begin);
             packets.end(track, until_ns);
             self.calls_ns = until_ns;

@@ -1,6 +1,6 @@
 /// Track ids: what it is in the lowest bits, whose it is above, so that most take few bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Track {
+pub(super) enum TrackId {
     Process = 1,
     Thread = 2,
     OffProcessor = 3,
@@ -11,7 +11,7 @@ pub(super) enum Track {
     Work = 8,
 }
 
-impl Track {
+impl TrackId {
     pub(super) fn uuid(self, whose: u32) -> u64 {
         u64::from(whose) << 4 | self as u64
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_explain::{Basis, Contention, DiskReport, DiskTask, Slowed};
-use luc_units::figures::{Share, Size, Time};
+use luc_explain::{DiskContention, DiskReport, DiskTask, TaskSlowdown, UndisturbedBasis};
+use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime};
 
-use super::{MAX_ROWS, Text, more, who};
+use super::{MAX_ROWS, ReportText, more, who};
 
-impl Text<'_> {
+impl ReportText<'_> {
     /// Writes the disks for which tasks contended.
     pub(super) fn sharing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for disk in &self.report.disks {
@@ -23,7 +23,7 @@ impl Text<'_> {
         &self,
         f: &mut fmt::Formatter<'_>,
         disk: &DiskReport,
-        found: &Contention,
+        found: &DiskContention,
     ) -> fmt::Result {
         self.title(f, &format!("Who shared the disk {}", self.place(disk.dev)))?;
         writeln!(f, "  {}", summary(found))?;
@@ -45,14 +45,14 @@ impl Text<'_> {
         }
         more(f, found.tasks.len())?;
         for pair in found.slowed.iter().take(MAX_ROWS) {
-            let Slowed { victim, culprit, .. } = pair;
+            let TaskSlowdown { victim, culprit, .. } = pair;
             writeln!(
                 f,
                 "    {} waited {} while the disk served {}, and {} for {} switches",
                 who(victim),
-                Time::from(pair.waited_ns),
+                FormattedTime::from(pair.waited_ns),
                 who(culprit),
-                Time::from(pair.switch_ns),
+                FormattedTime::from(pair.switch_ns),
                 pair.switches
             )?;
         }
@@ -61,47 +61,54 @@ impl Text<'_> {
 }
 
 /// Summarizes time and rate, measured and without switches.
-pub(crate) fn summary(found: &Contention) -> String {
-    let rate = |ns: u64| Size(found.bytes_together as f64 * 1e9 / ns.max(1) as f64);
-    let mut said =
-        format!("{} together at {}/s", Time::from(found.together_ns), rate(found.together_ns));
+pub(crate) fn summary(found: &DiskContention) -> String {
+    let rate = |ns: u64| FormattedSize(found.bytes_together as f64 * 1e9 / ns.max(1) as f64);
+    let mut said = format!(
+        "{} together at {}/s",
+        FormattedTime::from(found.together_ns),
+        rate(found.together_ns)
+    );
     // Writing to a string cannot fail.
     let _ = if found.gain > 0.0 {
         write!(
             said,
             "; one after the other {} at {}/s; {} switches of {}",
-            Time::from(found.apart_ns),
+            FormattedTime::from(found.apart_ns),
             rate(found.apart_ns),
             found.switches,
-            Time::from(found.switch_cost_ns)
+            FormattedTime::from(found.switch_cost_ns)
         )
-    } else if found.basis == Basis::Unknown {
+    } else if found.basis == UndisturbedBasis::Unknown {
         Ok(())
     } else {
         write!(said, "; nothing is lost by it")
     };
     if found.efficiency < 1.0 {
-        let _ = write!(said, "; efficiency {}", Share(found.efficiency));
+        let _ = write!(said, "; efficiency {}", FormattedShare(found.efficiency));
     }
     said.push_str(match found.basis {
-        Basis::Seen => "",
-        Basis::Assumed => {
+        UndisturbedBasis::Seen => "",
+        UndisturbedBasis::Assumed => {
             "; each request came after another task's, and took as long as with an arm: assumed is one that reads on \
              at 50 MB/s"
         }
-        Basis::Unknown => {
+        UndisturbedBasis::Unknown => {
             "; what is lost by it the trace does not tell, as hardly a request came after one of its own task's: \
              `luc throttle advise` does"
         }
     });
     if let Some(soft) = soft(found) {
-        let _ = write!(said, "; {} of a request's time is waiting for other requests", Share(soft));
+        let _ = write!(
+            said,
+            "; {} of a request's time is waiting for other requests",
+            FormattedShare(soft)
+        );
     }
     said
 }
 
 /// Returns the share of the requests' time that was not the device's; `None` without requests.
-fn soft(found: &Contention) -> Option<f64> {
+fn soft(found: &DiskContention) -> Option<f64> {
     let (mut response_ns, mut service_ns) = (0.0, 0.0);
     for task in found.tasks.iter().filter(|task| !task.is_kernel) {
         response_ns += task.await_ns as f64 * task.requests as f64;
@@ -110,20 +117,20 @@ fn soft(found: &Contention) -> Option<f64> {
     (response_ns > 0.0).then(|| 1.0 - service_ns / response_ns)
 }
 
-fn task_row(f: &mut fmt::Formatter<'_>, task: &DiskTask, found: &Contention) -> fmt::Result {
+fn task_row(f: &mut fmt::Formatter<'_>, task: &DiskTask, found: &DiskContention) -> fmt::Result {
     let alone = task
         .undisturbed_bytes_per_s
-        .map_or_else(|| "-".to_owned(), |rate| format!("{}/s", Size(rate)));
+        .map_or_else(|| "-".to_owned(), |rate| format!("{}/s", FormattedSize(rate)));
     writeln!(
         f,
         "  {:<28} {:>8} {:>10} {:>9} {:>9} {:>10} {:>8} {:>8} {alone:>10}",
         who(&task.actor),
-        Share::of(task.device_ns, found.busy_ns),
-        Size(task.bytes as f64),
-        Share(task.continuing),
+        FormattedShare::of(task.device_ns, found.busy_ns),
+        FormattedSize(task.bytes as f64),
+        FormattedShare(task.continuing),
         task.switches,
-        Time::from(task.switch_ns),
-        Time::from(task.await_ns),
-        Time::from(task.service_ns)
+        FormattedTime::from(task.switch_ns),
+        FormattedTime::from(task.await_ns),
+        FormattedTime::from(task.service_ns)
     )
 }

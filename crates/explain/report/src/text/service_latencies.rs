@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use luc_explain::ServiceReport;
-use luc_units::figures::Time;
+use luc_explain::ServiceLatency;
+use luc_units::number_formats::FormattedTime;
 
-use super::{MAX_ROWS, Text, clean, more};
+use super::{MAX_ROWS, ReportText, clean, more};
 
-impl Text<'_> {
+impl ReportText<'_> {
     /// Writes the services with their worst intervals.
     pub(super) fn services(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let services = &self.report.services;
@@ -27,7 +27,7 @@ impl Text<'_> {
     }
 }
 
-fn service_row(f: &mut fmt::Formatter<'_>, service: &ServiceReport) -> fmt::Result {
+fn service_row(f: &mut fmt::Formatter<'_>, service: &ServiceLatency) -> fmt::Result {
     let latency = &service.latency;
     writeln!(
         f,
@@ -37,15 +37,15 @@ fn service_row(f: &mut fmt::Formatter<'_>, service: &ServiceReport) -> fmt::Resu
         service.port,
         peer(service),
         service.per_s,
-        Time::from(latency.p50_ns),
-        Time::from(latency.p99_ns),
-        Time::from(latency.p999_ns),
-        Time::from(service.worst.p99_ns),
-        Time::from(service.worst.since_start_ns),
+        FormattedTime::from(latency.p50_ns),
+        FormattedTime::from(latency.p99_ns),
+        FormattedTime::from(latency.p999_ns),
+        FormattedTime::from(service.worst.p99_ns),
+        FormattedTime::from(service.worst.since_start_ns),
     )
 }
 
 /// Returns the peer's address, or words for all other peers.
-pub(crate) fn peer(service: &ServiceReport) -> String {
+pub(crate) fn peer(service: &ServiceLatency) -> String {
     if service.peer.is_empty() { "all other peers".to_owned() } else { clean(&service.peer) }
 }

@@ -1,15 +1,15 @@
 use luc_events::Tgid;
-use luc_explain::{Actor, FileSystemReport, Finding, FindingKind, Report};
+use luc_explain::{Actor, FileSystemReport, Finding, FindingKind, TraceReport};
 
-use super::Text;
+use super::ReportText;
 
-fn shown(report: &Report, colours: bool) -> String {
-    Text { report, colours }.to_string()
+fn shown(report: &TraceReport, colours: bool) -> String {
+    ReportText { report, colours }.to_string()
 }
 
-fn report() -> Report {
+fn report() -> TraceReport {
     let dev = luc_events::Dev::new(7, 0);
-    Report {
+    TraceReport {
         findings: vec![Finding {
             kind: FindingKind::SynchronizationBound,
             sentence: "fsyncs wait for commits that do not serve them".to_owned(),
@@ -31,7 +31,7 @@ fn report() -> Report {
             journal_bytes: 64 << 20,
             ..FileSystemReport::default()
         }],
-        ..Report::default()
+        ..TraceReport::default()
     }
 }
 
@@ -39,7 +39,7 @@ fn report() -> Report {
 fn the_first_finding_comes_first_with_its_cost() {
     let text = shown(&report(), false);
     let finding = "  1. /srv/mail (7:0): fsyncs wait for commits that do not serve them\n     \
-                   synchronization bound: 2.50 s of thread time, 46.0 % of that in calls\n";
+                   synchronization bound: 2.50 s of thread time, 46.0 % of the working time\n";
     assert!(text.contains(finding), "{text}");
     assert!(text.contains("/srv/mail (7:0), ext4, journal 64 MiB\n"), "{text}");
 }
@@ -54,13 +54,13 @@ fn names_cannot_steer_the_terminal_and_colours_are_asked_for() {
 
 #[test]
 fn an_empty_trace_says_so() {
-    let text = shown(&Report::default(), false);
+    let text = shown(&TraceReport::default(), false);
     assert!(text.contains("no call on a file system is in the trace"), "{text}");
 }
 
 #[test]
 fn a_shared_disk_has_its_gaps_of_bandwidth_and_service_time() {
-    let found = luc_explain::Contention {
+    let found = luc_explain::DiskContention {
         together_ns: 2_000_000_000,
         apart_ns: 500_000_000,
         gain: 3.0,
@@ -71,19 +71,19 @@ fn a_shared_disk_has_its_gaps_of_bandwidth_and_service_time() {
             service_ns: 5_000_000,
             ..luc_explain::DiskTask::default()
         }],
-        ..luc_explain::Contention::default()
+        ..luc_explain::DiskContention::default()
     };
     let said = super::summary(&found);
     assert!(said.contains("efficiency 25.0 %"), "{said}");
     assert!(said.contains("75.0 % of a request's time is waiting for other requests"), "{said}");
-    let of = |basis| luc_explain::Contention { basis, ..found.clone() };
-    let assumed = super::summary(&of(luc_explain::Basis::Assumed));
+    let of = |basis| luc_explain::DiskContention { basis, ..found.clone() };
+    let assumed = super::summary(&of(luc_explain::UndisturbedBasis::Assumed));
     assert!(assumed.contains("efficiency 25.0 %"), "{assumed}");
     assert!(assumed.contains("50 MB/s"), "{assumed}");
-    let unknown = super::summary(&luc_explain::Contention {
+    let unknown = super::summary(&luc_explain::DiskContention {
         gain: 0.0,
         efficiency: 1.0,
-        ..of(luc_explain::Basis::Unknown)
+        ..of(luc_explain::UndisturbedBasis::Unknown)
     });
     assert!(unknown.contains("the trace does not tell"), "{unknown}");
     assert!(!unknown.contains("nothing is lost"), "{unknown}");

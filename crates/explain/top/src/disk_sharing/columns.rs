@@ -1,43 +1,43 @@
 //! The columns of disks that tasks share.
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
 use super::SharedDisk;
-use crate::columns::{Cell, Column, nothing};
+use crate::columns::{TableCell, TableColumn, nothing};
 
-type DiskColumn = Column<SharedDisk>;
+type DiskColumn = TableColumn<SharedDisk>;
 
 pub(crate) const SHARED: &[DiskColumn] = &[
     DiskColumn::fixed("DISK", 8, "a disk for which tasks contended", |row| {
-        Cell::Text(row.name.clone())
+        TableCell::Text(row.name.clone())
     }),
     DiskColumn::fixed("BUSY", 5, "share of the time in which it served requests", |row| {
-        Cell::Share(Some(row.busy))
+        TableCell::Share(Some(row.busy))
     }),
-    DiskColumn::fixed("TASKS", 5, "processes that used it", |row| Cell::count(row.tasks))
+    DiskColumn::fixed("TASKS", 5, "processes that used it", |row| TableCell::count(row.tasks))
         .dispensable(1),
     DiskColumn::fixed("EFFIC", 5, "bandwidth over that without switches; -: not known", |row| {
-        Cell::Share(row.efficiency)
+        TableCell::Share(row.efficiency)
     }),
     DiskColumn::fixed(
         "SOFT",
         4,
         "share of a request's time in which the device was not at it",
-        |row| Cell::Share(row.soft()),
+        |row| TableCell::Share(row.soft()),
     )
     .dispensable(3),
     DiskColumn::fixed("SWITCH", 7, "what a request takes longer after another task's", |row| {
-        Cell::time(row.switch_ns)
+        TableCell::time(row.switch_ns)
     })
     .dispensable(2),
     DiskColumn::fixed("SW/s", 5, "such requests per second", |row| {
-        Cell::Figure(Some(row.switches_per_s))
+        TableCell::Figure(Some(row.switches_per_s))
     })
     .dispensable(4),
     DiskColumn::flexible(
         "WAITS MOST",
         "who waited most while the disk served whom, in a second",
-        |row| Cell::Text(worst(row)),
+        |row| TableCell::Text(worst(row)),
     )
     .dispensable(5),
 ];
@@ -48,7 +48,7 @@ fn worst(row: &SharedDisk) -> String {
     let Some((victim, culprit, ns_per_s)) = row.slowed.first() else {
         return nothing();
     };
-    let time = Time(*ns_per_s);
+    let time = FormattedTime(*ns_per_s);
     if victim.comm == culprit.comm || victim.comm.is_empty() || culprit.comm.is_empty() {
         return format!("{time} {victim} for {}", culprit.process);
     }

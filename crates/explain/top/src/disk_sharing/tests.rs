@@ -1,14 +1,14 @@
 //! Figures of disks that tasks share, and how they are shown.
 
 use luc_events::{Cgroup, Dev, Tgid};
-use luc_explain::{Actor, Contention, DiskReport, DiskTask, Report, Slowed};
-use luc_throttle::daemon::Status;
+use luc_explain::{Actor, DiskContention, DiskReport, DiskTask, TaskSlowdown, TraceReport};
+use luc_throttle::daemon::ThrottleStatus;
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::{Interval, Key, Machine, Top, batch};
+use crate::{KeyPress, MachineFigures, TopInterval, TopState, interval_text};
 
 const DISK: Dev = Dev(8 << 20);
 const MS: u64 = 1_000_000;
@@ -32,16 +32,16 @@ fn task(process: u32, seconds: u64) -> DiskTask {
 }
 
 /// Returns the report after `seconds` in which two readers and a journal shared a disk.
-fn report(seconds: u64) -> Report {
+fn report(seconds: u64) -> TraceReport {
     let journal = DiskTask { is_kernel: true, device_ns: 50 * MS * seconds, ..task(30, seconds) };
-    let slowed = |victim, culprit, each_ns| Slowed {
+    let slowed = |victim, culprit, each_ns| TaskSlowdown {
         victim: actor(victim),
         culprit: actor(culprit),
         waited_ns: each_ns * seconds,
         switches: 40 * seconds,
         switch_ns: 0,
     };
-    let contention = Contention {
+    let contention = DiskContention {
         busy_ns: 950 * MS * seconds,
         together_ns: 1_000 * MS * seconds,
         gain: 8.0,
@@ -50,19 +50,19 @@ fn report(seconds: u64) -> Report {
         switch_cost_ns: 12 * MS,
         tasks: vec![task(10, seconds), task(11, seconds), journal],
         slowed: vec![slowed(10, 11, 400 * MS), slowed(11, 10, 440 * MS)],
-        ..Contention::default()
+        ..DiskContention::default()
     };
-    Report {
+    TraceReport {
         disks: vec![DiskReport {
             dev: DISK,
             contention: Some(contention),
             ..DiskReport::default()
         }],
-        ..Report::default()
+        ..TraceReport::default()
     }
 }
 
-fn throttled() -> Throttled {
+fn throttled() -> ThrottleState {
     let task = |cgroup: &str, since_ns: Option<u64>| {
         serde_json::json!({
             "cgroup": cgroup, "class": "batch", "frozen": since_ns.is_some(), "freezes": 3, "frozen_s": 1.0,
@@ -79,22 +79,25 @@ fn throttled() -> Throttled {
             task("system.slice/runs.service", None),
         ],
     });
-    Throttled::of(&serde_json::from_value::<Status>(status).unwrap())
+    ThrottleState::of(&serde_json::from_value::<ThrottleStatus>(status).unwrap())
 }
 
-fn interval(throttle: Option<Throttled>) -> Interval {
-    let machine =
-        Machine { disk_names: [(DISK, "sda".to_owned())].into(), throttle, ..Machine::default() };
-    Interval::between(&report(3), &report(5), 2.0, machine)
+fn interval(throttle: Option<ThrottleState>) -> TopInterval {
+    let machine = MachineFigures {
+        disk_names: [(DISK, "sda".to_owned())].into(),
+        throttle,
+        ..MachineFigures::default()
+    };
+    TopInterval::between(&report(3), &report(5), 2.0, machine)
 }
 
-fn screen(interval: Interval, width: u16, height: u16) -> Vec<String> {
-    let mut top = Top::new(2_000, false, Vec::new());
+fn screen(interval: TopInterval, width: u16, height: u16) -> Vec<String> {
+    let mut top = TopState::new(2_000, false, Vec::new());
     top.update(interval);
     drawn(&mut top, width, height)
 }
 
-fn drawn(top: &mut Top, width: u16, height: u16) -> Vec<String> {
+fn drawn(top: &mut TopState, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| top.draw(frame)).unwrap();
     let buffer = terminal.backend().buffer().clone();
@@ -122,7 +125,7 @@ fn figures_are_of_the_interval_alone() {
 
 #[test]
 fn a_disk_without_contention_in_the_interval_is_not_shown() {
-    let quiet = Interval::between(&report(5), &report(5), 2.0, Machine::default());
+    let quiet = TopInterval::between(&report(5), &report(5), 2.0, MachineFigures::default());
     assert_eq!(quiet.shared_disks, []);
     let with = screen(interval(None), 80, 24);
     let without = screen(quiet, 80, 24);
@@ -136,10 +139,10 @@ fn what_was_never_seen_without_switches_is_not_known() {
         let mut report = report(seconds);
         let found = report.disks[0].contention.as_mut().unwrap();
         (found.efficiency, found.gain, found.switch_cost_ns) = (1.0, 0.0, 0);
-        found.basis = Basis::Unknown;
+        found.basis = UndisturbedBasis::Unknown;
         report
     };
-    let between = Interval::between(&unknown(3), &unknown(5), 2.0, Machine::default());
+    let between = TopInterval::between(&unknown(3), &unknown(5), 2.0, MachineFigures::default());
     let found = &between.shared_disks[0];
     assert_eq!((found.efficiency, found.switch_ns, found.predicted_gain), (None, None, None));
     assert_eq!(found.name, "8:0", "without a name its number");
@@ -159,14 +162,14 @@ fn a_terminal_of_80_columns_has_the_disk_and_whom_the_throttle_has_frozen() {
 
 #[test]
 fn the_throttle_is_shown_where_nobody_contends() {
-    let machine = Machine { throttle: Some(throttled()), ..Machine::default() };
-    let lines = screen(Interval::between(&report(5), &report(5), 2.0, machine), 80, 24);
+    let machine = MachineFigures { throttle: Some(throttled()), ..MachineFigures::default() };
+    let lines = screen(TopInterval::between(&report(5), &report(5), 2.0, machine), 80, 24);
     assert!(lines.concat().contains("1 more") && !lines.concat().contains("EFFIC"));
 }
 
 #[test]
 fn lines_for_scripts_have_the_same_figures() {
-    let text = batch::Text(&interval(Some(throttled()))).to_string();
+    let text = interval_text::IntervalText(&interval(Some(throttled()))).to_string();
     for said in [
         "EFFIC",
         "sda: 45.0 % of its time for dd (10), 6.25 MiB/s",
@@ -183,8 +186,8 @@ fn lines_for_scripts_have_the_same_figures() {
 
 #[test]
 fn the_help_explains_the_columns() {
-    let mut top = Top::new(2_000, false, Vec::new());
-    top.key(Key::Char('?'));
+    let mut top = TopState::new(2_000, false, Vec::new());
+    top.key(KeyPress::Char('?'));
     let lines = drawn(&mut top, 80, 90);
     for column in SHARED {
         let is_there = |line: &String| line.contains(column.title) && line.contains(column.about);

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use luc_throttle::daemon::{Status, TaskStatus};
-use luc_units::figures::Time;
+use luc_throttle::daemon::{TaskStatus, ThrottleStatus};
+use luc_units::number_formats::FormattedTime;
 use luc_units::plain;
 use serde::Serialize;
 
 /// The daemon of `luc throttle` and the tasks that it has frozen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Throttled {
+pub struct ThrottleState {
     pub daemon: u32,
     /// Frozen tasks, longest first.
     pub frozen: Vec<FrozenTask>,
@@ -28,13 +28,13 @@ pub struct FrozenTask {
     pub frozen_ns: u64,
 }
 
-impl Throttled {
+impl ThrottleState {
     /// Reads the daemon's status file; `None` if no daemon runs or the file cannot be read.
     pub(crate) fn read() -> Option<Self> {
-        Some(Self::of(&Status::read().ok()??))
+        Some(Self::of(&ThrottleStatus::read().ok()??))
     }
 
-    pub(super) fn of(status: &Status) -> Self {
+    pub(super) fn of(status: &ThrottleStatus) -> Self {
         let frozen = |task: &TaskStatus| {
             let since_ns = task.frozen_since_ns?;
             Some(FrozenTask {
@@ -54,13 +54,13 @@ impl Throttled {
 }
 
 /// Names the task that has been frozen longest, and counts the others.
-impl fmt::Display for Throttled {
+impl fmt::Display for ThrottleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((task, more)) = self.frozen.split_first() else {
             return write!(f, "nobody is frozen");
         };
         let name = task.cgroup.rsplit('/').next().unwrap_or_default();
-        let time = Time::from(task.frozen_ns);
+        let time = FormattedTime::from(task.frozen_ns);
         write!(f, "{name} is frozen for {time} ({})", task.why)?;
         if !more.is_empty() {
             write!(f, ", and {} more", more.len())?;

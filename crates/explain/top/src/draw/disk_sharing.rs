@@ -5,17 +5,17 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::Table;
-use crate::interval::Interval;
-use crate::list::List;
-use crate::model::Top;
-use crate::sharing::{SHARED, SharedDisk};
+use super::DrawnTable;
+use crate::disk_sharing::{SHARED, SharedDisk};
+use crate::table_state::TableState;
+use crate::top_interval::TopInterval;
+use crate::top_state::TopState;
 
 /// Maximum number of shown disks.
 const MAX_DISKS: usize = 4;
 
 /// Returns the number of lines: 0 if nobody contends and no throttle runs.
-pub(super) fn height(interval: Option<&Interval>) -> u16 {
+pub(super) fn height(interval: Option<&TopInterval>) -> u16 {
     let Some(interval) = interval else {
         return 0;
     };
@@ -28,17 +28,17 @@ pub(super) fn height(interval: Option<&Interval>) -> u16 {
     }
 }
 
-pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
+pub(super) fn render(top: &TopState, area: Rect, buffer: &mut Buffer) {
     let Some(interval) = top.interval.as_ref().filter(|_| area.height > 0) else {
         return;
     };
     let table = Rect { height: area.height - 1, ..area };
     let rows: Vec<&SharedDisk> = interval.shared_disks.iter().take(MAX_DISKS).collect();
-    Table {
+    DrawnTable {
         columns: SHARED,
         rows: &rows,
         // None is selected, and they are not sorted by a column.
-        list: &List { place: usize::MAX, sort: usize::MAX, ..List::default() },
+        list: &TableState { place: usize::MAX, sort: usize::MAX, ..TableState::default() },
         active: false,
         theme: top.theme,
     }

@@ -1,15 +1,15 @@
 //! The lines above the tables.
 
-use luc_units::figures::{Share, Time, three_digits};
+use luc_units::number_formats::{FormattedShare, FormattedTime, three_digits};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::interval::Interval;
-use crate::model::Top;
+use crate::top_interval::TopInterval;
+use crate::top_state::TopState;
 
-pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
+pub(super) fn render(top: &TopState, area: Rect, buffer: &mut Buffer) {
     let lines = match &top.interval {
         Some(interval) => lines(top, interval, area.width),
         None => {
@@ -21,7 +21,7 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
+fn lines(top: &TopState, interval: &TopInterval, width: u16) -> Vec<Line<'static>> {
     let (host, machine) = (&interval.host, &interval.machine);
     let mut first = vec![
         Span::styled(format!("luc top  {}", host.name), top.theme.strong()),
@@ -40,7 +40,7 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     for list in filters {
         first.push(Span::styled(format!("  filter: {}", list.filter), top.theme.strong()));
     }
-    let sum = |of: fn(&crate::row::FileSystemRow) -> f64| {
+    let sum = |of: fn(&crate::table_rows::FileSystemRow) -> f64| {
         interval.file_systems.iter().map(of).sum::<f64>()
     };
     let lost_ns: f64 = interval.processes.iter().map(|row| row.lost_ns_per_s).sum();
@@ -53,14 +53,14 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
             top.theme.strong(),
         ),
         Span::raw("  lost in calls "),
-        Span::styled(format!("{}/s", Time(lost_ns)), top.theme.strong()),
+        Span::styled(format!("{}/s", FormattedTime(lost_ns)), top.theme.strong()),
     ];
     let mut third = Vec::new();
     if let Some(pressure) = machine.pressure {
         third.push(Span::raw("I/O pressure: some "));
-        third.push(Span::styled(Share(pressure.some).to_string(), top.theme.strong()));
+        third.push(Span::styled(FormattedShare(pressure.some).to_string(), top.theme.strong()));
         third.push(Span::raw(", full "));
-        third.push(Span::styled(Share(pressure.full).to_string(), top.theme.strong()));
+        third.push(Span::styled(FormattedShare(pressure.full).to_string(), top.theme.strong()));
         third.push(Span::raw("  "));
     }
     let lost = format!("lost events {}", machine.lost);

@@ -1,33 +1,33 @@
 //! Details of the selected line.
 
-use luc_units::figures::{Share, Time};
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use crate::group::{Group, Groups};
-use crate::model::{Pane, Top};
-use crate::row::{ActorRow, FileSystemRow, Found, Other};
+use crate::part_groups::{PartGroup, PartGroupTimes};
+use crate::table_rows::{ActorRow, CulpritProcess, FileSystemRow, ShownFinding};
 use crate::theme::Theme;
+use crate::top_state::{TablePane, TopState};
 
 /// Width of a bar's label.
 const LABEL_WIDTH: u16 = 7;
 /// Maximum number of others that a line names.
 const MAX_OTHERS: usize = 3;
 
-pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
+pub(super) fn render(top: &TopState, area: Rect, buffer: &mut Buffer) {
     if area.height < 2 {
         return;
     }
     let theme = top.theme;
     let place = top.list().place;
     let (title, lines) = match top.pane {
-        Pane::FileSystems => top
+        TablePane::FileSystems => top
             .file_systems()
             .get(place)
             .map(|row| (file_system_title(row), file_system(row, area.width, theme))),
-        Pane::Actors => {
+        TablePane::Actors => {
             top.actors().get(place).map(|row| (actor_title(row), actor(row, area.width, theme)))
         }
     }
@@ -53,8 +53,8 @@ fn actor_title(row: &ActorRow) -> String {
 
 fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    add_bar("fsync", &row.sync_time, Group::name, width, theme, &mut lines);
-    add_bar("others", &row.call_time, Group::name, width, theme, &mut lines);
+    add_bar("fsync", &row.sync_time, PartGroup::name, width, theme, &mut lines);
+    add_bar("others", &row.call_time, PartGroup::name, width, theme, &mut lines);
     if lines.is_empty() {
         lines.push(Line::raw("no calls in this interval"));
     }
@@ -62,7 +62,7 @@ fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'stati
     for (victim, culprit, ns_per_s) in row.blame.iter().take(MAX_OTHERS) {
         lines.push(Line::raw(format!(
             "{victim} waits {}/s for the work of {culprit}",
-            Time(*ns_per_s)
+            FormattedTime(*ns_per_s)
         )));
     }
     lines
@@ -72,7 +72,7 @@ fn actor(row: &ActorRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let name = match row.thread {
         Some(_) => thread_group_name,
-        None => Group::name,
+        None => PartGroup::name,
     };
     add_bar("calls", &row.time, name, width, theme, &mut lines);
     for (what, others) in
@@ -89,11 +89,11 @@ fn actor(row: &ActorRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     lines
 }
 
-fn name_others(others: &[(Other, f64)]) -> String {
+fn name_others(others: &[(CulpritProcess, f64)]) -> String {
     let mut names: Vec<String> = others
         .iter()
         .take(MAX_OTHERS)
-        .map(|(other, ns_per_s)| format!("{other} {}/s", Time(*ns_per_s)))
+        .map(|(other, ns_per_s)| format!("{other} {}/s", FormattedTime(*ns_per_s)))
         .collect();
     if others.len() > MAX_OTHERS {
         names.push("...".to_owned());
@@ -102,9 +102,9 @@ fn name_others(others: &[(Other, f64)]) -> String {
 }
 
 /// Names a group of a thread's time, where the awaited commit's owner is unknown.
-fn thread_group_name(group: Group) -> &'static str {
+fn thread_group_name(group: PartGroup) -> &'static str {
     match group {
-        Group::Commit => "commits",
+        PartGroup::Commit => "commits",
         other => other.name(),
     }
 }
@@ -112,8 +112,8 @@ fn thread_group_name(group: Group) -> &'static str {
 /// Draws a bar split by groups, and its legend.
 fn add_bar(
     label: &str,
-    time: &Groups,
-    name: fn(Group) -> &'static str,
+    time: &PartGroupTimes,
+    name: fn(PartGroup) -> &'static str,
     width: u16,
     theme: Theme,
     lines: &mut Vec<Line<'static>>,
@@ -125,7 +125,7 @@ fn add_bar(
     let mut spans = vec![Span::raw(format!("{label:<width$}", width = usize::from(LABEL_WIDTH)))];
     let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL_WIDTH) - 1))];
     let (mut done, mut drawn) = (0.0, 0);
-    for group in Group::ALL {
+    for group in PartGroup::ALL {
         let share = time.share(group);
         done += share;
         let end = (done * length).round() as usize;
@@ -142,13 +142,13 @@ fn add_bar(
     lines.push(Line::from(legend));
 }
 
-fn add_finding(found: Option<&Found>, theme: Theme, lines: &mut Vec<Line<'static>>) {
+fn add_finding(found: Option<&ShownFinding>, theme: Theme, lines: &mut Vec<Line<'static>>) {
     let Some(found) = found else {
         return;
     };
     lines.push(Line::from(vec![
         Span::styled(found.sentence.clone(), theme.strong()),
-        Span::raw(format!(" ({} of the time in calls)", Share(found.share))),
+        Span::raw(format!(" ({} of the time in calls)", FormattedShare(found.share))),
     ]));
     if let Some(remedy) = &found.remedy {
         let gain = match found.predicted_gain {

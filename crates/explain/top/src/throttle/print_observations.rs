@@ -4,22 +4,22 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use luc_throttle::watch::{Seen, Watch};
+use luc_throttle::activity_watch::{ActivityWatch, SystemActivity};
 
 use super::columns::{DISKS, TASKS};
-use super::view::about;
-use crate::batch::table;
+use super::throttle_view::about;
 use crate::error::TopError;
-use crate::print::{Pace, repeat, write};
+use crate::interval_text::table;
+use crate::print_intervals::{PrintPace, repeat, write};
 
 /// Time between two reads of the sums.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shows an observation as text, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a>(pub &'a Seen);
+pub struct ObservationText<'a>(pub &'a SystemActivity);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for ObservationText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seen = self.0;
         writeln!(f, "luc throttle top: {}; {:.2} s\n", about(seen), seen.seconds)?;
@@ -36,13 +36,13 @@ impl fmt::Display for Text<'_> {
 /// # Errors
 /// [`TopError`]: nothing can be seen any more, or the output cannot be written.
 pub fn print(
-    mut watch: Watch,
+    mut watch: ActivityWatch,
     delay: Duration,
     count: Option<u64>,
     json: bool,
     ended: &AtomicBool,
 ) -> Result<bool, TopError> {
-    let pace = Pace { delay, step: POLL_INTERVAL, count };
+    let pace = PrintPace { delay, step: POLL_INTERVAL, count };
     repeat(
         &mut watch,
         &pace,
@@ -50,7 +50,7 @@ pub fn print(
         |watch| Ok(watch.step()?),
         |watch| {
             let seen = watch.seen();
-            write(&seen, Text(&seen), json)
+            write(&seen, ObservationText(&seen), json)
         },
     )
 }

@@ -3,23 +3,23 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use luc_throttle::watch::Watch;
+use luc_throttle::activity_watch::ActivityWatch;
 use ratatui::Frame;
 
-use super::print::POLL_INTERVAL;
-use super::view::View;
+use super::print_observations::POLL_INTERVAL;
+use super::throttle_view::ThrottleView;
 use crate::error::TopError;
 use crate::screen::{self, has_colours, show_view};
-use crate::{Action, Key};
+use crate::{KeyAction, KeyPress};
 
 /// Shows the view until a key ends it or `ended` is set. The terminal is as before when it returns.
 ///
 /// # Errors
 /// [`TopError`]: nothing can be seen any more, or the terminal is none.
-pub fn show(watch: Watch, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
+pub fn show(watch: ActivityWatch, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
     let mut shown = ThrottleTop {
         watch,
-        view: View::new(delay_ms, has_colours()),
+        view: ThrottleView::new(delay_ms, has_colours()),
         stepped: Instant::now(),
         looked: Instant::now(),
     };
@@ -28,18 +28,18 @@ pub fn show(watch: Watch, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopEr
 
 /// The view of `luc throttle top` and its source.
 struct ThrottleTop {
-    watch: Watch,
-    view: View,
+    watch: ActivityWatch,
+    view: ThrottleView,
     stepped: Instant,
     looked: Instant,
 }
 
-impl screen::View for ThrottleTop {
+impl screen::TerminalView for ThrottleTop {
     fn draw(&mut self, frame: &mut Frame<'_>) {
         self.view.draw(frame);
     }
 
-    fn key(&mut self, key: Key) -> Action {
+    fn key(&mut self, key: KeyPress) -> KeyAction {
         self.view.key(key)
     }
 

@@ -1,15 +1,15 @@
-use luc_throttle::watch::{DiskSeen, Seen, State, TaskSeen};
+use luc_throttle::activity_watch::{ActivityState, DiskActivity, DisplayedTask, SystemActivity};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Text, View};
-use crate::{Action, Key};
+use super::{ObservationText, ThrottleView};
+use crate::{KeyAction, KeyPress};
 
-fn seen() -> Seen {
-    Seen {
+fn seen() -> SystemActivity {
+    SystemActivity {
         seconds: 2.0,
         daemon: Some(4711),
-        disks: vec![DiskSeen {
+        disks: vec![DiskActivity {
             name: "sda".to_owned(),
             busy: 0.97,
             bytes_per_s: 20.0 * f64::from(1 << 20),
@@ -20,30 +20,30 @@ fn seen() -> Seen {
             waiting: 1,
         }],
         tasks: vec![
-            TaskSeen {
+            DisplayedTask {
                 cgroup: "system.slice/backup.service".to_owned(),
                 class: Some("batch".to_owned()),
-                state: State::Uses,
+                state: ActivityState::Uses,
                 share: 0.9,
                 slowdown: Some(0.56),
                 disk: "sda".to_owned(),
-                ..TaskSeen::default()
+                ..DisplayedTask::default()
             },
-            TaskSeen {
+            DisplayedTask {
                 cgroup: "system.slice/sc\x1b[31man.service".to_owned(),
                 class: Some("batch".to_owned()),
-                state: State::Frozen,
+                state: ActivityState::Frozen,
                 why: "turn".to_owned(),
                 slowdown: Some(5.0),
                 frozen_ns: 1_500_000_000,
-                ..TaskSeen::default()
+                ..DisplayedTask::default()
             },
         ],
-        ..Seen::default()
+        ..SystemActivity::default()
     }
 }
 
-fn lines(view: &mut View, width: u16, height: u16) -> Vec<String> {
+fn lines(view: &mut ThrottleView, width: u16, height: u16) -> Vec<String> {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
     view.render(area, &mut buffer);
@@ -53,7 +53,7 @@ fn lines(view: &mut View, width: u16, height: u16) -> Vec<String> {
 
 #[test]
 fn disks_and_tasks_are_shown() {
-    let mut view = View::new(2_000, true);
+    let mut view = ThrottleView::new(2_000, true);
     view.update(seen());
     let lines = lines(&mut view, 120, 20);
     assert!(lines[0].contains("daemon 4711"), "{lines:#?}");
@@ -74,7 +74,7 @@ fn disks_and_tasks_are_shown() {
 
 #[test]
 fn any_size_will_do() {
-    let mut view = View::new(2_000, false);
+    let mut view = ThrottleView::new(2_000, false);
     for update in [false, true] {
         if update {
             view.update(seen());
@@ -87,34 +87,34 @@ fn any_size_will_do() {
 
 #[test]
 fn keys_ask_for_help_pause_and_quit() {
-    let mut view = View::new(500, true);
+    let mut view = ThrottleView::new(500, true);
     view.update(seen());
-    assert_eq!(view.key(Key::Char('?')), Action::Draw);
+    assert_eq!(view.key(KeyPress::Char('?')), KeyAction::Draw);
     let help = lines(&mut view, 120, 40).concat();
     assert!(help.contains("any key goes back") && help.contains("EFFIC"), "{help}");
     assert!(!lines(&mut view, 120, 10).concat().contains("CGROUP "));
     for _ in 0..10 {
-        view.key(Key::PageDown);
+        view.key(KeyPress::PageDown);
     }
     assert!(lines(&mut view, 120, 10).concat().contains("CGROUP "));
     // It leaves the help, and not the view.
-    assert_eq!(view.key(Key::Char('q')), Action::Draw);
-    view.key(Key::Char(' '));
-    view.update(Seen::default());
+    assert_eq!(view.key(KeyPress::Char('q')), KeyAction::Draw);
+    view.key(KeyPress::Char(' '));
+    view.update(SystemActivity::default());
     assert!(lines(&mut view, 120, 20).concat().contains("backup.service"));
     for _ in 0..20 {
-        view.key(Key::Char('+'));
+        view.key(KeyPress::Char('+'));
     }
     assert_eq!(view.delay_ms(), 60_000);
-    view.key(Key::End);
-    assert_eq!(view.key(Key::Char('q')), Action::Quit);
+    view.key(KeyPress::End);
+    assert_eq!(view.key(KeyPress::Char('q')), KeyAction::Quit);
 }
 
 #[test]
 fn lines_are_for_scripts() {
-    let text = Text(&seen()).to_string();
+    let text = ObservationText(&seen()).to_string();
     assert!(text.contains("daemon 4711; 2.00 s"), "{text}");
     assert!(text.contains("frozen") && text.contains("system.slice/backup.service"), "{text}");
-    let nobody = Text(&Seen::default()).to_string();
+    let nobody = ObservationText(&SystemActivity::default()).to_string();
     assert!(nobody.contains("no daemon runs, nobody is frozen"), "{nobody}");
 }

@@ -1,6 +1,6 @@
 //! The view's state, keys and drawing.
 
-use luc_throttle::watch::{DiskSeen, Seen, TaskSeen};
+use luc_throttle::activity_watch::{DiskActivity, DisplayedTask, SystemActivity};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,12 +8,12 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::columns::{DISKS, TASKS};
-use crate::draw::{Table, key_line, render_help};
+use crate::draw::{DrawnTable, key_line, render_help};
 use crate::help::{columns, keys};
-use crate::list::List;
-use crate::model::DELAYS_MS;
+use crate::table_state::TableState;
 use crate::theme::Theme;
-use crate::{Action, Key};
+use crate::top_state::DELAYS_MS;
+use crate::{KeyAction, KeyPress};
 
 const KEYS: &[(&str, &str)] = &[
     ("arrows PgUp PgDn Home End", "select a task"),
@@ -26,10 +26,10 @@ const KEYS: &[(&str, &str)] = &[
 
 /// State of the view. It does no I/O.
 #[derive(Debug)]
-pub struct View {
-    seen: Option<Seen>,
-    tasks: List,
-    disks: List,
+pub struct ThrottleView {
+    seen: Option<SystemActivity>,
+    tasks: TableState,
+    disks: TableState,
     delay_ms: u64,
     is_paused: bool,
     /// First shown line of the help, if that is shown.
@@ -37,14 +37,14 @@ pub struct View {
     theme: Theme,
 }
 
-impl View {
+impl ThrottleView {
     /// Makes an empty view.
     pub fn new(delay_ms: u64, colours: bool) -> Self {
-        let list = |sort| List { sort, ..List::default() };
+        let list = |sort| TableState { sort, ..TableState::default() };
         Self {
             seen: None,
             tasks: list(3),
-            disks: List {
+            disks: TableState {
                 // None is selected.
                 place: usize::MAX,
                 ..list(0)
@@ -62,42 +62,42 @@ impl View {
     }
 
     /// Shows a new observation, unless the view is paused.
-    pub fn update(&mut self, seen: Seen) {
+    pub fn update(&mut self, seen: SystemActivity) {
         if !self.is_paused {
             self.seen = Some(seen);
         }
     }
 
     /// Acts on a key.
-    pub fn key(&mut self, key: Key) -> Action {
+    pub fn key(&mut self, key: KeyPress) -> KeyAction {
         match key {
-            Key::Control('c') => return Action::Quit,
-            Key::Control('z') => return Action::Suspend,
-            Key::Control('l') => return Action::Clear,
+            KeyPress::Control('c') => return KeyAction::Quit,
+            KeyPress::Control('z') => return KeyAction::Suspend,
+            KeyPress::Control('l') => return KeyAction::Clear,
             _ if self.help.is_some() => self.help_key(key),
-            Key::Char('q') | Key::F(10) => return Action::Quit,
-            Key::F(1) | Key::Char('h' | '?') => self.help = Some(0),
-            Key::Char(' ' | 'Z') => self.is_paused ^= true,
-            Key::Char('+') => self.set_delay(self.delay_ms.saturating_mul(2)),
-            Key::Char('-') => self.set_delay(self.delay_ms / 2),
-            Key::Up | Key::Char('k') => self.select(-1),
-            Key::Down | Key::Char('j') => self.select(1),
-            Key::PageUp => self.select(-(self.tasks.height as isize)),
-            Key::PageDown => self.select(self.tasks.height as isize),
-            Key::Home => self.select(isize::MIN),
-            Key::End => self.select(isize::MAX),
+            KeyPress::Char('q') | KeyPress::F(10) => return KeyAction::Quit,
+            KeyPress::F(1) | KeyPress::Char('h' | '?') => self.help = Some(0),
+            KeyPress::Char(' ' | 'Z') => self.is_paused ^= true,
+            KeyPress::Char('+') => self.set_delay(self.delay_ms.saturating_mul(2)),
+            KeyPress::Char('-') => self.set_delay(self.delay_ms / 2),
+            KeyPress::Up | KeyPress::Char('k') => self.select(-1),
+            KeyPress::Down | KeyPress::Char('j') => self.select(1),
+            KeyPress::PageUp => self.select(-(self.tasks.height as isize)),
+            KeyPress::PageDown => self.select(self.tasks.height as isize),
+            KeyPress::Home => self.select(isize::MIN),
+            KeyPress::End => self.select(isize::MAX),
             _ => {}
         }
-        Action::Draw
+        KeyAction::Draw
     }
 
-    fn help_key(&mut self, key: Key) {
+    fn help_key(&mut self, key: KeyPress) {
         let line = self.help.unwrap_or(0);
         self.help = match key {
-            Key::Up | Key::Char('k') => Some(line.saturating_sub(1)),
-            Key::Down | Key::Char('j') => Some(line.saturating_add(1)),
-            Key::PageUp => Some(line.saturating_sub(10)),
-            Key::PageDown => Some(line.saturating_add(10)),
+            KeyPress::Up | KeyPress::Char('k') => Some(line.saturating_sub(1)),
+            KeyPress::Down | KeyPress::Char('j') => Some(line.saturating_add(1)),
+            KeyPress::PageUp => Some(line.saturating_sub(10)),
+            KeyPress::PageDown => Some(line.saturating_add(10)),
             _ => None,
         };
     }
@@ -139,15 +139,27 @@ impl View {
         let of_tasks = take(room.saturating_sub(of_disks.height));
         let of_keys = take(bottom);
         Line::styled(self.headline(), self.theme.strong()).render(head, buffer);
-        let rows: Vec<&DiskSeen> = disks.iter().collect();
-        Table { columns: DISKS, rows: &rows, list: &self.disks, active: false, theme: self.theme }
-            .render(of_disks, buffer);
-        let rows: Vec<&TaskSeen> = tasks.iter().collect();
+        let rows: Vec<&DiskActivity> = disks.iter().collect();
+        DrawnTable {
+            columns: DISKS,
+            rows: &rows,
+            list: &self.disks,
+            active: false,
+            theme: self.theme,
+        }
+        .render(of_disks, buffer);
+        let rows: Vec<&DisplayedTask> = tasks.iter().collect();
         let height = usize::from(of_tasks.height.saturating_sub(1));
         self.tasks.place = self.tasks.place.min(rows.len().saturating_sub(1));
         self.tasks.scroll(height, rows.len());
-        Table { columns: TASKS, rows: &rows, list: &self.tasks, active: true, theme: self.theme }
-            .render(of_tasks, buffer);
+        DrawnTable {
+            columns: TASKS,
+            rows: &rows,
+            list: &self.tasks,
+            active: true,
+            theme: self.theme,
+        }
+        .render(of_tasks, buffer);
         self.key_names().render(of_keys, buffer);
         if let Some(line) = self.help {
             self.help = Some(render_help("luc throttle top", &help(), line, area, buffer));
@@ -174,7 +186,7 @@ impl View {
 }
 
 /// Names the daemon, and counts what is not shown.
-pub(super) fn about(seen: &Seen) -> String {
+pub(super) fn about(seen: &SystemActivity) -> String {
     let mut said = match seen.daemon {
         Some(process) => format!("daemon {process}"),
         None => "no daemon runs, nobody is frozen".to_owned(),

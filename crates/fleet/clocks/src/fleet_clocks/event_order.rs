@@ -6,7 +6,7 @@ use crate::bounds::Bounds;
 
 /// Order of two events, and its certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum EventOrder {
     /// The bounds leave no other order. `Less`: the first event was first.
     Certain(Ordering),
     /// The estimate is on this side, and so are at least three quarters of the range that the bounds leave.
@@ -15,7 +15,7 @@ pub enum Order {
     Unknown,
 }
 
-impl Order {
+impl EventOrder {
     /// Returns the order of two events whose second is later by this.
     pub(super) fn of(later_by: Bounds, estimate_ns: Option<i128>) -> Self {
         if later_by.low_ns().is_some_and(|low| low > 0) {
@@ -53,22 +53,22 @@ pub(super) fn later_by(first: Bounds, second: Bounds) -> Bounds {
 mod tests {
     use super::*;
 
-    fn order(low_ns: i64, high_ns: i64) -> Order {
+    fn order(low_ns: i64, high_ns: i64) -> EventOrder {
         let estimate = i128::from(low_ns.midpoint(high_ns));
-        Order::of(Bounds::Both { low_ns, high_ns }, Some(estimate))
+        EventOrder::of(Bounds::Both { low_ns, high_ns }, Some(estimate))
     }
 
     #[test]
     fn certain_likely_unknown() {
-        assert_eq!(order(1, 9), Order::Certain(Ordering::Less));
-        assert_eq!(order(-9, -1), Order::Certain(Ordering::Greater));
-        assert_eq!(order(-2, 6), Order::Likely(Ordering::Less));
-        assert_eq!(order(-6, 2), Order::Likely(Ordering::Greater));
-        assert_eq!(order(-3, 6), Order::Unknown);
-        assert_eq!(order(0, 0), Order::Unknown);
-        assert_eq!(order(i64::MIN, i64::MAX), Order::Unknown);
-        assert_eq!(Order::of(Bounds::AtLeast(1), None), Order::Certain(Ordering::Less));
-        assert_eq!(Order::of(Bounds::AtLeast(-1), None), Order::Unknown);
+        assert_eq!(order(1, 9), EventOrder::Certain(Ordering::Less));
+        assert_eq!(order(-9, -1), EventOrder::Certain(Ordering::Greater));
+        assert_eq!(order(-2, 6), EventOrder::Likely(Ordering::Less));
+        assert_eq!(order(-6, 2), EventOrder::Likely(Ordering::Greater));
+        assert_eq!(order(-3, 6), EventOrder::Unknown);
+        assert_eq!(order(0, 0), EventOrder::Unknown);
+        assert_eq!(order(i64::MIN, i64::MAX), EventOrder::Unknown);
+        assert_eq!(EventOrder::of(Bounds::AtLeast(1), None), EventOrder::Certain(Ordering::Less));
+        assert_eq!(EventOrder::of(Bounds::AtLeast(-1), None), EventOrder::Unknown);
     }
 
     #[test]

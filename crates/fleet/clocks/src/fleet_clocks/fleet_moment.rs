@@ -3,30 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ClockError;
-use crate::fit::{Evidence, Jump, PairFit};
-use crate::host::{HostId, HostIndex};
+use crate::host_ids::{HostId, HostIndex};
 use crate::mesh::{HostOffset, PairBounds, place};
+use crate::pair_fit::{ClockJump, OffsetEvidence, PairFit};
 
 /// Time of a host's clock, and its maximum error.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Clock {
+pub(super) struct ReferenceReading {
     pub(super) at_ns: i64,
     error_ns: i64,
 }
 
 /// All hosts at one moment.
 #[derive(Debug)]
-pub(super) struct Moment {
+pub(super) struct FleetMoment {
     /// Time on the reference's clock.
     pub(super) at_ns: i64,
     /// By host; `None` without a path of messages of both directions.
-    pub(super) clocks: Vec<Option<Clock>>,
+    pub(super) clocks: Vec<Option<ReferenceReading>>,
     /// By host: its offset to the reference, relative to the difference of `clocks`.
     pub(super) offsets: Vec<HostOffset>,
 }
 
 /// Hosts, and the fits of pairs of them.
-pub(super) struct Network<'f> {
+pub(super) struct PairNetwork<'f> {
     hosts: &'f [HostId],
     reference: HostIndex,
     pairs: Vec<NetworkPair<'f>>,
@@ -38,7 +38,7 @@ struct NetworkPair<'f> {
     fit: &'f PairFit,
 }
 
-impl<'f> Network<'f> {
+impl<'f> PairNetwork<'f> {
     /// `hosts` is sorted, and has all hosts of the pairs.
     pub(super) fn new(
         hosts: &'f [HostId],
@@ -92,7 +92,7 @@ impl<'f> Network<'f> {
     }
 
     /// Returns all hosts when the reference's clock shows this.
-    pub(super) fn at(&self, at_ns: i64) -> Result<Moment, ClockError> {
+    pub(super) fn at(&self, at_ns: i64) -> Result<FleetMoment, ClockError> {
         let clocks = self.clocks(at_ns);
         let bounds: Vec<PairBounds> = self
             .pairs
@@ -117,13 +117,13 @@ impl<'f> Network<'f> {
         let offsets = place(self.hosts.len(), &bounds, self.reference);
         let offsets = offsets
             .map_err(|host| ClockError::Contradiction { host: self.hosts[host.0], at_ns })?;
-        Ok(Moment { at_ns, clocks, offsets })
+        Ok(FleetMoment { at_ns, clocks, offsets })
     }
 
     /// Returns each host's clock, along paths of few pairs.
-    fn clocks(&self, at_ns: i64) -> Vec<Option<Clock>> {
+    fn clocks(&self, at_ns: i64) -> Vec<Option<ReferenceReading>> {
         let mut clocks = vec![None; self.hosts.len()];
-        clocks[self.reference.0] = Some(Clock { at_ns, error_ns: 0 });
+        clocks[self.reference.0] = Some(ReferenceReading { at_ns, error_ns: 0 });
         loop {
             let mut reached = Vec::new();
             for &NetworkPair { a, b, fit } in &self.pairs {
@@ -141,7 +141,9 @@ impl<'f> Network<'f> {
                 return clocks;
             }
             for (HostIndex(host), clock) in reached {
-                if clocks[host].is_none_or(|other: Clock| clock.error_ns < other.error_ns) {
+                if clocks[host]
+                    .is_none_or(|other: ReferenceReading| clock.error_ns < other.error_ns)
+                {
                     clocks[host] = Some(clock);
                 }
             }
@@ -149,14 +151,14 @@ impl<'f> Network<'f> {
     }
 
     /// Returns for each host whether its offset to the reference may have jumped between two moments.
-    pub(super) fn find_jumped(&self, before: &Moment, after: &Moment) -> Vec<bool> {
+    pub(super) fn find_jumped(&self, before: &FleetMoment, after: &FleetMoment) -> Vec<bool> {
         let mut jumped = vec![false; self.hosts.len()];
         for &NetworkPair { a, b, fit } in &self.pairs {
             let (Some(from), Some(to)) = (before.clocks[a.0], after.clocks[a.0]) else {
                 continue;
             };
             let (from, to) = (from.at_ns - from.error_ns, to.at_ns + to.error_ns);
-            let is_between = |jump: &Jump| jump.after_ns <= to && from <= jump.before_ns;
+            let is_between = |jump: &ClockJump| jump.after_ns <= to && from <= jump.before_ns;
             if fit.jumps().iter().any(is_between) {
                 (jumped[a.0], jumped[b.0]) = (true, true);
             }
@@ -168,35 +170,36 @@ impl<'f> Network<'f> {
 }
 
 /// Returns B's clock when A's shows this.
-fn clock_of_b(fit: &PairFit, from: Clock) -> Option<Clock> {
+fn clock_of_b(fit: &PairFit, from: ReferenceReading) -> Option<ReferenceReading> {
     let known = fit.at(from.at_ns);
-    Some(Clock {
+    Some(ReferenceReading {
         at_ns: check_range(from.at_ns.checked_add(known.offset_ns?)?)?,
         error_ns: add_error(from, known.bounds.half_width_ns()?),
     })
 }
 
 /// Returns A's clock when B's shows this. The offset is that of A's time, which is searched for.
-fn clock_of_a(fit: &PairFit, from: Clock) -> Option<Clock> {
+fn clock_of_a(fit: &PairFit, from: ReferenceReading) -> Option<ReferenceReading> {
     let first = fit.knots().find_map(|knot| knot.estimate.offset_ns)?;
     let mut at_ns = from.at_ns.checked_sub(first)?;
     let mut half_width = None;
     // Each round reduces an error to the drift of the clocks in that time, some millionths.
     for _ in 0..4 {
         let known = fit.at(at_ns);
-        let Some(offset) =
-            known.offset_ns.filter(|_| known.evidence != Evidence::Beyond || half_width.is_none())
+        let Some(offset) = known
+            .offset_ns
+            .filter(|_| known.evidence != OffsetEvidence::Beyond || half_width.is_none())
         else {
             break;
         };
         at_ns = from.at_ns.checked_sub(offset)?;
         half_width = known.bounds.half_width_ns();
     }
-    Some(Clock { at_ns: check_range(at_ns)?, error_ns: add_error(from, half_width?) })
+    Some(ReferenceReading { at_ns: check_range(at_ns)?, error_ns: add_error(from, half_width?) })
 }
 
 /// Adds errors along a path. A clock's drift while another is off adds less than a thousandth.
-fn add_error(from: Clock, half_width_ns: f64) -> i64 {
+fn add_error(from: ReferenceReading, half_width_ns: f64) -> i64 {
     let error_ns = from.error_ns.saturating_add(half_width_ns.ceil() as i64);
     error_ns.saturating_add(error_ns / 1000 + 1)
 }

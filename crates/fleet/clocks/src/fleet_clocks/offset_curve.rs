@@ -1,10 +1,10 @@
 //! A host's offset to the reference, by the host's own time.
 
-use super::moment::Moment;
-use super::placed::Placed;
+use super::fleet_moment::FleetMoment;
+use super::reference_time::ReferenceTime;
 use crate::bounds::Bounds;
-use crate::host::HostIndex;
-use crate::hull::{bend, chord};
+use crate::host_ids::HostIndex;
+use crate::lower_hull::{bend, chord};
 
 /// Maximum difference of the rates of two clocks: twice the correction that the kernel allows NTP.
 const MAX_RATE: f64 = 1e-3;
@@ -13,7 +13,7 @@ const MAX_CURVATURE_RATIO: f64 = 1.01;
 
 /// Estimate and bounds of a host's offset at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Anchor {
+pub(super) struct OffsetAnchor {
     /// Time of the host.
     at_ns: i64,
     /// About the reference's clock less the host's.
@@ -24,9 +24,9 @@ pub(super) struct Anchor {
     high: f64,
 }
 
-impl Anchor {
+impl OffsetAnchor {
     /// `None` where the host is not bounded on both sides.
-    pub(super) fn new(moment: &Moment, host: HostIndex) -> Option<Self> {
+    pub(super) fn new(moment: &FleetMoment, host: HostIndex) -> Option<Self> {
         let (clock, found) = (moment.clocks[host.0]?, moment.offsets[host.0]);
         let offset = found.offset_ns?;
         // The bounds are of the moment at which the reference shows `moment.at_ns`. The host shows `clock.at_ns` at
@@ -44,13 +44,13 @@ impl Anchor {
 
 /// Anchors in order, in parts without jumps.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Curve {
+pub(super) struct OffsetCurve {
     kappa: f64,
-    parts: Vec<Vec<Anchor>>,
+    parts: Vec<Vec<OffsetAnchor>>,
     is_interrupted: bool,
 }
 
-impl Curve {
+impl OffsetCurve {
     pub(super) fn new(kappa: f64) -> Self {
         Self { kappa: kappa * MAX_CURVATURE_RATIO, parts: Vec::new(), is_interrupted: true }
     }
@@ -64,7 +64,7 @@ impl Curve {
         self.is_interrupted = true;
     }
 
-    pub(super) fn add(&mut self, anchor: Anchor) {
+    pub(super) fn add(&mut self, anchor: OffsetAnchor) {
         let last = self.parts.last_mut().filter(|_| !self.is_interrupted);
         match last {
             // Rounding may make times equal.
@@ -76,19 +76,20 @@ impl Curve {
     }
 
     /// Returns the time of the reference's clock when the host's shows `at_ns`.
-    pub(super) fn place(&self, at_ns: i64) -> Placed {
-        let nothing = Placed { at_ns: None, bounds: Bounds::Unknown };
-        let is_in = |part: &&Vec<Anchor>| {
+    pub(super) fn place(&self, at_ns: i64) -> ReferenceTime {
+        let nothing = ReferenceTime { at_ns: None, bounds: Bounds::Unknown };
+        let is_in = |part: &&Vec<OffsetAnchor>| {
             part.first().is_some_and(|first| first.at_ns <= at_ns)
                 && part.last().is_some_and(|last| at_ns <= last.at_ns)
         };
         // A clock that was set back shows some times twice; which one is meant is not known.
         let found = self.parts.iter().filter(is_in).map(|part| self.within(part, at_ns));
-        let merged = found.reduce(|a, b| Placed { at_ns: None, bounds: a.bounds.or(b.bounds) });
+        let merged =
+            found.reduce(|a, b| ReferenceTime { at_ns: None, bounds: a.bounds.or(b.bounds) });
         merged.unwrap_or(nothing)
     }
 
-    fn within(&self, part: &[Anchor], at_ns: i64) -> Placed {
+    fn within(&self, part: &[OffsetAnchor], at_ns: i64) -> ReferenceTime {
         let next = part.partition_point(|anchor| anchor.at_ns < at_ns);
         let b = part[next];
         let a = part[next.saturating_sub(usize::from(b.at_ns > at_ns))];
@@ -102,7 +103,7 @@ impl Curve {
             (height(a.offset, b.offset), height(a.low, b.low) - bend, height(a.high, b.high) + bend)
         };
         let about_ns = a.base_ns.saturating_add(at_ns);
-        Placed {
+        ReferenceTime {
             at_ns: Some(about_ns.saturating_add(offset.round() as i64)),
             bounds: Bounds::around(about_ns, low, high),
         }

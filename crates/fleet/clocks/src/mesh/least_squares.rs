@@ -1,7 +1,7 @@
 //! Least squares over the graph of pairs, kept inside the bounds.
 
-use super::pair::PairBounds;
-use crate::host::HostIndex;
+use super::pair_bounds::PairBounds;
+use crate::host_ids::HostIndex;
 
 /// Maximum number of rounds of conjugate gradients; in exact arithmetic one for each host suffices.
 const MAX_ROUNDS: usize = 200;

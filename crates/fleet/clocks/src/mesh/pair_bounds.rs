@@ -1,6 +1,6 @@
 //! Bounds of a pair at a moment.
 
-use crate::host::HostIndex;
+use crate::host_ids::HostIndex;
 
 /// Bounds of the offset of two hosts at a moment. Missing ones are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! Times between two samples in which a rate changed; when it did, and how often, is not known.
 
-use super::lines::Corner;
-use super::sample::ClockSample;
+use super::clock_sample::ClockSample;
+use super::rate_stretches::RateCorner;
 
 /// Maximum distance from a change of the rates that may have been there meanwhile, ns.
 const MAX_NEAR_NS: i64 = 2_000_000_000;
@@ -14,7 +14,7 @@ const RATE_ROUNDING: f64 = 1e-6;
 
 /// A time between two samples in which a rate changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Change {
+pub(super) struct RateChange {
     first: ClockSample,
     last: ClockSample,
     /// Minimum by which the other clock may have been faster than CLOCK_MONOTONIC.
@@ -28,8 +28,8 @@ pub(super) struct Change {
 pub(super) fn find_changes(
     samples: &[ClockSample],
     error_ns: f64,
-    corners: &[Corner],
-) -> Vec<Change> {
+    corners: &[RateCorner],
+) -> Vec<RateChange> {
     let chords: Vec<f64> = samples.windows(2).map(|pair| chord(pair[0], pair[1])).collect();
     let noise = |at: usize| {
         2.0 * error_ns / (samples[at + 1].monotonic_ns - samples[at].monotonic_ns) as f64
@@ -48,7 +48,7 @@ pub(super) fn find_changes(
     let change = |at: usize| {
         let (first, last) = (samples[at], samples[at + 1]);
         if !is_changed(at) {
-            return has_corner(at).then_some(Change {
+            return has_corner(at).then_some(RateChange {
                 first,
                 last,
                 least: chords[at],
@@ -67,7 +67,7 @@ pub(super) fn find_changes(
                 (rate.min(least), rate.max(most))
             });
         let margin = (most - least) * RATE_MARGIN + RATE_ROUNDING;
-        Some(Change { first, last, least: least - margin, most: most + margin })
+        Some(RateChange { first, last, least: least - margin, most: most + margin })
     };
     (0..chords.len()).filter_map(change).collect()
 }
@@ -87,14 +87,14 @@ fn gained(first: ClockSample, last: ClockSample) -> f64 {
 }
 
 /// Returns the error of a map at a time, ns, beyond that of its samples. `raw_ns` is the map's value.
-pub(super) fn error_ns(changes: &[Change], monotonic_ns: i64, raw_ns: i64) -> f64 {
+pub(super) fn error_ns(changes: &[RateChange], monotonic_ns: i64, raw_ns: i64) -> f64 {
     let next = changes.partition_point(|change| change.last.monotonic_ns <= monotonic_ns);
     let inside = changes.get(next);
     let inside = inside.filter(|change| change.first.monotonic_ns < monotonic_ns);
     inside.map_or(0.0, |change| change.error_ns(monotonic_ns, raw_ns))
 }
 
-impl Change {
+impl RateChange {
     /// Returns the error: between two samples a clock is in the parallelogram of the least and the greatest rate.
     fn error_ns(&self, monotonic_ns: i64, raw_ns: i64) -> f64 {
         let since = (monotonic_ns - self.first.monotonic_ns) as f64;

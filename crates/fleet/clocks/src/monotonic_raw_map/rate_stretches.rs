@@ -1,17 +1,17 @@
 //! Samples split into stretches of one rate, each a line.
 
-use super::sample::ClockSample;
+use super::clock_sample::ClockSample;
 
 /// Both clocks at a moment that is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Corner {
+pub(super) struct RateCorner {
     pub(super) monotonic_ns: i64,
     pub(super) raw_ns: i64,
 }
 
 /// A line through samples.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stretch {
+pub(super) struct RateStretch {
     /// CLOCK_MONOTONIC of its first sample.
     pub(super) first_ns: i64,
     /// CLOCK_MONOTONIC of its last sample.
@@ -26,12 +26,12 @@ pub(super) struct Stretch {
 /// Splits samples greedily: a stretch goes on while some line is within the reading error of all of its samples
 /// (O'Rourke, *An On-Line Algorithm for Fitting Straight Lines between Data Ranges*, 1981, by its slopes alone). The
 /// line of a single sample goes through its neighbours as well.
-pub(super) fn find_stretches(samples: &[ClockSample], error_ns: f64) -> Vec<Stretch> {
+pub(super) fn find_stretches(samples: &[ClockSample], error_ns: f64) -> Vec<RateStretch> {
     let mut stretches = Vec::new();
     let mut begin = 0;
     while begin < samples.len() {
         let length = count_on_line(&samples[begin..], error_ns);
-        stretches.push(Stretch::through(samples, begin, begin + length));
+        stretches.push(RateStretch::through(samples, begin, begin + length));
         begin += length;
     }
     stretches
@@ -52,14 +52,15 @@ fn count_on_line(samples: &[ClockSample], error_ns: f64) -> usize {
     samples.len()
 }
 
-/// Returns a sample relative to another: the time of CLOCK_MONOTONIC since, and the time that the other clock gained, ns.
+/// Returns a sample relative to another: the time of CLOCK_MONOTONIC since, and the time that the other clock gained,
+/// ns.
 fn relative_to(origin: ClockSample, sample: ClockSample) -> (f64, f64) {
     let monotonic = sample.monotonic_ns - origin.monotonic_ns;
     let raw = sample.raw_ns - origin.raw_ns;
     (monotonic as f64, (i128::from(raw) - i128::from(monotonic)) as f64)
 }
 
-impl Stretch {
+impl RateStretch {
     /// Returns the line of least squares through samples from `begin` to before `end`.
     fn through(samples: &[ClockSample], begin: usize, end: usize) -> Self {
         let own = &samples[begin..end];
@@ -90,10 +91,10 @@ impl Stretch {
     }
 
     /// Returns the line at a time.
-    pub(super) fn at(&self, monotonic_ns: i64) -> Corner {
+    pub(super) fn at(&self, monotonic_ns: i64) -> RateCorner {
         let since = monotonic_ns.saturating_sub(self.origin.monotonic_ns);
         let gained = (self.height + self.excess * since as f64).round() as i64;
-        Corner {
+        RateCorner {
             monotonic_ns,
             raw_ns: self.origin.raw_ns.saturating_add(since).saturating_add(gained),
         }

@@ -1,19 +1,19 @@
 //! A time without jumps: knots, and estimates at and between them.
 
-use super::bounded::Bounded;
-use super::bucket::{Bucket, seconds, view_from_knot};
-use super::jump::{Cut, find_cut};
-use super::known::{Estimate, Evidence, Knot};
-use super::tighten::tighten;
+use super::find_jump::{JumpCut, find_cut};
+use super::knot_bounds::KnotBounds;
+use super::message_bucket::{MessageBucket, seconds, view_from_knot};
+use super::offset_estimate::{FitKnot, OffsetEstimate, OffsetEvidence};
+use super::tighten_bounds::tighten;
 use crate::bounds::Bounds;
-use crate::hull::{bend, chord};
-use crate::options::Settings;
-use crate::point::Point;
-use crate::separate::{Tube, bend_hull, tube};
+use crate::fit_options::CheckedFitOptions;
+use crate::lower_hull::{bend, chord};
+use crate::offset_points::OffsetPoint;
+use crate::separating_lines::{LineHeights, bend_hull, tube};
 
 /// The fit of a time without jumps.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Segment {
+pub(super) struct FitSegment {
     /// Base of all offsets: those of hosts that run for months are too large for the precision of an `f64`.
     base_ns: i64,
     kappa: f64,
@@ -23,13 +23,16 @@ pub(super) struct Segment {
     sure_from_ns: i64,
     sure_until_ns: i64,
     is_strained: bool,
-    knots: Vec<Bounded>,
+    knots: Vec<KnotBounds>,
 }
 
 /// Fits buckets that are not empty. Returns a cut if they contradict each other.
-pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cut> {
+pub(super) fn fit(
+    buckets: &[MessageBucket],
+    settings: &CheckedFitOptions,
+) -> Result<FitSegment, JumpCut> {
     let base_ns = buckets[0].base_ns();
-    let mut knots: Vec<Bounded> = Vec::with_capacity(buckets.len() + 1);
+    let mut knots: Vec<KnotBounds> = Vec::with_capacity(buckets.len() + 1);
     for (at, bucket) in buckets.iter().enumerate() {
         // Both ends of a step with messages are knots; a step that follows at once shares one.
         let is_shared = at > 0 && buckets[at - 1].index + 1 == bucket.index;
@@ -46,7 +49,7 @@ pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cu
     let last = extend(buckets, 1, base_ns, settings)?;
     let (first_bucket, last_bucket) = (&buckets[0], &buckets[buckets.len() - 1]);
     let (first_ns, last_ns) = (first_bucket.first_ns(), last_bucket.last_ns());
-    let mut segment = Segment {
+    let mut segment = FitSegment {
         base_ns,
         kappa: settings.kappa,
         step_ns: settings.step_ns,
@@ -68,11 +71,11 @@ pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cu
 
 /// Returns the buckets in the window around a knot, which is at an end of bucket `near`.
 fn window_around<'b>(
-    buckets: &'b [Bucket],
+    buckets: &'b [MessageBucket],
     near: usize,
     index: i64,
-    settings: &Settings,
-) -> &'b [Bucket] {
+    settings: &CheckedFitOptions,
+) -> &'b [MessageBucket] {
     let earlier = buckets[..near].iter().rev();
     let later = buckets[near..].iter();
     let begin = earlier.take_while(|bucket| bucket.index >= index - settings.steps).count();
@@ -80,14 +83,24 @@ fn window_around<'b>(
     &buckets[near - begin..near + end]
 }
 
-fn solve(window: &[Bucket], index: i64, base_ns: i64, settings: &Settings) -> Result<Bounded, Cut> {
+fn solve(
+    window: &[MessageBucket],
+    index: i64,
+    base_ns: i64,
+    settings: &CheckedFitOptions,
+) -> Result<KnotBounds, JumpCut> {
     let at_ns = index * settings.step_ns;
-    let Tube { low, high } = tube_at(window, at_ns, base_ns, settings)
+    let LineHeights { low, high } = tube_at(window, at_ns, base_ns, settings)
         .ok_or_else(|| find_cut(window, at_ns, settings))?;
-    Ok(Bounded { at_ns, low, high })
+    Ok(KnotBounds { at_ns, low, high })
 }
 
-fn tube_at(window: &[Bucket], at_ns: i64, base_ns: i64, settings: &Settings) -> Option<Tube> {
+fn tube_at(
+    window: &[MessageBucket],
+    at_ns: i64,
+    base_ns: i64,
+    settings: &CheckedFitOptions,
+) -> Option<LineHeights> {
     let error_ns = settings.timestamp_error_ns;
     let view = |point| view_from_knot(point, at_ns, base_ns, error_ns);
     let down_view = |point| view_from_knot(point, at_ns, -base_ns, error_ns);
@@ -97,24 +110,28 @@ fn tube_at(window: &[Bucket], at_ns: i64, base_ns: i64, settings: &Settings) -> 
 }
 
 /// Checks that the messages on both sides of a gap, before bucket `next`, agree: no knot's window sees both.
-fn check_gap(buckets: &[Bucket], next: usize, settings: &Settings) -> Result<(), Cut> {
+fn check_gap(
+    buckets: &[MessageBucket],
+    next: usize,
+    settings: &CheckedFitOptions,
+) -> Result<(), JumpCut> {
     let (last, first) = (&buckets[next - 1], &buckets[next]);
     let begin = window_around(&buckets[..next], next - 1, last.index + 1, settings).len();
     let end = window_around(&buckets[next..], 0, first.index, settings).len();
     let window = &buckets[next - begin..next + end];
     let middle_ns = last.last_ns().midpoint(first.first_ns());
-    let cut = Cut::between(last.last_ns(), first.first_ns());
+    let cut = JumpCut::between(last.last_ns(), first.first_ns());
     tube_at(window, middle_ns, last.base_ns(), settings).map(drop).ok_or(cut)
 }
 
 /// Solves knots before the first message or after the last, as far as a window, from the nearest one on. They see the
 /// messages that the outermost knot sees.
 fn extend(
-    buckets: &[Bucket],
+    buckets: &[MessageBucket],
     side: i64,
     base_ns: i64,
-    settings: &Settings,
-) -> Result<Vec<Bounded>, Cut> {
+    settings: &CheckedFitOptions,
+) -> Result<Vec<KnotBounds>, JumpCut> {
     let last = buckets.len() - 1;
     let (end, window) = if side < 0 {
         let end = buckets[0].index;
@@ -126,7 +143,7 @@ fn extend(
     (1..=settings.steps).map(|step| solve(window, end + side * step, base_ns, settings)).collect()
 }
 
-impl Segment {
+impl FitSegment {
     pub(super) fn first_ns(&self) -> i64 {
         self.first_ns
     }
@@ -143,7 +160,7 @@ impl Segment {
     /// jump.
     fn longest_under_way(
         &self,
-        points: &[Point],
+        points: &[OffsetPoint],
         at_ns: i64,
         least: impl Fn(Bounds) -> Option<i64>,
     ) -> i64 {
@@ -175,7 +192,7 @@ impl Segment {
     }
 
     /// Estimates the offset at a time.
-    pub(super) fn at(&self, at_ns: i64) -> Estimate {
+    pub(super) fn at(&self, at_ns: i64) -> OffsetEstimate {
         let next = self.knots.partition_point(|knot| knot.at_ns < at_ns);
         let (low, high, length_ns) = match (next.checked_sub(1), self.knots.get(next)) {
             (_, Some(knot)) if knot.at_ns == at_ns => (knot.low, knot.high, 0),
@@ -183,18 +200,18 @@ impl Segment {
             _ => (f64::NEG_INFINITY, f64::INFINITY, 0),
         };
         let evidence = if at_ns < self.first_ns || at_ns > self.last_ns {
-            Evidence::Beyond
+            OffsetEvidence::Beyond
         } else if length_ns > self.step_ns {
-            Evidence::Curvature
+            OffsetEvidence::Curvature
         } else {
-            Evidence::Messages
+            OffsetEvidence::Messages
         };
-        Estimate::of(Bounds::around(self.base_ns, low, high), evidence)
+        OffsetEstimate::of(Bounds::around(self.base_ns, low, high), evidence)
     }
 
     /// Returns the bounds between two knots, and the distance of these. The offset leaves the chord by no more than its
     /// curvature allows.
-    fn between(&self, a: Bounded, b: Bounded, at_ns: i64) -> (f64, f64, i64) {
+    fn between(&self, a: KnotBounds, b: KnotBounds, at_ns: i64) -> (f64, f64, i64) {
         let (before, after) = (seconds(at_ns - a.at_ns), seconds(b.at_ns - at_ns));
         let height = |a: f64, b: f64| a + chord(0.0, b - a, before, after);
         let bend = bend(self.kappa, before, after);
@@ -212,14 +229,14 @@ impl Segment {
     }
 
     /// Returns its knots as rows of a table.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Knot> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = FitKnot> {
         self.knots.iter().enumerate().map(|(at, knot)| {
-            let middle = |knot: &Bounded| f64::midpoint(knot.low, knot.high);
+            let middle = |knot: &KnotBounds| f64::midpoint(knot.low, knot.high);
             let rate = self
                 .knots
                 .get(at + 1)
                 .map(|next| (middle(next) - middle(knot)) / seconds(next.at_ns - knot.at_ns));
-            Knot {
+            FitKnot {
                 at_ns: knot.at_ns,
                 estimate: self.at(knot.at_ns),
                 rate_ns_per_s: rate.filter(|rate| rate.is_finite()),

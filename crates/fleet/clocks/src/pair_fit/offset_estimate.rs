@@ -4,7 +4,7 @@ use crate::bounds::Bounds;
 
 /// A clock that jumped, or an impossible message: messages before and after contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Jump {
+pub struct ClockJump {
     /// Last message before it, A's time. A message of B may have been under way when the clock jumped.
     pub after_ns: i64,
     /// First message after it, A's time. A message of A may have been under way. Equal to `after_ns` if messages of one
@@ -14,7 +14,7 @@ pub struct Jump {
 
 /// Evidence of an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
+pub enum OffsetEvidence {
     /// Messages within a step.
     Messages,
     /// Messages further away, and the bound of the curvature.
@@ -27,28 +27,28 @@ pub enum Evidence {
 
 /// Estimate of the offset at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Estimate {
+pub struct OffsetEstimate {
     /// Middle of the bounds, ns: B's clock less A's. `None` where a bound is missing.
     pub offset_ns: Option<i64>,
     /// Guaranteed bounds, ns.
     pub bounds: Bounds,
     /// Evidence of the bounds.
-    pub evidence: Evidence,
+    pub evidence: OffsetEvidence,
 }
 
 /// A row of the table `clock_fit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Knot {
+pub struct FitKnot {
     /// A's time.
     pub at_ns: i64,
     /// Estimate at that time.
-    pub estimate: Estimate,
+    pub estimate: OffsetEstimate,
     /// Rate of the offset from here to the next knot, ns/s; `None`: not known.
     pub rate_ns_per_s: Option<f64>,
 }
 
-impl Estimate {
-    pub(crate) fn of(bounds: Bounds, evidence: Evidence) -> Self {
+impl OffsetEstimate {
+    pub(crate) fn of(bounds: Bounds, evidence: OffsetEvidence) -> Self {
         let middle = match bounds {
             Bounds::Both { low_ns, high_ns } => Some(low_ns.midpoint(high_ns)),
             _ => None,

@@ -1,15 +1,15 @@
 //! Bounds of a knot by the bounds of all other knots.
 
-use super::bounded::Bounded;
-use super::bucket::seconds;
-use crate::hull::{chord, lower_hull};
+use super::knot_bounds::KnotBounds;
+use super::message_bucket::seconds;
+use crate::lower_hull::{chord, lower_hull};
 
 /// Tightens the bounds of knots, which are in order, by the curvature that all of them allow. Returns `false`, and
 /// changes nothing, if a knot would be left without a possible offset.
 ///
 /// With half of kappa t² added the offset is convex, so that it lies below every chord of its upper bounds. The lower
 /// hull of these is the best that all chords give.
-pub(super) fn tighten(knots: &mut [Bounded], kappa: f64) -> bool {
+pub(super) fn tighten(knots: &mut [KnotBounds], kappa: f64) -> bool {
     let highs = tighten_side(knots.iter().map(|knot| (knot.at_ns, knot.high)), kappa);
     let lows = tighten_side(knots.iter().map(|knot| (knot.at_ns, -knot.low)), kappa);
     // Each is the highest, or the lowest, of the same lines but for rounding.
@@ -51,8 +51,8 @@ fn tighten_side(bounds: impl Iterator<Item = (i64, f64)> + Clone, kappa: f64) ->
 mod tests {
     use super::*;
 
-    fn knot(at_s: i64, low: f64, high: f64) -> Bounded {
-        Bounded { at_ns: at_s * 1_000_000_000, low, high }
+    fn knot(at_s: i64, low: f64, high: f64) -> KnotBounds {
+        KnotBounds { at_ns: at_s * 1_000_000_000, low, high }
     }
 
     #[test]

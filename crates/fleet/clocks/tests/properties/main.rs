@@ -1,19 +1,19 @@
 //! Promises of a fit, on random clocks and messages.
 
-mod clocks;
+mod simulated_offset;
 
-use clocks::{Clocks, Message};
-use luc_fleet_clocks::{Bounds, FitOptions, MAX_TIME_NS, PairPoints, Point, fit, one_line};
+use luc_fleet_clocks::{Bounds, FitOptions, MAX_TIME_NS, OffsetPoint, PairPoints, fit, one_line};
 use proptest::prelude::*;
+use simulated_offset::{SimulatedMessage, SimulatedOffset};
 
 const KAPPA: f64 = 5000.0;
 const SECOND: i64 = 1_000_000_000;
 
-fn any_clocks() -> impl Strategy<Value = Clocks> {
+fn any_clocks() -> impl Strategy<Value = SimulatedOffset> {
     let curvatures =
         prop::collection::vec(prop_oneof![Just(-KAPPA), Just(KAPPA), -KAPPA..KAPPA], 1..12);
     (-1_000_000_000_000_i64..1_000_000_000_000, -50_000_f64..50_000.0, curvatures, 0.1_f64..4.0)
-        .prop_map(|(offset_ns, rate, curvatures, part_s)| Clocks {
+        .prop_map(|(offset_ns, rate, curvatures, part_s)| SimulatedOffset {
             offset_ns,
             rate,
             curvatures,
@@ -23,10 +23,12 @@ fn any_clocks() -> impl Strategy<Value = Clocks> {
 }
 
 /// Up to 12 s of messages, bursts and silence; some cross the instant in no time.
-fn messages(fewest: usize) -> impl Strategy<Value = Vec<Message>> {
+fn messages(fewest: usize) -> impl Strategy<Value = Vec<SimulatedMessage>> {
     let delay = prop_oneof![Just(0_i64), 10_000_i64..12_000, 10_000_i64..2_000_000];
-    let message = (0..12 * SECOND, delay, any::<bool>())
-        .prop_map(|(sent_ns, delay_ns, is_forward)| Message { sent_ns, delay_ns, is_forward });
+    let message =
+        (0..12 * SECOND, delay, any::<bool>()).prop_map(|(sent_ns, delay_ns, is_forward)| {
+            SimulatedMessage { sent_ns, delay_ns, is_forward }
+        });
     prop::collection::vec(message, fewest..120)
 }
 
@@ -94,10 +96,10 @@ proptest! {
     #[test]
     fn directions_changed_negate_the_fit_exactly(clocks in any_clocks(), messages in messages(1), options in options()) {
         let points = clocks.record(messages);
-        let negated = |points: &[Point]| -> Vec<Point> {
+        let negated = |points: &[OffsetPoint]| -> Vec<OffsetPoint> {
             points
                 .iter()
-                .map(|point| Point::forward(point.at_ns(), point.at_ns() - point.offset_ns()).expect("in range"))
+                .map(|point| OffsetPoint::forward(point.at_ns(), point.at_ns() - point.offset_ns()).expect("in range"))
                 .collect()
         };
         let mirrored = PairPoints { forward: negated(&points.backward), backward: negated(&points.forward) };
@@ -118,7 +120,7 @@ proptest! {
         let mut clocks = clocks;
         clocks.jump = Some((at_ns, if is_back { -size } else { size }));
         let messages = (0..1200_i64).flat_map(|index| {
-            [true, false].map(|is_forward| Message {
+            [true, false].map(|is_forward| SimulatedMessage {
                 sent_ns: index * 10_000_000 + i64::from(is_forward) * 3_000_000,
                 delay_ns: 10_000 + index * 7919 % 30_000,
                 is_forward,
@@ -179,9 +181,10 @@ fn extremes_of_time() {
 
 #[test]
 fn messages_of_one_moment_that_contradict_each_other_are_left_out() {
-    let clocks = Clocks { offset_ns: 0, rate: 0.0, curvatures: vec![0.0], part_s: 1.0, jump: None };
+    let clocks =
+        SimulatedOffset { offset_ns: 0, rate: 0.0, curvatures: vec![0.0], part_s: 1.0, jump: None };
     let messages = (0..400_i64).flat_map(|index| {
-        [true, false].map(|is_forward| Message {
+        [true, false].map(|is_forward| SimulatedMessage {
             sent_ns: index * 10_000_000,
             delay_ns: 10_000,
             is_forward,

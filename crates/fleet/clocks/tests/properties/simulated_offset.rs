@@ -4,7 +4,7 @@ use luc_fleet_clocks::PairPoints;
 
 /// A clock's offset to another, of piecewise constant curvature.
 #[derive(Debug, Clone)]
-pub(crate) struct Clocks {
+pub(crate) struct SimulatedOffset {
     /// Offset at time 0, ns.
     pub(crate) offset_ns: i64,
     /// Rate at time 0, ns/s.
@@ -19,13 +19,13 @@ pub(crate) struct Clocks {
 
 /// A message: the true time at which it is sent, and its delay, both ns.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Message {
+pub(crate) struct SimulatedMessage {
     pub(crate) sent_ns: i64,
     pub(crate) delay_ns: i64,
     pub(crate) is_forward: bool,
 }
 
-impl Clocks {
+impl SimulatedOffset {
     /// Returns B's clock less A's when A's shows this, ns, relative to `offset_ns`.
     pub(crate) fn drift_ns(&self, at_ns: i64) -> f64 {
         let (mut left, mut height, mut rate) = (at_ns as f64 * 1e-9, 0.0, self.rate);
@@ -46,7 +46,10 @@ impl Clocks {
 
     /// Returns the messages as both hosts record them. A's clock is the truth. B's time stamps are rounded so that no
     /// bound is broken.
-    pub(crate) fn record(&self, messages: impl IntoIterator<Item = Message>) -> PairPoints {
+    pub(crate) fn record(
+        &self,
+        messages: impl IntoIterator<Item = SimulatedMessage>,
+    ) -> PairPoints {
         let mut points = PairPoints::default();
         for message in messages {
             let received_ns = message.sent_ns + message.delay_ns;

@@ -5,16 +5,22 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use luc_counters::replay::{self, Replay};
-use luc_counters::stack::{Figure, PROCESSORS, Processor, Source, Stack};
-use luc_counters::{Definitions, Estimate, Event, Formula, Mode, Recording, Withheld};
+use luc_counters::cycle_stack::{
+    CounterFigure, CycleStack, LostCyclesSource, PROCESSORS, ProcessorFormulas,
+};
+use luc_counters::perf_stat_file::{self, PerfStatFile};
+use luc_counters::{
+    CountEstimate, CountMode, CounterRecording, Formula, FormulaDefinitions, HardwareEvent,
+    WithheldReason,
+};
 use serde::Serialize;
 
 use super::error::CountersError;
-use super::trace::{self, Rows};
+use super::sum_hardware_counts::{self, CounterRows};
 
+/// Selection of the counters to report.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Show<'s> {
+pub struct CounterSelection<'s> {
     /// Process, by name or id, to which the report is limited; for traces only.
     pub process: Option<&'s str>,
     /// Processor whose formulas are used; `None`: the one whose events were counted.
@@ -25,12 +31,12 @@ pub struct Show<'s> {
 
 /// Counters of a trace or a file.
 #[derive(Debug, Clone, Serialize)]
-pub struct Counters {
+pub struct CountersReport {
     pub file: PathBuf,
     /// End of the last reading, ns after the first began; 0 for a file without `-I`.
     pub length_ns: u64,
     pub readings: usize,
-    pub totals: Vec<Total>,
+    pub totals: Vec<EventTotal>,
     /// Totals of each process of a trace. The one with the longest time on processors comes first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessCounters>,
@@ -40,11 +46,11 @@ pub struct Counters {
     /// Processor whose formulas the stacks use; `None` if not all events of any processor were counted.
     pub processor: Option<&'static str>,
     /// Sources that the processor does not tell apart, and where they are instead.
-    pub within: &'static [(Source, &'static str)],
+    pub within: &'static [(LostCyclesSource, &'static str)],
     /// Stacks of cycles for each mode in which they were counted.
-    pub stacks: Vec<Stack>,
+    pub stacks: Vec<CycleStack>,
     /// Stacks of each part of the time.
-    pub series: Vec<StackAt>,
+    pub series: Vec<IntervalStacks>,
 }
 
 /// Counters of a process of a trace.
@@ -57,34 +63,36 @@ pub struct ProcessCounters {
     /// Time that they were on processors, ns.
     pub on_processor_ns: u64,
     /// Cycles per instruction, for each mode in which both were counted.
-    pub cpi: Vec<Cpi>,
-    pub totals: Vec<Total>,
+    pub cpi: Vec<ModeCpi>,
+    pub totals: Vec<EventTotal>,
 }
 
+/// Cycles per instruction in one mode of the processor.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cpi {
-    pub mode: Mode,
+pub struct ModeCpi {
+    pub mode: CountMode,
     #[serde(flatten)]
-    pub figure: Figure,
+    pub figure: CounterFigure,
 }
 
+/// Total of one event, with its unit and interval.
 #[derive(Debug, Clone, Serialize)]
-pub struct Total {
+pub struct EventTotal {
     /// Event as perf names it.
     pub event: String,
     /// Unit; empty for a plain count.
     pub unit: String,
     #[serde(flatten)]
-    pub figure: Figure,
+    pub figure: CounterFigure,
 }
 
 /// Stacks of a part of the time.
 #[derive(Debug, Clone, Serialize)]
-pub struct StackAt {
+pub struct IntervalStacks {
     /// End of the part, ns after the recording began.
     pub end_ns: u64,
     /// Stacks for each mode in which cycles were counted.
-    pub stacks: Vec<Stack>,
+    pub stacks: Vec<CycleStack>,
 }
 
 /// Reports the counters in the rows of a trace.
@@ -93,13 +101,14 @@ pub struct StackAt {
 /// [`CountersError`] for a trace without counters, or without those of the process, and for an unknown processor.
 pub(crate) fn report_trace(
     path: &Path,
-    rows: &Rows<'_>,
-    show: Show<'_>,
-) -> Result<Counters, CountersError> {
-    let trace::TraceCounts { recording, processes } = trace::sum_trace(path, rows, show.process)?;
+    rows: &CounterRows<'_>,
+    show: CounterSelection<'_>,
+) -> Result<CountersReport, CountersError> {
+    let sum_hardware_counts::HardwareCountSums { recording, processes } =
+        sum_hardware_counts::sum_trace(path, rows, show.process)?;
     let units: Vec<String> = recording.events().iter().map(unit).collect();
     let mut found = report_recording(path, &recording, &units, show)?;
-    let cycles = Processor::of(&recording)
+    let cycles = ProcessorFormulas::of(&recording)
         .map_or(["cycles", "instructions"], |processor| [processor.cycles, processor.instructions]);
     let processes = processes.iter().map(|one| report_process(one, &units, cycles));
     found.processes = processes.collect::<Result<_, _>>()?;
@@ -111,17 +120,20 @@ pub(crate) fn report_trace(
 ///
 /// # Errors
 /// [`CountersError`] for a file that is unreadable or not perf's, for a process, and for an unknown processor.
-pub(crate) fn report_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
+pub(crate) fn report_file(
+    path: &Path,
+    show: CounterSelection<'_>,
+) -> Result<CountersReport, CountersError> {
     if show.process.is_some() {
         return Err(CountersError::NotOfProcesses { path: path.to_owned() });
     }
     let bytes =
         fs::read(path).map_err(|reason| CountersError::File { path: path.to_owned(), reason })?;
-    let parsed = replay::parse(&String::from_utf8_lossy(&bytes));
-    let Replay { recording, units, not_supported } =
+    let parsed = perf_stat_file::parse(&String::from_utf8_lossy(&bytes));
+    let PerfStatFile { recording, units, not_supported } =
         parsed.map_err(|reason| CountersError::NotPerf { path: path.to_owned(), reason })?;
     let found = report_recording(path, &recording, &units, show)?;
-    Ok(Counters {
+    Ok(CountersReport {
         note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
         not_supported,
         ..found
@@ -130,27 +142,27 @@ pub(crate) fn report_file(path: &Path, show: Show<'_>) -> Result<Counters, Count
 
 fn report_recording(
     path: &Path,
-    recording: &Recording,
+    recording: &CounterRecording,
     units: &[String],
-    show: Show<'_>,
-) -> Result<Counters, CountersError> {
+    show: CounterSelection<'_>,
+) -> Result<CountersReport, CountersError> {
     let processor = match show.processor {
         Some(name) => Some(find_processor(name)?),
-        None => Processor::of(recording),
+        None => ProcessorFormulas::of(recording),
     };
-    let stacks = |recording: &Recording| match processor {
+    let stacks = |recording: &CounterRecording| match processor {
         Some(processor) => stacks(processor, recording),
         None => Ok(Vec::new()),
     };
     let mut series = Vec::new();
     for range in ranges(recording.ends_ns(), show.every_ns) {
         let part = recording.part(range);
-        series.push(StackAt {
+        series.push(IntervalStacks {
             end_ns: part.ends_ns().last().copied().unwrap_or(0),
             stacks: stacks(&part)?,
         });
     }
-    Ok(Counters {
+    Ok(CountersReport {
         file: path.to_owned(),
         length_ns: recording.ends_ns().last().copied().unwrap_or(0),
         readings: recording.ends_ns().len(),
@@ -165,8 +177,8 @@ fn report_recording(
     })
 }
 
-fn totals(recording: &Recording, units: &[String]) -> Vec<Total> {
-    let total = |(place, event): (usize, &Event)| Total {
+fn totals(recording: &CounterRecording, units: &[String]) -> Vec<EventTotal> {
+    let total = |(place, event): (usize, &HardwareEvent)| EventTotal {
         event: event.to_string(),
         unit: units.get(place).cloned().unwrap_or_default(),
         figure: figure(luc_counters::total(recording, place)),
@@ -175,20 +187,22 @@ fn totals(recording: &Recording, units: &[String]) -> Vec<Total> {
 }
 
 fn report_process(
-    one: &trace::ProcessCounts,
+    one: &sum_hardware_counts::ProcessCounts,
     units: &[String],
     cycles: [&str; 2],
 ) -> Result<ProcessCounters, CountersError> {
     let recording = &one.recording;
     let [cycles, instructions] = cycles;
     let ratio = Formula::parse(&format!("d_ratio({cycles}, {instructions})"))?;
-    let definitions = Definitions::default();
-    let counted = |mode: &Mode| {
+    let definitions = FormulaDefinitions::default();
+    let counted = |mode: &CountMode| {
         [cycles, instructions].iter().all(|name| recording.find(name, *mode).is_some())
     };
-    let modes = Mode::ALL.into_iter().filter(counted);
-    let cpi = modes
-        .map(|mode| Cpi { mode, figure: figure(ratio.evaluate(&definitions, recording, mode)) });
+    let modes = CountMode::ALL.into_iter().filter(counted);
+    let cpi = modes.map(|mode| ModeCpi {
+        mode,
+        figure: figure(ratio.evaluate(&definitions, recording, mode)),
+    });
     // Each event is enabled whenever a thread runs.
     let enabled_ns = |place| {
         recording.readings(place).iter().fold(0, |sum: u64, one| sum.saturating_add(one.enabled_ns))
@@ -203,15 +217,15 @@ fn report_process(
     })
 }
 
-fn figure(found: Result<Estimate, Withheld>) -> Figure {
+fn figure(found: Result<CountEstimate, WithheldReason>) -> CounterFigure {
     match found {
-        Ok(estimate) => Figure::Known(estimate),
-        Err(withheld) => Figure::Withheld { withheld },
+        Ok(estimate) => CounterFigure::Known(estimate),
+        Err(withheld) => CounterFigure::Withheld { withheld },
     }
 }
 
 /// Unit of a trace's event.
-fn unit(event: &Event) -> String {
+fn unit(event: &HardwareEvent) -> String {
     match event.name.as_str() {
         "task-clock" | "cpu-clock" => "ns".to_owned(),
         _ => String::new(),
@@ -227,8 +241,8 @@ pub fn events_of(processor: &str) -> Result<String, CountersError> {
     let processor = find_processor(processor)?;
     let all = processor.events()?;
     let mut words = Vec::new();
-    for mode in [Mode::User, Mode::Kernel] {
-        let name = |name: &str| Event::new(name, mode).to_string();
+    for mode in [CountMode::User, CountMode::Kernel] {
+        let name = |name: &str| HardwareEvent::new(name, mode).to_string();
         if !processor.together.is_empty() {
             let group: Vec<String> = processor.together.iter().map(|one| name(one)).collect();
             words.push(format!("{{{}}}", group.join(",")));
@@ -239,16 +253,19 @@ pub fn events_of(processor: &str) -> Result<String, CountersError> {
     Ok(words.join(","))
 }
 
-fn find_processor(name: &str) -> Result<&'static Processor, CountersError> {
-    Processor::named(name).ok_or_else(|| CountersError::NoSuchProcessor {
+fn find_processor(name: &str) -> Result<&'static ProcessorFormulas, CountersError> {
+    ProcessorFormulas::named(name).ok_or_else(|| CountersError::NoSuchProcessor {
         name: name.to_owned(),
         names: PROCESSORS.map(|processor| processor.name).join(", "),
     })
 }
 
-fn stacks(processor: &Processor, recording: &Recording) -> Result<Vec<Stack>, CountersError> {
-    let counted = |mode: &Mode| recording.find(processor.cycles, *mode).is_some();
-    let modes = Mode::ALL.into_iter().filter(counted);
+fn stacks(
+    processor: &ProcessorFormulas,
+    recording: &CounterRecording,
+) -> Result<Vec<CycleStack>, CountersError> {
+    let counted = |mode: &CountMode| recording.find(processor.cycles, *mode).is_some();
+    let modes = CountMode::ALL.into_iter().filter(counted);
     modes.map(|mode| Ok(processor.stack(recording, mode)?)).collect()
 }
 
@@ -272,7 +289,7 @@ fn ranges(ends_ns: &[u64], every_ns: Option<u64>) -> Vec<Range<usize>> {
 
 /// Whether the machine lacks even a counter for cycles.
 fn has_none(not_supported: &[String]) -> bool {
-    let mut events = not_supported.iter().map(|text| Event::of_perf(text));
+    let mut events = not_supported.iter().map(|text| HardwareEvent::of_perf(text));
     events.any(|event| ["cycles", "cpu-cycles", "instructions"].contains(&event.name.as_str()))
 }
 
@@ -296,8 +313,11 @@ mod tests {
         for processor in &PROCESSORS {
             let words = events_of(processor.name).expect("events");
             for event in processor.events().expect("events") {
-                for mode in [Mode::User, Mode::Kernel] {
-                    assert!(words.contains(&Event::new(&event, mode).to_string()), "{event}");
+                for mode in [CountMode::User, CountMode::Kernel] {
+                    assert!(
+                        words.contains(&HardwareEvent::new(&event, mode).to_string()),
+                        "{event}"
+                    );
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use luc_counters::FormulaError;
-use luc_counters::replay::ReplayError;
+use luc_counters::perf_stat_file::ReplayError;
 
 /// Reason why there are no figures, in one line.
 #[derive(Debug, thiserror::Error)]

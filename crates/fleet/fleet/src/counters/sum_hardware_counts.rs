@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use luc_counters::{Event, Mode, Reading, Recording};
-use luc_events::codes::CounterMode;
-use luc_events::tables::Counter;
+use luc_counters::{CountMode, CounterReading, CounterRecording, HardwareEvent};
+use luc_events::event_kinds::CounterMode;
+use luc_events::tables::HardwareCount;
 use luc_units::plain;
 
 use super::error::CountersError;
@@ -17,8 +17,8 @@ const MAX_EVENTS: usize = 256;
 
 /// Counts of the recorded threads.
 #[derive(Debug)]
-pub(crate) struct TraceCounts {
-    pub(crate) recording: Recording,
+pub(crate) struct HardwareCountSums {
+    pub(crate) recording: CounterRecording,
     /// Counts of each process, by its id.
     pub(crate) processes: Vec<ProcessCounts>,
 }
@@ -30,19 +30,19 @@ pub(crate) struct ProcessCounts {
     pub(crate) name: String,
     /// Number of its threads that have counted something.
     pub(crate) threads: usize,
-    pub(crate) recording: Recording,
+    pub(crate) recording: CounterRecording,
 }
 
 /// Rows of a trace.
-pub(crate) struct Rows<'r> {
+pub(crate) struct CounterRows<'r> {
     pub(crate) start_ns: u64,
     /// Rows in order of time.
-    pub(crate) counters: &'r [Counter],
+    pub(crate) counters: &'r [HardwareCount],
     /// Finds the name of a process.
     pub(crate) name: &'r dyn Fn(u32) -> Option<String>,
 }
 
-impl std::fmt::Debug for Rows<'_> {
+impl std::fmt::Debug for CounterRows<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Rows")
             .field("start_ns", &self.start_ns)
@@ -57,10 +57,10 @@ impl std::fmt::Debug for Rows<'_> {
 /// [`CountersError::NoCounters`].
 pub(crate) fn sum_trace(
     path: &Path,
-    rows: &Rows<'_>,
+    rows: &CounterRows<'_>,
     process: Option<&str>,
-) -> Result<TraceCounts, CountersError> {
-    let &Rows { start_ns, counters, .. } = rows;
+) -> Result<HardwareCountSums, CountersError> {
+    let &CounterRows { start_ns, counters, .. } = rows;
     let none = |why: String| CountersError::NoCounters { path: path.to_owned(), why };
     if counters.is_empty() {
         return Err(none(
@@ -70,7 +70,7 @@ pub(crate) fn sum_trace(
     let name_of = |id: u32| {
         (rows.name)(id).map(|name| plain(&name)).unwrap_or_else(|| format!("process {id}"))
     };
-    let mut by_process: BTreeMap<u32, Vec<&Counter>> = BTreeMap::new();
+    let mut by_process: BTreeMap<u32, Vec<&HardwareCount>> = BTreeMap::new();
     for row in counters {
         by_process.entry(row.process.0).or_default().push(row);
     }
@@ -83,14 +83,15 @@ pub(crate) fn sum_trace(
             )));
         }
     }
-    let events: BTreeSet<Event> = by_process.values().flatten().map(|row| event(row)).collect();
+    let events: BTreeSet<HardwareEvent> =
+        by_process.values().flatten().map(|row| event(row)).collect();
     if events.len() > MAX_EVENTS {
         return Err(none(format!(
             "the trace counts {} events, and {MAX_EVENTS} are the most: luc did not record it",
             events.len()
         )));
     }
-    let events: Vec<Event> = events.into_iter().collect();
+    let events: Vec<HardwareEvent> = events.into_iter().collect();
     let processes = by_process.iter().map(|(&id, rows)| {
         let threads: BTreeSet<u32> = rows.iter().map(|row| row.thread.0).collect();
         ProcessCounts {
@@ -100,42 +101,42 @@ pub(crate) fn sum_trace(
             recording: sum_rows(&events, start_ns, rows.iter().copied()),
         }
     });
-    Ok(TraceCounts {
+    Ok(HardwareCountSums {
         processes: processes.collect(),
         recording: sum_rows(&events, start_ns, by_process.values().flatten().copied()),
     })
 }
 
-fn event(row: &Counter) -> Event {
+fn event(row: &HardwareCount) -> HardwareEvent {
     let mode = match row.mode {
-        CounterMode::Total => Mode::Total,
-        CounterMode::User => Mode::User,
-        CounterMode::Kernel => Mode::Kernel,
+        CounterMode::Total => CountMode::Total,
+        CounterMode::User => CountMode::User,
+        CounterMode::Kernel => CountMode::Kernel,
     };
-    Event::new(&row.event, mode)
+    HardwareEvent::new(&row.event, mode)
 }
 
 /// Turns rows into readings. Each row counts where it ends.
 fn sum_rows<'r>(
-    events: &[Event],
+    events: &[HardwareEvent],
     start_ns: u64,
-    rows: impl Iterator<Item = &'r Counter>,
-) -> Recording {
-    let mut readings: BTreeMap<u64, Vec<Reading>> = BTreeMap::new();
+    rows: impl Iterator<Item = &'r HardwareCount>,
+) -> CounterRecording {
+    let mut readings: BTreeMap<u64, Vec<CounterReading>> = BTreeMap::new();
     for row in rows {
         let Ok(place) = events.binary_search(&event(row)) else {
             continue;
         };
         let number = row.at_ns.saturating_sub(start_ns).saturating_sub(1) / READING_NS;
         let of_all =
-            readings.entry(number).or_insert_with(|| vec![Reading::default(); events.len()]);
-        of_all[place] = of_all[place].and(Reading {
+            readings.entry(number).or_insert_with(|| vec![CounterReading::default(); events.len()]);
+        of_all[place] = of_all[place].and(CounterReading {
             value: row.value as f64,
             enabled_ns: row.enabled_ns,
             running_ns: row.running_ns.min(row.enabled_ns),
         });
     }
-    let mut recording = Recording::new(events.to_vec());
+    let mut recording = CounterRecording::new(events.to_vec());
     for (number, of_all) in readings {
         recording.add(number.saturating_add(1).saturating_mul(READING_NS), &of_all);
     }
@@ -148,8 +149,8 @@ mod tests {
 
     use super::*;
 
-    fn row(at_ns: u64, thread: u32, event: &str, value: u64, running_ns: u64) -> Counter {
-        Counter {
+    fn row(at_ns: u64, thread: u32, event: &str, value: u64, running_ns: u64) -> HardwareCount {
+        HardwareCount {
             at_ns,
             thread: Pid(thread),
             process: Tgid(1),
@@ -157,13 +158,14 @@ mod tests {
             value,
             enabled_ns: 100,
             running_ns,
-            ..Counter::default()
+            ..HardwareCount::default()
         }
     }
 
     #[test]
     fn rows_of_all_threads_are_one_reading_where_they_end() {
-        let events = ["cycles", "instructions"].map(|name| Event::new(name, Mode::Total));
+        let events =
+            ["cycles", "instructions"].map(|name| HardwareEvent::new(name, CountMode::Total));
         let start_ns = 5_000;
         let rows = [
             row(start_ns + 1, 1, "cycles", 10, 100),
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!(found.ends_ns(), [READING_NS, 2 * READING_NS]);
         let cycles = found.readings(0);
         assert_eq!((cycles[0].value, cycles[0].enabled_ns, cycles[0].running_ns), (31.0, 300, 250));
-        assert_eq!(cycles[1], Reading::default());
+        assert_eq!(cycles[1], CounterReading::default());
         assert_eq!(found.readings(1)[1].running_ns, 100);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use luc_events::codes::CounterMode;
-use luc_events::tables::Counter;
+use luc_events::event_kinds::CounterMode;
+use luc_events::tables::HardwareCount;
 use luc_units::plain;
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ struct CountSpan {
 impl ThreadEvents {
     /// Reads rows that are in order of time.
     #[must_use]
-    pub(crate) fn new(rows: &[Counter]) -> Self {
+    pub(crate) fn new(rows: &[HardwareCount]) -> Self {
         let mut counted = Self::default();
         let mut numbers: HashMap<(&str, CounterMode), usize> = HashMap::new();
         // An event without a counter may have any count.
@@ -142,8 +142,8 @@ mod tests {
 
     use super::*;
 
-    fn row(since_ns: u64, at_ns: u64, event: &str, value: u64, running_ns: u64) -> Counter {
-        Counter {
+    fn row(since_ns: u64, at_ns: u64, event: &str, value: u64, running_ns: u64) -> HardwareCount {
+        HardwareCount {
             since_ns,
             at_ns,
             thread: Pid(7),
@@ -152,7 +152,7 @@ mod tests {
             value,
             enabled_ns: at_ns - since_ns,
             running_ns,
-            ..Counter::default()
+            ..HardwareCount::default()
         }
     }
 

@@ -1,20 +1,20 @@
 //! Finds the client's request at the top of each tree of requests.
 
-use super::found::Found;
-use super::nodes::{ProcessKey, servers};
+use super::fleet_requests::FleetRequests;
+use super::forest_nodes::{ProcessKey, servers};
 
 /// Maximum depth of a tree of requests.
 const MAX_DEPTH: usize = 64;
 
 /// Clients' requests at the top of the trees.
 #[derive(Debug)]
-pub(super) struct Roots {
-    /// Root of each node of [`Trees`](super::found::Trees).
+pub(super) struct ClientRoots {
+    /// Root of each node of [`RequestTrees`](super::fleet_requests::RequestTrees).
     of_nodes: Vec<Option<u32>>,
 }
 
-impl Roots {
-    pub(super) fn new(found: &Found<'_>) -> Self {
+impl ClientRoots {
+    pub(super) fn new(found: &FleetRequests<'_>) -> Self {
         let (requests, parents) = (&found.requests, &found.trees.parents);
         let servers = servers(requests);
         // A server's request without a known cause may be made for any.

@@ -1,16 +1,16 @@
 //! Reports which ends form a connection, and why others have no peer.
 
-use luc_fleet_requests::{End, PairEvidence, WhyUnpaired};
+use luc_fleet_requests::{ConnectionEnd, PairEvidence, WhyUnpaired};
 use serde::Serialize;
 
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Counts of connections, and the ends without a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionsReport {
     /// Number of ends in all traces.
     pub ends: u64,
-    pub paired: Paired,
+    pub paired: PairedByEvidence,
     /// Connections between two hosts.
     pub between_hosts: u64,
     pub unpaired: Vec<UnpairedEnd>,
@@ -18,7 +18,7 @@ pub struct ConnectionsReport {
 
 /// Connections by the evidence that pairs their ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Paired {
+pub struct PairedByEvidence {
     /// Paired by the host's kernel: unix sockets and pipes.
     pub by_host: u64,
     /// Equal initial sequence numbers of both directions.
@@ -29,7 +29,7 @@ pub struct Paired {
     pub by_numbers: u64,
 }
 
-impl Paired {
+impl PairedByEvidence {
     #[must_use]
     pub fn all(&self) -> u64 {
         self.by_host + self.by_initial_numbers + self.by_addresses + self.by_numbers
@@ -46,9 +46,9 @@ pub struct UnpairedEnd {
     pub reason: &'static str,
 }
 
-pub(super) fn report(joined: &Joined) -> ConnectionsReport {
+pub(super) fn report(joined: &JoinedTraces) -> ConnectionsReport {
     let connections = &joined.connections;
-    let mut paired = Paired::default();
+    let mut paired = PairedByEvidence::default();
     for pair in &connections.pairs {
         *match pair.evidence {
             PairEvidence::Host => &mut paired.by_host,
@@ -76,7 +76,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
     }
 }
 
-fn explain_unpaired(end: &End, why: WhyUnpaired) -> &'static str {
+fn explain_unpaired(end: &ConnectionEnd, why: WhyUnpaired) -> &'static str {
     let has_numbers = end.local.is_within_host() || end.own_isn.is_some() || end.at_start.is_some();
     match why {
         WhyUnpaired::NoPeer if !has_numbers => {

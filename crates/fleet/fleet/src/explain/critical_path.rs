@@ -1,12 +1,12 @@
 //! Reports the critical path of one request.
 
-use luc_events::Cause;
-use luc_fleet_requests::{Exchange, Part, PartKind, Paths};
+use luc_events::WaitCause;
+use luc_fleet_requests::{CriticalPathPart, CriticalPaths, Exchange, PathPartKind};
 use serde::Serialize;
 
-use crate::clocks::Home;
 use crate::counters::EventCount;
-use crate::joined::Joined;
+use crate::host_clocks::HomeClock;
+use crate::joined_traces::JoinedTraces;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PathPart {
@@ -39,9 +39,9 @@ pub struct PathPart {
 
 /// Reports the path of a request, from its begin to its answer; empty without an answer.
 pub(super) fn report(
-    joined: &Joined,
-    home: &Home<'_>,
-    paths: &Paths<'_>,
+    joined: &JoinedTraces,
+    home: &HomeClock<'_>,
+    paths: &CriticalPaths<'_>,
     exchange: &Exchange,
 ) -> Vec<PathPart> {
     let Some(answer) = exchange.answer else {
@@ -49,18 +49,18 @@ pub(super) fn report(
     };
     let path = paths.critical(&exchange.asked, &answer.last, |event| home.place(event));
     let begin_ns = exchange.asked.at_ns;
-    let part = |part: &Part| report_part(joined, begin_ns, part);
+    let part = |part: &CriticalPathPart| report_part(joined, begin_ns, part);
     path.parts.iter().map(part).collect()
 }
 
-fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
+fn report_part(joined: &JoinedTraces, begin_ns: u64, part: &CriticalPathPart) -> PathPart {
     let host = joined.host(part.thread.host);
     let thread = part.thread.thread;
-    let own_ns = part.own_ns.filter(|_| part.kind == PartKind::Running);
+    let own_ns = part.own_ns.filter(|_| part.kind == PathPartKind::Running);
     let brief_waits_ns =
         own_ns.and_then(|[begin_ns, end_ns]| host.waits().brief_ns(thread.id, begin_ns, end_ns));
     let (from, is_between_hosts, error_ns) = match part.kind {
-        PartKind::Network { from, error_ns, .. } => {
+        PathPartKind::Network { from, error_ns, .. } => {
             let sender = joined.host(from.host);
             let text = format!("{} on {}", sender.thread_name(from.thread), sender.name);
             (Some(text), from.host != part.thread.host, error_ns)
@@ -73,19 +73,19 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
         after_ns: part.begin_ns.saturating_sub(begin_ns),
         time_ns: part.end_ns - part.begin_ns,
         what: match part.kind {
-            PartKind::Running if brief_waits_ns.is_some() => "on a processor or in brief waits",
-            PartKind::Running => "on a processor",
-            PartKind::Runnable { .. } => "waits for a processor",
-            PartKind::Blocked => "waits",
-            PartKind::Network { .. } => "message",
-            PartKind::Contradictory => "rows contradict each other",
+            PathPartKind::Running if brief_waits_ns.is_some() => "on a processor or in brief waits",
+            PathPartKind::Running => "on a processor",
+            PathPartKind::Runnable { .. } => "waits for a processor",
+            PathPartKind::Blocked => "waits",
+            PathPartKind::Network { .. } => "message",
+            PathPartKind::Contradictory => "rows contradict each other",
         },
         host: host.name.clone(),
         name: host.thread_name(thread),
         thread: thread.id,
         process: process_id.map(|id| host.process_name(id, at_ns)),
         process_id,
-        cause: joined.part_cause(part).map(Cause::name),
+        cause: joined.part_cause(part).map(WaitCause::name),
         from,
         is_between_hosts,
         error_ns,

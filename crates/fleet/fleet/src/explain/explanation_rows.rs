@@ -1,22 +1,22 @@
 //! Lists each edge, request and wait, for programs.
 
-use luc_fleet_requests::{Engaged, MessageEdge, Side};
+use luc_fleet_requests::{EngagedTimes, MessageEdge, MessageSide};
 use serde::Serialize;
 
-use super::found::Found;
-use super::idle::{self, WaitRow};
-use super::named::SpanName;
-use super::nodes::{Node, nodes};
-use crate::joined::Joined;
+use super::fleet_requests::FleetRequests;
+use super::forest_nodes::{ForestNode, nodes};
+use super::idle_threads::{self, AwaitedRow};
+use super::match_program_spans::SpanName;
+use crate::joined_traces::JoinedTraces;
 
 /// All edges, requests and waits. Times are of the CLOCK_MONOTONIC of the row's host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rows {
+pub struct ExplanationRows {
     pub edges: Vec<EdgeRow>,
     /// All received requests, then all sent ones. A request's number is its place here.
     pub requests: Vec<RequestRow>,
     /// Waits for input, a lock or another thread.
-    pub waits: Vec<WaitRow>,
+    pub waits: Vec<AwaitedRow>,
 }
 
 /// Bytes of one send that one reception took.
@@ -64,10 +64,10 @@ pub struct RequestRow {
     pub span: Option<SpanName>,
 }
 
-pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
+pub(super) fn report(found: &FleetRequests<'_>, engaged: &EngagedTimes) -> ExplanationRows {
     let joined = found.joined;
-    let request = |(node, made_for): (Node<'_>, &Option<u32>)| {
-        let Node { id, exchange, is_sent, evidence, .. } = node;
+    let request = |(node, made_for): (ForestNode<'_>, &Option<u32>)| {
+        let ForestNode { id, exchange, is_sent, evidence, .. } = node;
         RequestRow {
             is_sent,
             local: joined.end_address(exchange.end, |end| end.local),
@@ -89,14 +89,14 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
         sent: side(joined, &edge.sent),
         received: side(joined, &edge.received),
     };
-    Rows {
+    ExplanationRows {
         edges: found.messages.edges.iter().map(edge).collect(),
         requests: nodes(&found.requests).zip(&found.trees.parents).map(request).collect(),
-        waits: idle::rows(found, engaged),
+        waits: idle_threads::rows(found, engaged),
     }
 }
 
-fn side(joined: &Joined, side: &Side) -> SideRow {
+fn side(joined: &JoinedTraces, side: &MessageSide) -> SideRow {
     SideRow {
         host: joined.name(side.host),
         process: side.process,

@@ -1,46 +1,46 @@
 //! Results that every report on requests is made from.
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Forest, Messages, Paths, Requests};
+use luc_fleet_requests::{CriticalPaths, MatchedMessages, NumberedForest, Requests};
 
-use super::named::Named;
-use super::ranking::{Ranking, Top};
+use super::match_program_spans::SpansByRequest;
+use super::request_ranking::{RequestRanking, TopRequest};
 use crate::error::FleetError;
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Messages and requests of all hosts.
 #[derive(Debug)]
-pub(crate) struct Found<'a> {
-    pub(crate) joined: &'a Joined,
-    pub(crate) messages: Messages,
+pub(crate) struct FleetRequests<'a> {
+    pub(crate) joined: &'a JoinedTraces,
+    pub(crate) messages: MatchedMessages,
     pub(crate) requests: Requests,
-    pub(crate) trees: Trees,
-    pub(crate) paths: Paths<'a>,
+    pub(crate) trees: RequestTrees,
+    pub(crate) paths: CriticalPaths<'a>,
     /// Spans that programs wrote of the requests.
-    pub(super) named: Named<'a>,
-    pub(super) ranking: Ranking,
+    pub(super) named: SpansByRequest<'a>,
+    pub(super) ranking: RequestRanking,
 }
 
 /// Requests as a forest. Its nodes are all received requests, then all sent ones.
 #[derive(Debug)]
-pub(crate) struct Trees {
+pub(crate) struct RequestTrees {
     pub(crate) parents: Vec<Option<u32>>,
-    pub(crate) forest: Forest,
+    pub(crate) forest: NumberedForest,
 }
 
-impl<'a> Found<'a> {
-    pub(crate) fn new(joined: &'a Joined) -> Result<Self, FleetError> {
+impl<'a> FleetRequests<'a> {
+    pub(crate) fn new(joined: &'a JoinedTraces) -> Result<Self, FleetError> {
         let rows = &joined.rows;
-        let messages = Messages::matched(&joined.connections, &rows.messages);
+        let messages = MatchedMessages::matched(&joined.connections, &rows.messages);
         let requests = joined.requests();
         let parents = requests.parents()?;
-        let named = Named::new(joined, &requests);
+        let named = SpansByRequest::new(joined, &requests);
         Ok(Self {
             joined,
-            ranking: Ranking::new(joined, &requests, &named),
+            ranking: RequestRanking::new(joined, &requests, &named),
             named,
-            paths: Paths::new(&rows.waits, &rows.messages, &messages.edges),
-            trees: Trees { forest: Forest::new(&parents)?, parents },
+            paths: CriticalPaths::new(&rows.waits, &rows.messages, &messages.edges),
+            trees: RequestTrees { forest: NumberedForest::new(&parents)?, parents },
             messages,
             requests,
         })
@@ -52,7 +52,7 @@ impl<'a> Found<'a> {
     }
 
     /// Answered requests that are not known to be made for another one, the slowest first.
-    pub(crate) fn all_tops(&self) -> impl Iterator<Item = &Top> {
+    pub(crate) fn all_tops(&self) -> impl Iterator<Item = &TopRequest> {
         self.ranking.all().iter()
     }
 
@@ -68,7 +68,7 @@ impl<'a> Found<'a> {
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`].
-    pub(crate) fn top(&self, number: usize) -> Result<&Top, FleetError> {
+    pub(crate) fn top(&self, number: usize) -> Result<&TopRequest, FleetError> {
         self.ranking.get(number)
     }
 }

@@ -7,7 +7,7 @@ use luc_fleet_requests::{Exchange, HandOver, Requests};
 
 /// Request as one of its ends saw it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node<'r> {
+pub(crate) struct ForestNode<'r> {
     pub(crate) id: u32,
     pub(crate) exchange: &'r Exchange,
     /// Whether a client sent it; otherwise a server received it.
@@ -19,22 +19,22 @@ pub(crate) struct Node<'r> {
 }
 
 /// Iterates over all requests in order of their node numbers.
-pub(crate) fn nodes(requests: &Requests) -> impl Iterator<Item = Node<'_>> {
-    let received = requests.incoming.iter().map(|one| Node {
+pub(crate) fn nodes(requests: &Requests) -> impl Iterator<Item = ForestNode<'_>> {
+    let received = requests.incoming.iter().map(|one| ForestNode {
         id: 0,
         exchange: &one.exchange,
         is_sent: false,
         is_top: one.from.is_none(),
         evidence: None,
     });
-    let sent = requests.outgoing.iter().map(|one| Node {
+    let sent = requests.outgoing.iter().map(|one| ForestNode {
         id: 0,
         exchange: &one.exchange,
         is_sent: true,
         is_top: one.cause.is_none(),
         evidence: one.cause.map(|cause| evidence(cause.evidence)),
     });
-    received.chain(sent).zip(0..).map(|(node, id)| Node { id, ..node })
+    received.chain(sent).zip(0..).map(|(node, id)| ForestNode { id, ..node })
 }
 
 /// Process of a host.

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Awaits, Engaged, ThreadId, Wait, ticks};
+use luc_fleet_requests::{EngagedTimes, ThreadId, ThreadWait, WaitPurpose, ticks};
 use serde::Serialize;
 
-use super::found::Found;
+use super::fleet_requests::FleetRequests;
 
 /// Threads of one host that had nothing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Idle {
+pub struct IdleThreads {
     pub host: String,
     /// Total time that threads waited for work, ns.
     pub for_work_ns: u64,
@@ -23,12 +23,12 @@ pub struct Idle {
     /// Number of threads without work that slept from before the trace until after it.
     pub asleep: u64,
     /// Threads that repeatedly wake and find nothing to do, the most frequent first.
-    pub ticking: Vec<Ticking>,
+    pub ticking: Vec<TickingThread>,
 }
 
 /// Thread that repeatedly wakes for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ticking {
+pub struct TickingThread {
     pub name: String,
     pub thread: u32,
     pub process: String,
@@ -41,7 +41,7 @@ pub struct Ticking {
 
 /// A wait for input, a lock or another thread, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WaitRow {
+pub struct AwaitedRow {
     pub host: String,
     pub thread: u32,
     /// Begin of the wait, CLOCK_MONOTONIC of the host.
@@ -52,11 +52,11 @@ pub struct WaitRow {
 }
 
 /// Name in `--json` of what a thread waits for.
-pub(crate) fn word(awaits: Awaits) -> &'static str {
+pub(crate) fn word(awaits: WaitPurpose) -> &'static str {
     match awaits {
-        Awaits::Work => "work",
-        Awaits::Answer => "answer",
-        Awaits::NotKnown => "not_known",
+        WaitPurpose::Work => "work",
+        WaitPurpose::Answer => "answer",
+        WaitPurpose::NotKnown => "not_known",
     }
 }
 
@@ -70,7 +70,7 @@ struct Sums {
     asleep: u64,
 }
 
-pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
+pub(super) fn report(found: &FleetRequests<'_>, engaged: &EngagedTimes) -> Vec<IdleThreads> {
     let joined = found.joined;
     let mut sums: BTreeMap<HostId, Sums> = BTreeMap::new();
     for wait in joined.rows.waits.iter() {
@@ -81,12 +81,12 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
         let thread = wait.thread_id();
         sums.threads.insert(thread);
         let sum_ns = match awaits {
-            Awaits::Work => &mut sums.for_work_ns,
-            Awaits::Answer => {
+            WaitPurpose::Work => &mut sums.for_work_ns,
+            WaitPurpose::Answer => {
                 sums.with_work.insert(thread);
                 &mut sums.for_answers_ns
             }
-            Awaits::NotKnown => {
+            WaitPurpose::NotKnown => {
                 sums.with_work.insert(thread);
                 continue;
             }
@@ -103,11 +103,11 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
             sums.asleep += 1;
         }
     }
-    let mut ticking: BTreeMap<HostId, Vec<Ticking>> = BTreeMap::new();
+    let mut ticking: BTreeMap<HostId, Vec<TickingThread>> = BTreeMap::new();
     for one in ticks(&found.paths, engaged) {
         let (host, thread) = (joined.host(one.thread.host), one.thread.thread);
         let process_id = host.process_of(thread);
-        ticking.entry(one.thread.host).or_default().push(Ticking {
+        ticking.entry(one.thread.host).or_default().push(TickingThread {
             name: host.thread_name(thread),
             thread: thread.id,
             process: host.any_process_name(process_id),
@@ -116,7 +116,7 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
             period_ns: one.period_ns,
         });
     }
-    let of_host = |(host, sums): (HostId, Sums)| Idle {
+    let of_host = |(host, sums): (HostId, Sums)| IdleThreads {
         host: joined.name(host),
         for_work_ns: sums.for_work_ns,
         for_answers_ns: sums.for_answers_ns,
@@ -129,10 +129,10 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
 }
 
 /// Lists each wait for input, a lock or another thread.
-pub(super) fn rows(found: &Found<'_>, engaged: &Engaged) -> Vec<WaitRow> {
+pub(super) fn rows(found: &FleetRequests<'_>, engaged: &EngagedTimes) -> Vec<AwaitedRow> {
     let joined = found.joined;
-    let row = |wait: Wait| {
-        Some(WaitRow {
+    let row = |wait: ThreadWait| {
+        Some(AwaitedRow {
             host: joined.name(wait.host),
             thread: wait.thread.id,
             off_ns: wait.off_ns,

@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Address, Exchange, Requests};
+use luc_fleet_requests::{EndAddress, Exchange, Requests};
 use serde::Serialize;
 
-use super::nodes::{Node, nodes, time_ns};
-use crate::joined::Joined;
-use crate::otlp::Span;
+use super::forest_nodes::{ForestNode, nodes, time_ns};
+use crate::joined_traces::JoinedTraces;
+use crate::otlp::ProgramSpan;
 
 /// Time by which a program may read the clock before or after the recorded calls.
 const SLACK_NS: u64 = 2_000_000;
@@ -35,7 +35,7 @@ pub struct SpanName {
 
 /// Numbers of spans, by how they fit requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct SpanCounts {
+pub struct MatchedSpanCounts {
     pub spans: u64,
     /// Spans that are matched with a request.
     pub matched: u64,
@@ -48,19 +48,19 @@ pub struct SpanCounts {
 /// Span counts by the side that wrote the spans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SpansReport {
-    pub servers: SpanCounts,
-    pub clients: SpanCounts,
+    pub servers: MatchedSpanCounts,
+    pub clients: MatchedSpanCounts,
 }
 
 /// Spans of requests, by the requests' node numbers ([`Requests::parents`]).
 #[derive(Debug, Default)]
-pub(crate) struct Named<'a> {
-    spans: HashMap<u32, &'a Span>,
+pub(crate) struct SpansByRequest<'a> {
+    spans: HashMap<u32, &'a ProgramSpan>,
     report: SpansReport,
 }
 
-impl<'a> Named<'a> {
-    pub(super) fn new(joined: &'a Joined, requests: &Requests) -> Self {
+impl<'a> SpansByRequest<'a> {
+    pub(super) fn new(joined: &'a JoinedTraces, requests: &Requests) -> Self {
         let mut named = Self::default();
         if joined.spans.is_empty() {
             return named;
@@ -121,9 +121,11 @@ impl<'a> Named<'a> {
     }
 
     /// Matches spans with requests that they fit alone. Returns the counts.
-    fn add(&mut self, all: Fitting<'a>) -> SpanCounts {
-        let mut counts = SpanCounts { spans: all.spans.len() as u64, ..SpanCounts::default() };
-        let (spans, mut fitting): (Vec<&Span>, Vec<Vec<u32>>) = all.spans.into_iter().unzip();
+    fn add(&mut self, all: Fitting<'a>) -> MatchedSpanCounts {
+        let mut counts =
+            MatchedSpanCounts { spans: all.spans.len() as u64, ..MatchedSpanCounts::default() };
+        let (spans, mut fitting): (Vec<&ProgramSpan>, Vec<Vec<u32>>) =
+            all.spans.into_iter().unzip();
         let none = fitting.iter().filter(|nodes| nodes.is_empty()).count();
         counts.none = none as u64 - all.too_many;
         let mut of_node: HashMap<u32, Vec<usize>> = HashMap::new();
@@ -165,14 +167,14 @@ impl<'a> Named<'a> {
 /// Spans, and the nodes of the requests that each fits.
 #[derive(Default)]
 struct Fitting<'a> {
-    spans: Vec<(&'a Span, Vec<u32>)>,
+    spans: Vec<(&'a ProgramSpan, Vec<u32>)>,
     /// Number of spans that fit too many requests. Their node lists are empty.
     too_many: u64,
 }
 
 /// Matches the spans of one side, servers or clients, with the requests that this side saw.
 struct SpanMatcher<'a, 'r> {
-    joined: &'a Joined,
+    joined: &'a JoinedTraces,
     is_server: bool,
     hosts: BTreeMap<HostId, HostRequests<'r>>,
 }
@@ -186,9 +188,11 @@ struct HostRequests<'r> {
 }
 
 impl<'a, 'r> SpanMatcher<'a, 'r> {
-    fn new(joined: &'a Joined, is_server: bool, requests: &'r Requests) -> Self {
+    fn new(joined: &'a JoinedTraces, is_server: bool, requests: &'r Requests) -> Self {
         let mut hosts: BTreeMap<HostId, HostRequests<'r>> = BTreeMap::new();
-        for Node { id, exchange, .. } in nodes(requests).filter(|node| node.is_sent != is_server) {
+        for ForestNode { id, exchange, .. } in
+            nodes(requests).filter(|node| node.is_sent != is_server)
+        {
             let Some(time_ns) = time_ns(exchange) else { continue };
             let requests = hosts.entry(exchange.end.host).or_default();
             requests.longest_ns = requests.longest_ns.max(time_ns);
@@ -211,7 +215,7 @@ impl<'a, 'r> SpanMatcher<'a, 'r> {
     }
 
     /// Finds the requests that a span fits; `None`: too many.
-    fn find_fitting(&self, span: &Span) -> Option<Vec<u32>> {
+    fn find_fitting(&self, span: &ProgramSpan) -> Option<Vec<u32>> {
         // A busy program notes its end late. Without a port, the span's own request must be among those that fit, or
         // another one would be taken for it.
         let late_ns = if span.peer_port.is_some() { SLACK_NS } else { BUSY_SLACK_NS };
@@ -236,7 +240,7 @@ impl<'a, 'r> SpanMatcher<'a, 'r> {
     /// in which they may begin.
     fn search(
         &self,
-        span: &Span,
+        span: &ProgramSpan,
         slack_ns: u64,
         fits: impl Fn([u64; 2], [u64; 2]) -> bool,
     ) -> Vec<(u32, &'r Exchange)> {
@@ -275,12 +279,12 @@ impl<'a, 'r> SpanMatcher<'a, 'r> {
     }
 
     /// Whether the connection's ends may be those that the span names.
-    fn is_between_same(&self, span: &Span, exchange: &Exchange) -> bool {
+    fn is_between_same(&self, span: &ProgramSpan, exchange: &Exchange) -> bool {
         let Some(end) = self.joined.ends.get(&exchange.end) else {
             return false;
         };
         let (local, remote) = match (end.local, end.remote) {
-            (Address::Internet(local), Address::Internet(remote)) => (local, remote),
+            (EndAddress::Internet(local), EndAddress::Internet(remote)) => (local, remote),
             _ => return span.peer_port.is_none() && span.local_port.is_none(),
         };
         let address = remote.ip().to_canonical();
@@ -299,7 +303,7 @@ fn overlap_mostly(one: [u64; 2], other: [u64; 2]) -> bool {
 }
 
 /// Computes the token that a request of this span has in its bytes, as the recorder does: FNV-1a of the trace id.
-fn compute_token(span: &Span) -> u64 {
+fn compute_token(span: &ProgramSpan) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     span.trace_text().bytes().fold(0xcbf2_9ce4_8422_2325, hash)
 }

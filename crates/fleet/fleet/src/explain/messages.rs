@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet_requests::{GapKind, Messages};
+use luc_fleet_requests::{GapKind, MatchedMessages};
 use serde::Serialize;
 
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Counts of sends and receptions, and of the edges between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ pub struct RowsLeftOut {
     pub damaged: u64,
 }
 
-pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
+pub(super) fn report(joined: &JoinedTraces, messages: &MatchedMessages) -> MessagesReport {
     let mut gaps: BTreeMap<GapKind, (u64, u64)> = BTreeMap::new();
     for gap in &messages.gaps {
         let (count, bytes) = gaps.entry(gap.kind).or_default();

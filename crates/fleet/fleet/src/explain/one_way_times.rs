@@ -7,15 +7,15 @@ use luc_fleet_requests::MessageEdge;
 use luc_stats::quantile;
 use serde::Serialize;
 
-use crate::figures::Spread;
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
+use crate::min_median_max::MinMedianMax;
 
 /// Messages of one direction between two hosts, or within one.
 ///
 /// A time is measured from the begin of the call that sends to the end of the call that receives. It includes what the
 /// receiver did before it read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OneWay {
+pub struct OneWayTimes {
     pub from: String,
     pub to: String,
     pub edges: u64,
@@ -25,7 +25,7 @@ pub struct OneWay {
     pub p99_ns: Option<i64>,
     /// Error of the times, ns: half the width of their guaranteed bounds. `None` within a host, where times are exact,
     /// and if no time is known.
-    pub error: Option<Spread>,
+    pub error: Option<MinMedianMax>,
     /// Edges without a time, as the clocks are unknown.
     pub without_a_time: u64,
     /// Edges that arrived before they were sent, whatever the clocks are within their bounds. The traces then
@@ -42,7 +42,7 @@ struct DirectionTimes {
     before_sent: u64,
 }
 
-pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
+pub(super) fn report(joined: &JoinedTraces, edges: &[MessageEdge]) -> Vec<OneWayTimes> {
     let mut by_receiver: BTreeMap<HostId, Vec<&MessageEdge>> = BTreeMap::new();
     for edge in edges {
         by_receiver.entry(edge.received.host).or_default().push(edge);
@@ -67,13 +67,13 @@ pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
     }
     let report = |((from, to), mut times): ((HostId, HostId), DirectionTimes)| {
         times.times_ns.sort_unstable();
-        OneWay {
+        OneWayTimes {
             from: joined.name(from),
             to: joined.name(to),
             edges: times.edges,
             p50_ns: quantile(&times.times_ns, 0.5),
             p99_ns: quantile(&times.times_ns, 0.99),
-            error: (from != to).then(|| Spread::of(times.errors_ns)).flatten(),
+            error: (from != to).then(|| MinMedianMax::of(times.errors_ns)).flatten(),
             without_a_time: times.edges - times.times_ns.len() as u64,
             before_sent: times.before_sent,
         }

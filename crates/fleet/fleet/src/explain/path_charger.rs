@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Ran, Running, Sample, ThreadId,
+    CriticalPath, CriticalPathPart, EarlierWork, Effects, EndId, PathLink, PathPartKind,
+    ProcessorTime, RequestCost, RequestCosts, RunningTimes, ThreadId,
 };
 
-use super::roots::Roots;
-use crate::disks::DiskOwner;
-use crate::joined::Joined;
+use super::client_roots::ClientRoots;
+use crate::joined_traces::JoinedTraces;
+use crate::others_disk_work::DiskOwner;
 use crate::wait_kind::WaitKind;
 
 /// Account that a part of a request's time is charged to.
@@ -44,7 +45,7 @@ pub(super) struct NamedThreads {
 
 /// Time that is charged to one account, with the evidence.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct ChargedTime {
     pub(super) key: ChargeKey,
     pub(super) ns: u64,
     /// Id of the charged thread.
@@ -62,22 +63,26 @@ pub(super) struct Piece {
 
 /// Results that charging needs.
 #[derive(Debug)]
-pub(super) struct Charger<'a> {
-    pub(super) joined: &'a Joined,
+pub(super) struct PathCharger<'a> {
+    pub(super) joined: &'a JoinedTraces,
     pub(super) effects: &'a Effects<'a>,
-    pub(super) running: &'a Running<'a>,
-    pub(super) roots: &'a Roots,
+    pub(super) running: &'a RunningTimes<'a>,
+    pub(super) roots: &'a ClientRoots,
 }
 
-impl Charger<'_> {
+impl PathCharger<'_> {
     /// Sums a request's time by account, and returns all pieces. `node` is the request's place in
     /// [`Requests::parents`].
     ///
     /// [`Requests::parents`]: luc_fleet_requests::Requests::parents
-    pub(super) fn sample(&self, path: &Path, node: u32) -> (Sample<ChargeKey>, Vec<Piece>) {
+    pub(super) fn sample(
+        &self,
+        path: &CriticalPath,
+        node: u32,
+    ) -> (RequestCosts<ChargeKey>, Vec<ChargedTime>) {
         let mut of_key: BTreeMap<&ChargeKey, HashMap<usize, u64>> = BTreeMap::new();
         let parts = path.parts.iter().enumerate();
-        let pieces: Vec<(usize, Piece)> = parts
+        let pieces: Vec<(usize, ChargedTime)> = parts
             .flat_map(|(at, part)| {
                 self.charge_part(path, part, node).into_iter().map(move |piece| (at, piece))
             })
@@ -85,12 +90,12 @@ impl Charger<'_> {
         for (at, piece) in &pieces {
             *of_key.entry(&piece.key).or_default().entry(*at).or_default() += piece.ns;
         }
-        let charge = |(key, parts): (&ChargeKey, HashMap<usize, u64>)| Charge {
+        let charge = |(key, parts): (&ChargeKey, HashMap<usize, u64>)| RequestCost {
             key: key.clone(),
             ns: parts.values().sum(),
             saved_ns: path.saved_ns(|at| parts.get(&at).copied().unwrap_or(0)),
         };
-        let sample = Sample {
+        let sample = RequestCosts {
             time_ns: path.parts.iter().map(length_ns).sum(),
             charges: of_key.into_iter().map(charge).collect(),
         };
@@ -98,9 +103,14 @@ impl Charger<'_> {
     }
 
     /// Charges a part. The pieces sum to its length.
-    fn charge_part(&self, path: &Path, part: &Part, node: u32) -> Vec<Piece> {
+    fn charge_part(
+        &self,
+        path: &CriticalPath,
+        part: &CriticalPathPart,
+        node: u32,
+    ) -> Vec<ChargedTime> {
         // 1. A thread that is kept from its work does not work for another request.
-        let chain: Vec<&Link> =
+        let chain: Vec<&PathLink> =
             path.chain(part).into_iter().filter_map(|link| path.links.get(link)).collect();
         if self.is_kept_from_work(part) {
             return self.charge_for_request(&chain, part);
@@ -119,9 +129,9 @@ impl Charger<'_> {
         let mut queue = self.new_piece(link.thread, WaitKind::Queue, until_ns - part.begin_ns);
         if !link.is_message {
             queue.key.waiter = Some(self.pool_name(link.waiter));
-            queue.waiter_cause = self.joined.cause(link.waiter, link.off_ns).map(Cause::name);
+            queue.waiter_cause = self.joined.cause(link.waiter, link.off_ns).map(WaitCause::name);
         }
-        let rest = Part {
+        let rest = CriticalPathPart {
             begin_ns: until_ns,
             own_ns: part
                 .own_ns
@@ -137,20 +147,25 @@ impl Charger<'_> {
 
     /// Whether something outside keeps the thread from any work: another thread has the processors, or the thread is
     /// stopped.
-    fn is_kept_from_work(&self, part: &Part) -> bool {
+    fn is_kept_from_work(&self, part: &CriticalPathPart) -> bool {
         let cause = || self.joined.cause(part.thread, part.wait_off_ns?);
         match part.kind {
-            PartKind::Runnable { .. } => true,
-            PartKind::Blocked => {
-                matches!(cause(), Some(Cause::Stopped | Cause::Throttled | Cause::Frozen))
+            PathPartKind::Runnable { .. } => true,
+            PathPartKind::Blocked => {
+                matches!(
+                    cause(),
+                    Some(WaitCause::Stopped | WaitCause::Throttled | WaitCause::Frozen)
+                )
             }
-            PartKind::Running | PartKind::Network { .. } | PartKind::Contradictory => false,
+            PathPartKind::Running | PathPartKind::Network { .. } | PathPartKind::Contradictory => {
+                false
+            }
         }
     }
 
     /// Time until which the thread that ended a wait worked for another request, on the clock of the request's host.
     /// `is_own`: the charged time is that thread's own.
-    fn find_busy_until(&self, link: &Link, node: u32, is_own: bool) -> Option<u64> {
+    fn find_busy_until(&self, link: &PathLink, node: u32, is_own: bool) -> Option<u64> {
         let number = self.effects.request_at(link.thread, link.at_ns)?;
         let root = self.roots.of(number.0);
         // The answer to another client's request was waited for, as on a connection that several share.
@@ -158,16 +173,16 @@ impl Charger<'_> {
             return Some(link.home_ns);
         }
         match link.before {
-            Before::MayCount => {}
-            Before::OnlyForItself if is_own => {}
-            Before::OnlyForItself | Before::WasFree => return None,
+            EarlierWork::MayCount => {}
+            EarlierWork::OnlyForItself if is_own => {}
+            EarlierWork::OnlyForItself | EarlierWork::WasFree => return None,
         }
         let until_ns = self.effects.on_another_before(link.thread, link.at_ns)?;
         link.home_ns.checked_sub(link.at_ns - until_ns)
     }
 
     /// Charges a part whose thread works for this request, or for none.
-    fn charge_for_request(&self, chain: &[&Link], part: &Part) -> Vec<Piece> {
+    fn charge_for_request(&self, chain: &[&PathLink], part: &CriticalPathPart) -> Vec<ChargedTime> {
         // 1. Follow the chain from the last server down to the thread that held all others up, or to another process.
         let server = chain.iter().rposition(|link| link.is_message);
         let home = || chain.first().map_or(part.thread, |link| link.waiter);
@@ -189,25 +204,25 @@ impl Charger<'_> {
             (Some(link), _) => {
                 let cause = self.joined.cause(who, link.off_ns);
                 let mut piece = self.new_piece(who, WaitKind::of(cause), ns);
-                piece.cause = cause.map(Cause::name);
+                piece.cause = cause.map(WaitCause::name);
                 piece.key.holder = Some(self.named_threads(link.thread));
                 vec![piece]
             }
-            (None, PartKind::Runnable { processor }) => self.charge_runners(part, processor),
-            (None, PartKind::Running) => vec![self.new_piece(who, WaitKind::Computes, ns)],
-            (None, PartKind::Contradictory) => {
+            (None, PathPartKind::Runnable { processor }) => self.charge_runners(part, processor),
+            (None, PathPartKind::Running) => vec![self.new_piece(who, WaitKind::Computes, ns)],
+            (None, PathPartKind::Contradictory) => {
                 vec![self.new_piece(who, WaitKind::Contradictory, ns)]
             }
-            (None, PartKind::Blocked) => {
+            (None, PathPartKind::Blocked) => {
                 let cause = part.wait_off_ns.and_then(|at_ns| self.joined.cause(who, at_ns));
                 let mut piece = self.new_piece(who, WaitKind::of(cause), ns);
-                piece.cause = cause.map(Cause::name);
+                piece.cause = cause.map(WaitCause::name);
                 if piece.key.kind == WaitKind::Storage {
                     piece.moved = self.sum_moved(who, part);
                 }
                 vec![piece]
             }
-            (None, PartKind::Network { from, to, .. }) => {
+            (None, PathPartKind::Network { from, to, .. }) => {
                 let mut piece = self.new_piece(who, WaitKind::Network, ns);
                 piece.key.holder = Some(self.named_threads(from));
                 piece.end = Some(to);
@@ -221,7 +236,8 @@ impl Charger<'_> {
             }
             if let Some(link) = waiter {
                 piece.key.waiter = Some(self.pool_name(link.waiter));
-                piece.waiter_cause = self.joined.cause(link.waiter, link.off_ns).map(Cause::name);
+                piece.waiter_cause =
+                    self.joined.cause(link.waiter, link.off_ns).map(WaitCause::name);
             }
         }
         pieces
@@ -229,7 +245,7 @@ impl Charger<'_> {
 
     /// Charges the threads that had the processors while a thread could run. First come threads on the processor that
     /// it then got. For the rest it waited for any other processor, and all threads there are charged in proportion.
-    fn charge_runners(&self, part: &Part, processor: Option<u32>) -> Vec<Piece> {
+    fn charge_runners(&self, part: &CriticalPathPart, processor: Option<u32>) -> Vec<ChargedTime> {
         let ns = length_ns(part);
         let mut left_ns = ns;
         let mut pieces = Vec::new();
@@ -237,8 +253,9 @@ impl Charger<'_> {
             let host = part.thread.host;
             let processors = u64::from(self.joined.host(host).trace.processors.max(1));
             let ran = self.running.during(host, begin_ns, end_ns);
-            let is_there = |one: &Ran| processor.is_some() && one.processor == processor;
-            let (there, elsewhere): (Vec<Ran>, Vec<Ran>) = ran.into_iter().partition(is_there);
+            let is_there = |one: &ProcessorTime| processor.is_some() && one.processor == processor;
+            let (there, elsewhere): (Vec<ProcessorTime>, Vec<ProcessorTime>) =
+                ran.into_iter().partition(is_there);
             let others = processors - u64::from(processor.is_some());
             for (ran, processors) in [(there, 1), (elsewhere, others)] {
                 let all_ns: u128 = ran.iter().map(|one| u128::from(one.ran_ns)).sum();
@@ -260,8 +277,8 @@ impl Charger<'_> {
         pieces
     }
 
-    fn new_piece(&self, who: ThreadId, kind: WaitKind, ns: u64) -> Piece {
-        Piece {
+    fn new_piece(&self, who: ThreadId, kind: WaitKind, ns: u64) -> ChargedTime {
+        ChargedTime {
             key: ChargeKey {
                 process: self.process_of(who),
                 kind,
@@ -286,7 +303,7 @@ impl Charger<'_> {
         }
     }
 
-    fn is_in_sync(&self, who: ThreadId, part: &Part) -> bool {
+    fn is_in_sync(&self, who: ThreadId, part: &CriticalPathPart) -> bool {
         let same_host = part.own_ns.filter(|_| who.host == part.thread.host);
         same_host.is_some_and(|[begin_ns, end_ns]| {
             self.joined.host(who.host).syncs().has(who.thread.id, begin_ns.midpoint(end_ns))
@@ -294,7 +311,7 @@ impl Charger<'_> {
     }
 
     /// Bytes that the disks moved while a thread waited for them, by owner.
-    fn sum_moved(&self, who: ThreadId, part: &Part) -> Vec<(NamedThreads, u64)> {
+    fn sum_moved(&self, who: ThreadId, part: &CriticalPathPart) -> Vec<(NamedThreads, u64)> {
         let Some([begin_ns, end_ns]) = part.own_ns.filter(|_| who.host == part.thread.host) else {
             return Vec::new();
         };
@@ -325,6 +342,6 @@ impl Charger<'_> {
     }
 }
 
-fn length_ns(part: &Part) -> u64 {
+fn length_ns(part: &CriticalPathPart) -> u64 {
     part.end_ns - part.begin_ns
 }

@@ -2,24 +2,24 @@
 
 use std::collections::HashMap;
 
-use luc_fleet_requests::{Address, End, Exchange, Side};
+use luc_fleet_requests::{ConnectionEnd, EndAddress, Exchange, MessageSide};
 use serde::Serialize;
 
-use super::found::Found;
-use super::named::SpanName;
-use super::nodes::{evidence, time_ns};
-use super::path::{self, PathPart};
-use super::ranking::{Ranked, Top};
-use crate::clocks::{Home, Homes, error_ns};
+use super::critical_path::{self, PathPart};
+use super::fleet_requests::FleetRequests;
+use super::forest_nodes::{evidence, time_ns};
+use super::match_program_spans::SpanName;
+use super::request_ranking::{RankedRequest, TopRequest};
 use crate::counters::EventCount;
 use crate::error::FleetError;
-use crate::joined::Joined;
+use crate::host_clocks::{HomeClock, HomeClocks, error_ns};
+use crate::joined_traces::JoinedTraces;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestReport {
-    pub request: Ranked,
+    pub request: RankedRequest,
     /// The request itself, then all that were made for it, each after its cause.
-    pub calls: Vec<CallReport>,
+    pub calls: Vec<TreeCallReport>,
     /// Parts of the critical path in order. They sum to the request's time.
     pub path: Vec<PathPart>,
     /// Events counted in all parts on a processor, as far as the traces have counters.
@@ -29,13 +29,13 @@ pub struct RequestReport {
 
 /// Request in a tree of calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CallReport {
+pub struct TreeCallReport {
     /// Number of calls above it.
     pub depth: usize,
     /// Thread that asked; `None`: the client's host has no trace.
-    pub client: Option<Actor>,
+    pub client: Option<CallThread>,
     /// Thread that was asked; `None`: the server's host has no trace, or its rows were lost.
-    pub server: Option<Actor>,
+    pub server: Option<CallThread>,
     pub address: String,
     /// Size of the request in bytes.
     pub bytes: u64,
@@ -59,7 +59,7 @@ pub struct CallReport {
 
 /// Thread and its process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Actor {
+pub struct CallThread {
     pub host: String,
     pub process: String,
     pub process_id: u32,
@@ -67,8 +67,8 @@ pub struct Actor {
     pub thread: u32,
 }
 
-impl Actor {
-    fn of(joined: &Joined, side: &Side) -> Self {
+impl CallThread {
+    fn of(joined: &JoinedTraces, side: &MessageSide) -> Self {
         let host = joined.host(side.host);
         Self {
             host: host.name.clone(),
@@ -85,10 +85,10 @@ impl Actor {
 /// # Errors
 /// [`FleetError::NoSuchRequest`].
 pub(crate) fn reports(
-    found: &Found<'_>,
+    found: &FleetRequests<'_>,
     numbers: impl IntoIterator<Item = usize>,
 ) -> Result<Vec<RequestReport>, FleetError> {
-    let mut homes = Homes::new(&found.joined.clocks);
+    let mut homes = HomeClocks::new(&found.joined.clocks);
     let report = |number| {
         let top = found.top(number)?;
         Ok(report(found, homes.at(top.exchange.end.host), top))
@@ -96,7 +96,7 @@ pub(crate) fn reports(
     numbers.into_iter().map(report).collect()
 }
 
-fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
+fn report(found: &FleetRequests<'_>, home: &HomeClock<'_>, top: &TopRequest) -> RequestReport {
     let (joined, requests) = (found.joined, &found.requests);
     let parents = &found.trees.parents;
     let mut tree = CallTree { joined, home, began_ns: top.exchange.asked.at_ns, calls: Vec::new() };
@@ -119,7 +119,7 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
         tree.calls[call].span = found.named.of(node).or_else(|| tree.calls[call].span.take());
         call_of.insert(node, call);
     }
-    let path = path::report(joined, home, &found.paths, &top.exchange);
+    let path = critical_path::report(joined, home, &found.paths, &top.exchange);
     RequestReport {
         request: top.ranked.clone(),
         calls: tree.calls,
@@ -130,16 +130,16 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
 
 /// Tree of calls while it is built.
 struct CallTree<'a> {
-    joined: &'a Joined,
-    home: &'a Home<'a>,
+    joined: &'a JoinedTraces,
+    home: &'a HomeClock<'a>,
     began_ns: u64,
-    calls: Vec<CallReport>,
+    calls: Vec<TreeCallReport>,
 }
 
 impl CallTree<'_> {
     /// Adds a request as its server saw it: to the client's call, if that has no server yet.
     fn add_received(&mut self, exchange: &Exchange, above: Option<usize>) -> usize {
-        let server = Some(Actor::of(self.joined, &exchange.asked));
+        let server = Some(CallThread::of(self.joined, &exchange.asked));
         let time_ns = time_ns(exchange);
         let (after_ns, after_error_ns) = self.after(exchange);
         if let Some(at) = above
@@ -150,7 +150,7 @@ impl CallTree<'_> {
             (call.server_after_ns, call.server_after_error_ns) = (after_ns, after_error_ns);
             return at;
         }
-        let call = CallReport {
+        let call = TreeCallReport {
             server,
             server_time_ns: time_ns,
             server_after_ns: after_ns,
@@ -168,8 +168,8 @@ impl CallTree<'_> {
         above: Option<usize>,
         evidence: Option<&'static str>,
     ) -> usize {
-        let call = CallReport {
-            client: Some(Actor::of(self.joined, &exchange.asked)),
+        let call = TreeCallReport {
+            client: Some(CallThread::of(self.joined, &exchange.asked)),
             time_ns: time_ns(exchange),
             evidence,
             ..self.new_call(exchange, above, |end| end.remote)
@@ -183,10 +183,10 @@ impl CallTree<'_> {
         &self,
         exchange: &Exchange,
         above: Option<usize>,
-        address: impl Fn(&End) -> Address,
-    ) -> CallReport {
+        address: impl Fn(&ConnectionEnd) -> EndAddress,
+    ) -> TreeCallReport {
         let (after_ns, after_error_ns) = self.after(exchange);
-        CallReport {
+        TreeCallReport {
             depth: above.map_or(0, |at| self.calls[at].depth + 1),
             client: None,
             server: None,

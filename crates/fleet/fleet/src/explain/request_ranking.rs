@@ -3,14 +3,14 @@
 use luc_fleet_requests::{Exchange, Requests};
 use serde::Serialize;
 
-use super::named::{Named, SpanName};
-use super::nodes::{Node, nodes, time_ns};
+use super::forest_nodes::{ForestNode, nodes, time_ns};
+use super::match_program_spans::{SpanName, SpansByRequest};
 use crate::error::FleetError;
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Request with its rank by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ranked {
+pub struct RankedRequest {
     /// Rank; 1 is the slowest.
     pub number: usize,
     /// Host whose clock the times are of: the client's, if it has a trace.
@@ -26,7 +26,7 @@ pub struct Ranked {
     /// Begin, ns after the begin of the host's trace.
     pub began_ns: u64,
     /// Time from the call that sends the first bytes to the call that reads the last of the answer. If the client has
-    /// no trace: the server's own time ([`ServiceReport`](crate::explain::ServiceReport)).
+    /// no trace: the server's own time ([`ServiceTimes`](crate::explain::ServiceTimes)).
     pub time_ns: u64,
     /// Span that a program wrote of the request, if one fits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,21 +35,25 @@ pub struct Ranked {
 
 /// Request at the top of a tree.
 #[derive(Debug, Clone)]
-pub(crate) struct Top {
+pub(crate) struct TopRequest {
     /// Node number of the request ([`Requests::parents`]).
     pub(crate) node: u32,
     pub(crate) exchange: Exchange,
-    pub(crate) ranked: Ranked,
+    pub(crate) ranked: RankedRequest,
 }
 
 /// Answered requests that are not known to be made for another one, the slowest first.
 #[derive(Debug)]
-pub(super) struct Ranking(Vec<Top>);
+pub(super) struct RequestRanking(Vec<TopRequest>);
 
-impl Ranking {
-    pub(super) fn new(joined: &Joined, requests: &Requests, named: &Named<'_>) -> Self {
+impl RequestRanking {
+    pub(super) fn new(
+        joined: &JoinedTraces,
+        requests: &Requests,
+        named: &SpansByRequest<'_>,
+    ) -> Self {
         let tops = nodes(requests).filter(|node| node.is_top);
-        let mut tops: Vec<Top> = tops.filter_map(|node| describe(joined, node)).collect();
+        let mut tops: Vec<TopRequest> = tops.filter_map(|node| describe(joined, node)).collect();
         tops.sort_by_key(|top| (std::cmp::Reverse(top.ranked.time_ns), top.node));
         for (at, top) in tops.iter_mut().enumerate() {
             top.ranked.number = at + 1;
@@ -62,31 +66,34 @@ impl Ranking {
         Self(tops)
     }
 
-    pub(super) fn all(&self) -> &[Top] {
+    pub(super) fn all(&self) -> &[TopRequest] {
         &self.0
     }
 
     /// Request with this number.
-    pub(super) fn get(&self, number: usize) -> Result<&Top, FleetError> {
+    pub(super) fn get(&self, number: usize) -> Result<&TopRequest, FleetError> {
         let found = number.checked_sub(1).and_then(|at| self.0.get(at));
         found.ok_or(FleetError::NoSuchRequest { number, count: self.0.len() })
     }
 
-    pub(super) fn slowest(&self, count: usize) -> Vec<Ranked> {
+    pub(super) fn slowest(&self, count: usize) -> Vec<RankedRequest> {
         self.0.iter().take(count).map(|top| top.ranked.clone()).collect()
     }
 }
 
 /// Describes a request; `None` without an answer.
-fn describe(joined: &Joined, Node { id, exchange, is_sent, .. }: Node<'_>) -> Option<Top> {
+fn describe(
+    joined: &JoinedTraces,
+    ForestNode { id, exchange, is_sent, .. }: ForestNode<'_>,
+) -> Option<TopRequest> {
     let asked = exchange.asked;
     let end = joined.ends.get(&exchange.end)?;
     let host = joined.host(end.host);
     let address = if is_sent { end.remote } else { end.local };
-    Some(Top {
+    Some(TopRequest {
         node: id,
         exchange: *exchange,
-        ranked: Ranked {
+        ranked: RankedRequest {
             number: 0,
             host: host.name.clone(),
             process: host.process_name(asked.process, asked.at_ns),

@@ -3,8 +3,8 @@
 use luc_fleet_requests::{HandOver, Requests};
 use serde::Serialize;
 
-use super::named::SpansReport;
-use super::nodes::{ProcessKey, servers};
+use super::forest_nodes::{ProcessKey, servers};
+use super::match_program_spans::SpansReport;
 
 /// Counts of requests of all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

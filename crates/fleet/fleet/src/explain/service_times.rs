@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Address, NameId, Requests};
+use luc_fleet_requests::{EndAddress, NameId, Requests};
 use luc_stats::quantile;
 use serde::Serialize;
 
-use super::nodes::time_ns;
+use super::forest_nodes::time_ns;
 use crate::endpoint::Endpoint;
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Process that answers at a port or a path.
 ///
 /// Times are the server's own. They begin when the call that reads a request's first bytes ends. They end when the call
 /// that sends the last bytes of the answer begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ServiceReport {
+pub struct ServiceTimes {
     pub host: String,
     pub process: String,
     /// Port; 0 for a unix socket.
@@ -39,16 +39,16 @@ struct ServicePlace {
 }
 
 impl ServicePlace {
-    fn of(address: Address) -> Self {
+    fn of(address: EndAddress) -> Self {
         let (port, path) = match address {
-            Address::Internet(address) => (address.port(), None),
-            Address::Unix(name) | Address::Pipe(name) => (0, name),
+            EndAddress::Internet(address) => (address.port(), None),
+            EndAddress::Unix(name) | EndAddress::Pipe(name) => (0, name),
         };
         Self { port, path }
     }
 }
 
-impl ServiceReport {
+impl ServiceTimes {
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         match &self.path {
@@ -58,7 +58,7 @@ impl ServiceReport {
     }
 }
 
-pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<ServiceReport> {
+pub(super) fn report(joined: &JoinedTraces, requests: &Requests) -> Vec<ServiceTimes> {
     let mut all: BTreeMap<(HostId, ServicePlace, String), (u64, Vec<u64>)> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
@@ -77,11 +77,11 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<ServiceReport>
         (u64, Vec<u64>),
     )| {
         times_ns.sort_unstable();
-        ServiceReport {
+        ServiceTimes {
             host: joined.name(host),
             process,
             port: place.port,
-            path: place.path.map(|name| joined.address(Address::Unix(Some(name)))),
+            path: place.path.map(|name| joined.address(EndAddress::Unix(Some(name)))),
             requests,
             answered: times_ns.len() as u64,
             p50_ns: quantile(&times_ns, 0.5),
@@ -89,7 +89,7 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<ServiceReport>
             max_ns: times_ns.last().copied(),
         }
     };
-    let mut services: Vec<ServiceReport> = all.into_iter().map(service).collect();
+    let mut services: Vec<ServiceTimes> = all.into_iter().map(service).collect();
     services.sort_by_key(|service| std::cmp::Reverse(service.requests));
     services
 }

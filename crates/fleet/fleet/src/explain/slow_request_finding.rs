@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use luc_fleet_requests::{Account, Address, EndId, Requests};
-use luc_units::figures::Share;
+use luc_fleet_requests::{EndAddress, EndId, Requests, SlowRequestCost};
+use luc_units::number_formats::FormattedShare;
 use serde::Serialize;
 
-use super::charge::{ChargeKey, HostProcess, NamedThreads, Piece};
-use super::nodes::ProcessKey;
-use crate::joined::Joined;
+use super::forest_nodes::ProcessKey;
+use super::path_charger::{ChargeKey, ChargedTime, HostProcess, NamedThreads};
+use crate::joined_traces::JoinedTraces;
 use crate::wait_kind::WaitKind;
 
 /// Minimum share of others in a disk's bytes at which a finding mentions them.
@@ -16,21 +16,21 @@ const MIN_OTHERS_SHARE: f64 = 0.1;
 
 /// Share of the slowest requests' time, and what it went into.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
+pub struct SlowRequestFinding {
     pub text: String,
     /// Kind of the time: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`,
     /// `frozen`, `stopped`, `throttled`, `network`, `no_processor`, `other` or `contradictory`.
     pub kind: &'static str,
     /// Threads that the time is charged to.
-    pub who: Party,
+    pub who: ThreadParty,
     /// Cause of most of the wait time, as the table `wait` names it.
     pub cause: Option<&'static str>,
     /// Threads of the same process that wait for the charged ones.
-    pub waiter: Option<Waiter>,
+    pub waiter: Option<WaitingThreads>,
     /// Threads that are waited for, or that sent messages.
-    pub holder: Option<Party>,
+    pub holder: Option<ThreadParty>,
     /// Other work of the disk that was waited for, if any.
-    pub beside: Option<Beside>,
+    pub beside: Option<OthersDiskWork>,
     /// Time in which others waited for processors that the charged threads had, ns.
     pub kept_others_ns: u64,
     /// Retransmitted segments on connections whose messages were waited for.
@@ -52,17 +52,18 @@ pub struct Finding {
 
 /// Selects the first finding, and later ones with at least `min_share`; at most `max_count` in all.
 pub(crate) fn worth_showing(
-    findings: &[Finding],
+    findings: &[SlowRequestFinding],
     max_count: usize,
     min_share: f64,
-) -> impl Iterator<Item = &Finding> {
-    let is_shown = move |(at, one): &(usize, &Finding)| *at == 0 || one.share >= min_share;
+) -> impl Iterator<Item = &SlowRequestFinding> {
+    let is_shown =
+        move |(at, one): &(usize, &SlowRequestFinding)| *at == 0 || one.share >= min_share;
     findings.iter().enumerate().filter(is_shown).map(|(_, one)| one).take(max_count)
 }
 
 /// Threads of one name of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Party {
+pub struct ThreadParty {
     pub host: String,
     pub process: String,
     pub process_id: Option<u32>,
@@ -77,7 +78,7 @@ pub struct Party {
 
 /// Threads that wait for others of their process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Waiter {
+pub struct WaitingThreads {
     /// Name of the threads without the numbers of a pool.
     pub name: String,
     /// Cause of the wait, as the table `wait` names it.
@@ -86,18 +87,18 @@ pub struct Waiter {
 
 /// Work of a disk for other processes during a wait.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Beside {
+pub struct OthersDiskWork {
     /// Share of others in the bytes that the disk moved during the wait.
     pub share: f64,
     /// Owner of most of these bytes. What the kernel's flusher threads wrote belongs to whoever made it dirty.
-    pub who: Party,
+    pub who: ThreadParty,
     /// Share of that owner.
     pub share_of_who: f64,
 }
 
 /// Evidence about the time that is charged to one account.
 #[derive(Debug, Default)]
-pub(super) struct Evidence {
+pub(super) struct ChargeEvidence {
     threads: BTreeMap<u32, u64>,
     causes: BTreeMap<&'static str, u64>,
     waiter_causes: BTreeMap<&'static str, u64>,
@@ -106,8 +107,8 @@ pub(super) struct Evidence {
     moved: BTreeMap<NamedThreads, u64>,
 }
 
-impl Evidence {
-    pub(super) fn add(&mut self, piece: &Piece) {
+impl ChargeEvidence {
+    pub(super) fn add(&mut self, piece: &ChargedTime) {
         let more = |sum_ns: &mut u64| *sum_ns = sum_ns.saturating_add(piece.ns);
         more(self.threads.entry(piece.thread).or_default());
         if let Some(cause) = piece.cause {
@@ -143,8 +144,11 @@ fn find_most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
 }
 
 /// Finds the address at which each process answers most of its requests.
-pub(crate) fn find_services(joined: &Joined, requests: &Requests) -> BTreeMap<ProcessKey, Address> {
-    let mut counts: BTreeMap<ProcessKey, BTreeMap<Address, u64>> = BTreeMap::new();
+pub(crate) fn find_services(
+    joined: &JoinedTraces,
+    requests: &Requests,
+) -> BTreeMap<ProcessKey, EndAddress> {
+    let mut counts: BTreeMap<ProcessKey, BTreeMap<EndAddress, u64>> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
         if let Some(end) = joined.ends.get(&exchange.end) {
@@ -160,17 +164,17 @@ pub(crate) fn find_services(joined: &Joined, requests: &Requests) -> BTreeMap<Pr
 
 /// Turns an account into a finding.
 pub(super) fn describe(
-    joined: &Joined,
-    services: &BTreeMap<ProcessKey, Address>,
-    account: &Account<ChargeKey>,
-    evidence: &Evidence,
-) -> Finding {
+    joined: &JoinedTraces,
+    services: &BTreeMap<ProcessKey, EndAddress>,
+    account: &SlowRequestCost<ChargeKey>,
+    evidence: &ChargeEvidence,
+) -> SlowRequestFinding {
     let key = &account.key;
     let party = |process: HostProcess, name: &str, threads: &BTreeMap<u32, u64>| {
         let host = joined.host(process.host);
         let service =
             process.id.and_then(|id| services.get(&ProcessKey { host: process.host, id }));
-        Party {
+        ThreadParty {
             host: host.name.clone(),
             process: host.any_process_name(process.id),
             process_id: process.id,
@@ -182,17 +186,17 @@ pub(super) fn describe(
     };
     let other_party =
         |threads: &NamedThreads| party(threads.process, &threads.name, &BTreeMap::new());
-    let found = Finding {
+    let found = SlowRequestFinding {
         text: String::new(),
         kind: key.kind.name(),
         who: party(key.process, &key.who, &evidence.threads),
         cause: find_most(&evidence.causes),
-        waiter: key
-            .waiter
-            .as_ref()
-            .map(|name| Waiter { name: name.clone(), cause: find_most(&evidence.waiter_causes) }),
+        waiter: key.waiter.as_ref().map(|name| WaitingThreads {
+            name: name.clone(),
+            cause: find_most(&evidence.waiter_causes),
+        }),
         holder: key.holder.as_ref().map(other_party),
-        beside: evidence.beside(key.process).map(|(share, who, share_of_who)| Beside {
+        beside: evidence.beside(key.process).map(|(share, who, share_of_who)| OthersDiskWork {
             share,
             who: other_party(who),
             share_of_who,
@@ -208,11 +212,11 @@ pub(super) fn describe(
         saved_ns: account.saved_ns,
     };
     let several_hosts = joined.hosts.len() > 1;
-    Finding { text: write_sentence(&found, key.kind, several_hosts), ..found }
+    SlowRequestFinding { text: write_sentence(&found, key.kind, several_hosts), ..found }
 }
 
 /// Words of a finding, without its figures.
-fn write_sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> String {
+fn write_sentence(found: &SlowRequestFinding, kind: WaitKind, several_hosts: bool) -> String {
     let who = &found.who;
     let mut text = format!("{}: {} {}", label(who, several_hosts), who.name, kind.words());
     match &found.holder {
@@ -231,10 +235,10 @@ fn write_sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> Strin
         text += &format!(" ({cause})");
     }
     if let Some(beside) = found.beside.as_ref().filter(|one| one.share >= MIN_OTHERS_SHARE) {
-        let Beside { share, who, .. } = beside;
+        let OthersDiskWork { share, who, .. } = beside;
         text += &format!(
             "; {} of what the disk moved meanwhile was others', most of it of {} ({})",
-            Share(*share),
+            FormattedShare(*share),
             label(who, several_hosts),
             who.name
         );
@@ -253,7 +257,7 @@ fn write_sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> Strin
 }
 
 /// Names a process and the address at which it answers.
-fn label(party: &Party, several_hosts: bool) -> String {
+fn label(party: &ThreadParty, several_hosts: bool) -> String {
     let mut text = party.process.clone();
     if let Some(id) = party.process_id {
         text += &format!(" {id}");

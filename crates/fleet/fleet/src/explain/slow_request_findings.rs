@@ -3,45 +3,48 @@
 use std::collections::BTreeMap;
 
 use luc_fleet_requests::{
-    Account, Address, Effects, Engaged, Path, Running, Sample, accounts, slow_and_usual,
+    CriticalPath, Effects, EndAddress, EngagedTimes, RequestCosts, RunningTimes, SlowRequestCost,
+    accounts, slow_and_usual,
 };
 use serde::Serialize;
 
-use super::charge::{ChargeKey, Charger, Piece};
-use super::finding::{Evidence, Finding, describe, find_services, sum};
-use super::found::Found;
-use super::nodes::ProcessKey;
-use super::ranking::Top;
-use super::roots::Roots;
-use crate::clocks::{Home, Homes};
+use super::client_roots::ClientRoots;
+use super::fleet_requests::FleetRequests;
+use super::forest_nodes::ProcessKey;
+use super::path_charger::{ChargeKey, ChargedTime, PathCharger};
+use super::request_ranking::TopRequest;
+use super::slow_request_finding::{
+    ChargeEvidence, SlowRequestFinding, describe, find_services, sum,
+};
 use crate::error::FleetError;
+use crate::host_clocks::{HomeClock, HomeClocks};
 
 /// Maximum number of addresses; those whose requests took the most time come first.
 const MAX_ADDRESSES: usize = 5;
 
 /// Comparison of the slowest requests to an address with usual ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Findings {
+pub struct SlowRequestFindings {
     /// Address that the requests were sent to or received at.
     pub address: String,
     /// Number of requests that were answered and are not known to be made for another one.
     pub requests: u64,
-    pub slowest: Group,
+    pub slowest: RequestGroup,
     /// Equally many requests around the median.
-    pub usual: Group,
+    pub usual: RequestGroup,
     /// All of the slowest requests' time. What makes them slower than usual ones comes first. If they are less than
     /// 1.25 times as slow, what takes most of their time comes first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SlowRequestFinding>,
 }
 
 /// Number and total time of a group of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Group {
+pub struct RequestGroup {
     pub requests: u64,
     pub time_ns: u64,
 }
 
-impl Group {
+impl RequestGroup {
     /// Mean time in ns; 0 for no requests.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
@@ -51,36 +54,40 @@ impl Group {
 
 /// Charges the time of critical paths to threads.
 #[derive(Debug)]
-pub(crate) struct Charges<'a> {
-    pub(crate) found: &'a Found<'a>,
+pub(crate) struct RequestCharges<'a> {
+    pub(crate) found: &'a FleetRequests<'a>,
     effects: Effects<'a>,
-    engaged: Engaged,
-    running: Running<'a>,
-    roots: Roots,
+    engaged: EngagedTimes,
+    running: RunningTimes<'a>,
+    roots: ClientRoots,
     /// Address at which each process answers most of its requests.
-    services: BTreeMap<ProcessKey, Address>,
+    services: BTreeMap<ProcessKey, EndAddress>,
 }
 
-impl<'a> Charges<'a> {
-    pub(crate) fn new(found: &'a Found<'a>) -> Self {
+impl<'a> RequestCharges<'a> {
+    pub(crate) fn new(found: &'a FleetRequests<'a>) -> Self {
         let effects = Effects::new(&found.requests, &found.paths);
         Self {
             found,
-            engaged: Engaged::new(&found.requests, &effects),
+            engaged: EngagedTimes::new(&found.requests, &effects),
             effects,
-            running: Running::new(&found.paths),
-            roots: Roots::new(found),
+            running: RunningTimes::new(&found.paths),
+            roots: ClientRoots::new(found),
             services: find_services(found.joined, &found.requests),
         }
     }
 
     /// Times in which threads had work.
-    pub(super) fn engaged(&self) -> &Engaged {
+    pub(super) fn engaged(&self) -> &EngagedTimes {
         &self.engaged
     }
 
-    fn sample(&self, path: &Path, node: u32) -> (Sample<ChargeKey>, Vec<Piece>) {
-        let charger = Charger {
+    fn sample(
+        &self,
+        path: &CriticalPath,
+        node: u32,
+    ) -> (RequestCosts<ChargeKey>, Vec<ChargedTime>) {
+        let charger = PathCharger {
             joined: self.found.joined,
             effects: &self.effects,
             running: &self.running,
@@ -90,7 +97,7 @@ impl<'a> Charges<'a> {
     }
 
     /// Finds the critical path of a request; `None` without an answer.
-    fn path(&self, home: &Home<'_>, top: &Top) -> Option<Path> {
+    fn path(&self, home: &HomeClock<'_>, top: &TopRequest) -> Option<CriticalPath> {
         let exchange = &top.exchange;
         let answer = exchange.answer?;
         let paths = &self.found.paths;
@@ -100,19 +107,20 @@ impl<'a> Charges<'a> {
     /// Splits the time of slow requests, and compares it with that of usual ones.
     fn findings(
         &self,
-        slow: Vec<(Sample<ChargeKey>, Vec<Piece>)>,
-        usual: &[Sample<ChargeKey>],
-    ) -> (Group, Vec<Finding>) {
-        let mut evidence: BTreeMap<ChargeKey, Evidence> = BTreeMap::new();
+        slow: Vec<(RequestCosts<ChargeKey>, Vec<ChargedTime>)>,
+        usual: &[RequestCosts<ChargeKey>],
+    ) -> (RequestGroup, Vec<SlowRequestFinding>) {
+        let mut evidence: BTreeMap<ChargeKey, ChargeEvidence> = BTreeMap::new();
         for piece in slow.iter().flat_map(|(_, pieces)| pieces) {
             match evidence.get_mut(&piece.key) {
                 Some(evidence) => evidence.add(piece),
                 None => evidence.entry(piece.key.clone()).or_default().add(piece),
             }
         }
-        let slow: Vec<Sample<ChargeKey>> = slow.into_iter().map(|(sample, _)| sample).collect();
-        let finding = |account: &Account<ChargeKey>| {
-            let none = Evidence::default();
+        let slow: Vec<RequestCosts<ChargeKey>> =
+            slow.into_iter().map(|(sample, _)| sample).collect();
+        let finding = |account: &SlowRequestCost<ChargeKey>| {
+            let none = ChargeEvidence::default();
             let evidence = evidence.get(&account.key).unwrap_or(&none);
             describe(self.found.joined, &self.services, account, evidence)
         };
@@ -124,7 +132,7 @@ impl<'a> Charges<'a> {
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`].
-    pub(crate) fn of_one(&self, number: usize) -> Result<Vec<Finding>, FleetError> {
+    pub(crate) fn of_one(&self, number: usize) -> Result<Vec<SlowRequestFinding>, FleetError> {
         let top = self.found.top(number)?;
         let home = self.found.joined.clocks.at_home(top.exchange.end.host);
         let sample = self.path(&home, top).map(|path| self.sample(&path, top.node));
@@ -132,15 +140,15 @@ impl<'a> Charges<'a> {
     }
 
     /// Compares the slowest requests to each address with usual ones.
-    pub(crate) fn of_slowest(&self) -> Vec<Findings> {
+    pub(crate) fn of_slowest(&self) -> Vec<SlowRequestFindings> {
         let found = self.found;
-        let mut homes = Homes::new(&found.joined.clocks);
-        let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
+        let mut homes = HomeClocks::new(&found.joined.clocks);
+        let mut by_address: BTreeMap<&str, Vec<&TopRequest>> = BTreeMap::new();
         for top in found.ranking.all() {
             by_address.entry(&top.ranked.address).or_default().push(top);
         }
-        let time_ns = |tops: &[&Top]| sum(tops.iter().map(|top| top.ranked.time_ns));
-        let mut by_address: Vec<(&str, Vec<&Top>)> = by_address.into_iter().collect();
+        let time_ns = |tops: &[&TopRequest]| sum(tops.iter().map(|top| top.ranked.time_ns));
+        let mut by_address: Vec<(&str, Vec<&TopRequest>)> = by_address.into_iter().collect();
         by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
         by_address.truncate(MAX_ADDRESSES);
         let mut all = Vec::new();
@@ -152,12 +160,12 @@ impl<'a> Charges<'a> {
                     let path = self.path(homes.at(top.exchange.end.host), top)?;
                     Some(self.sample(&path, top.node))
                 });
-                samples.collect::<Vec<(Sample<ChargeKey>, Vec<Piece>)>>()
+                samples.collect::<Vec<(RequestCosts<ChargeKey>, Vec<ChargedTime>)>>()
             });
-            let usual: Vec<Sample<ChargeKey>> =
+            let usual: Vec<RequestCosts<ChargeKey>> =
                 usual.into_iter().map(|(sample, _)| sample).collect();
             let (slowest, findings) = self.findings(slow, &usual);
-            all.push(Findings {
+            all.push(SlowRequestFindings {
                 address: address.to_owned(),
                 requests: tops.len() as u64,
                 slowest,
@@ -169,8 +177,8 @@ impl<'a> Charges<'a> {
     }
 }
 
-fn sum_group(samples: &[Sample<ChargeKey>]) -> Group {
-    Group {
+fn sum_group(samples: &[RequestCosts<ChargeKey>]) -> RequestGroup {
+    RequestGroup {
         requests: samples.len() as u64,
         time_ns: sum(samples.iter().map(|sample| sample.time_ns)),
     }

@@ -2,28 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::traces::TraceFiles;
+use super::trace_files::TraceFiles;
 
 /// Names of the hosts, by their numbers.
 pub(super) type HostNames = [String];
 
 /// A table with a row of each `R`.
-pub(super) struct Table<R: 'static> {
+pub(super) struct DerivedTable<R: 'static> {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    pub(super) columns: fn() -> Vec<Column<R>>,
+    pub(super) columns: fn() -> Vec<DerivedColumn<R>>,
 }
 
 /// A column, and how a cell of it follows from a row.
-pub(super) struct Column<R> {
+pub(super) struct DerivedColumn<R> {
     pub(super) name: &'static str,
     pub(super) meaning: &'static str,
     /// Whether a cell may be null.
     pub(super) nullable: bool,
-    pub(super) cell: Cell<R>,
+    pub(super) cell: DerivedCell<R>,
 }
 
-pub(super) enum Cell<R> {
+/// Value in a column of a derived table.
+pub(super) enum DerivedCell<R> {
     Text(for<'a> fn(&'a R, &'a HostNames) -> Option<&'a str>),
     U32(fn(&R) -> Option<u32>),
     I64(fn(&R) -> Option<i64>),
@@ -31,24 +32,24 @@ pub(super) enum Cell<R> {
     Flag(fn(&R) -> Option<bool>),
 }
 
-impl<R> Column<R> {
-    pub(super) fn of(name: &'static str, meaning: &'static str, cell: Cell<R>) -> Self {
+impl<R> DerivedColumn<R> {
+    pub(super) fn of(name: &'static str, meaning: &'static str, cell: DerivedCell<R>) -> Self {
         Self { name, meaning, nullable: false, cell }
     }
 
     /// The same; a cell may be null.
-    pub(super) fn or_null(name: &'static str, meaning: &'static str, cell: Cell<R>) -> Self {
+    pub(super) fn or_null(name: &'static str, meaning: &'static str, cell: DerivedCell<R>) -> Self {
         Self { name, meaning, nullable: true, cell }
     }
 
     /// The type's name in SQL.
     fn sql_type(&self) -> &'static str {
         match self.cell {
-            Cell::Text(_) => "text",
+            DerivedCell::Text(_) => "text",
             // Not every engine has unsigned numbers: SQL scripts read these as `bigint`.
-            Cell::U32(_) | Cell::I64(_) => "bigint",
-            Cell::F64(_) => "double",
-            Cell::Flag(_) => "boolean",
+            DerivedCell::U32(_) | DerivedCell::I64(_) => "bigint",
+            DerivedCell::F64(_) => "double",
+            DerivedCell::Flag(_) => "boolean",
         }
     }
 }
@@ -68,8 +69,8 @@ struct AnyColumn {
 }
 
 impl AnyTable {
-    pub(super) fn of<R>(table: &Table<R>) -> Self {
-        let column = |column: Column<R>| AnyColumn {
+    pub(super) fn of<R>(table: &DerivedTable<R>) -> Self {
+        let column = |column: DerivedColumn<R>| AnyColumn {
             sql_type: column.sql_type(),
             name: column.name,
             meaning: column.meaning,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use luc_host::interrupt;
+use luc_host::interrupt_flag;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -15,8 +15,8 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 use serde::Serialize;
 
+use super::derived_table::{DerivedCell, DerivedColumn, DerivedTable, HostNames};
 use super::error::ExportError;
-use super::table::{Cell, Column, HostNames, Table};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExportedTable {
@@ -30,12 +30,12 @@ const GROUP_ROWS: usize = 1 << 16;
 
 /// Writes the rows to `directory/NAME.parquet`, unless Ctrl-C has come.
 pub(super) fn write_table<R>(
-    table: &Table<R>,
+    table: &DerivedTable<R>,
     rows: &[R],
     hosts: &HostNames,
     directory: &Path,
 ) -> Result<ExportedTable, ExportError> {
-    if interrupt::interrupted() {
+    if interrupt_flag::interrupted() {
         return Err(ExportError::Interrupted);
     }
     let path = directory.join(format!("{}.parquet", table.name));
@@ -48,7 +48,12 @@ pub(super) fn write_table<R>(
     Ok(ExportedTable { name: table.name, rows: rows.len() as u64, bytes })
 }
 
-fn write_rows<R>(table: &Table<R>, rows: &[R], hosts: &HostNames, file: File) -> ParquetResult<()> {
+fn write_rows<R>(
+    table: &DerivedTable<R>,
+    rows: &[R],
+    hosts: &HostNames,
+    file: File,
+) -> ParquetResult<()> {
     let columns = (table.columns)();
     let fields = columns.iter().map(field).collect::<ParquetResult<_>>()?;
     let schema = Type::group_type_builder(table.name).with_fields(fields).build()?;
@@ -68,12 +73,12 @@ fn write_rows<R>(table: &Table<R>, rows: &[R], hosts: &HostNames, file: File) ->
     Ok(())
 }
 
-fn field<R>(column: &Column<R>) -> ParquetResult<Arc<Type>> {
+fn field<R>(column: &DerivedColumn<R>) -> ParquetResult<Arc<Type>> {
     let (physical, logical) = match column.cell {
-        Cell::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Cell::U32(_) | Cell::I64(_) => (Physical::INT64, None),
-        Cell::F64(_) => (Physical::DOUBLE, None),
-        Cell::Flag(_) => (Physical::BOOLEAN, None),
+        DerivedCell::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        DerivedCell::U32(_) | DerivedCell::I64(_) => (Physical::INT64, None),
+        DerivedCell::F64(_) => (Physical::DOUBLE, None),
+        DerivedCell::Flag(_) => (Physical::BOOLEAN, None),
     };
     let repetition = if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     Type::primitive_type_builder(column.name, physical)
@@ -84,32 +89,32 @@ fn field<R>(column: &Column<R>) -> ParquetResult<Arc<Type>> {
 }
 
 fn write_column<R>(
-    column: &Column<R>,
+    column: &DerivedColumn<R>,
     rows: &[R],
     hosts: &HostNames,
     mut out: SerializedColumnWriter<'_>,
 ) -> ParquetResult<()> {
     let is_nullable = column.nullable;
     match (&column.cell, out.untyped()) {
-        (Cell::Text(cell), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+        (DerivedCell::Text(cell), ColumnWriter::ByteArrayColumnWriter(writer)) => {
             let cells = rows.iter().map(|row| cell(row, hosts).map(ByteArray::from));
             let (levels, values) = split(cells, is_nullable);
             writer.write_batch(&values, levels.as_deref(), None)?;
         }
-        (Cell::U32(cell), ColumnWriter::Int64ColumnWriter(writer)) => {
+        (DerivedCell::U32(cell), ColumnWriter::Int64ColumnWriter(writer)) => {
             let (levels, values) =
                 split(rows.iter().map(|row| cell(row).map(i64::from)), is_nullable);
             writer.write_batch(&values, levels.as_deref(), None)?;
         }
-        (Cell::I64(cell), ColumnWriter::Int64ColumnWriter(writer)) => {
+        (DerivedCell::I64(cell), ColumnWriter::Int64ColumnWriter(writer)) => {
             let (levels, values) = split(rows.iter().map(cell), is_nullable);
             writer.write_batch(&values, levels.as_deref(), None)?;
         }
-        (Cell::F64(cell), ColumnWriter::DoubleColumnWriter(writer)) => {
+        (DerivedCell::F64(cell), ColumnWriter::DoubleColumnWriter(writer)) => {
             let (levels, values) = split(rows.iter().map(cell), is_nullable);
             writer.write_batch(&values, levels.as_deref(), None)?;
         }
-        (Cell::Flag(cell), ColumnWriter::BoolColumnWriter(writer)) => {
+        (DerivedCell::Flag(cell), ColumnWriter::BoolColumnWriter(writer)) => {
             let (levels, values) = split(rows.iter().map(cell), is_nullable);
             writer.write_batch(&values, levels.as_deref(), None)?;
         }

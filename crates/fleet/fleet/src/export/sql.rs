@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::derived_table::AnyTable;
 use super::error::ExportError;
-use super::table::AnyTable;
-use super::traces::{HOST, HostFile, TraceColumn, TraceFiles, TraceTable};
+use super::trace_files::{HOST, HostFile, TraceColumn, TraceFiles, TraceTable};
 
 /// SQL engine, with its own names of files and types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ pub(super) mod finding;
 pub(super) mod path;
 pub(super) mod request;
 
-use super::table::AnyTable;
+use super::derived_table::AnyTable;
 
 /// All derived tables, without their rows' types.
 pub(super) fn all() -> [AnyTable; 7] {

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use luc_events::store::{
-    ColumnKind, OLDEST_VERSION, Reader, StoreError, TableFile, has_column_since,
+    ColumnKind, OLDEST_VERSION, StoreError, TableFile, TraceReader, has_column_since,
 };
-use luc_events::tables::Row;
-use luc_events::{Event, TableVisitor, visit_tables};
-use luc_fleet_rings::{Window, window};
+use luc_events::tables::TableRow;
+use luc_events::{TableVisitor, TraceEvent, visit_tables};
+use luc_fleet_rings::{TimeWindow, time_window};
 use luc_units::plain;
 
 use crate::error::FleetError;
-use crate::read;
+use crate::read_hosts;
 use crate::trace_argument::TraceArgument;
 
 /// Column with the host's name, which the scripts add to each table.
@@ -71,14 +71,14 @@ impl TraceColumn {
 /// Lists the files of all traces; their checksums are right.
 pub(super) fn list(
     sources: &[TraceArgument],
-    window: Option<Window>,
+    window: Option<TimeWindow>,
 ) -> Result<TraceFiles, FleetError> {
     let mut tables = AllTables(Vec::new());
     visit_tables(&mut tables);
     let mut tables = tables.0;
     for source in sources {
-        let read = window::read(&source.directory, window, |reader| {
-            let host = plain(&read::choose_name(source, reader.trace()));
+        let read = time_window::read(&source.directory, window, |reader| {
+            let host = plain(&read_hosts::choose_name(source, reader.trace()));
             let files = tables.iter().map(|(_, files)| files(reader));
             let files = files.collect::<Result<Vec<_>, StoreError>>()?;
             Ok::<_, FleetError>((host, files))
@@ -95,13 +95,13 @@ pub(super) fn list(
     Ok(TraceFiles { tables: tables.into_iter().map(|(table, _)| table).collect() })
 }
 
-type ListFiles = fn(&Reader) -> Result<Vec<TableFile>, StoreError>;
+type ListFiles = fn(&TraceReader) -> Result<Vec<TableFile>, StoreError>;
 
 /// Collects all tables without files.
 struct AllTables(Vec<(TraceTable, ListFiles)>);
 
 impl TableVisitor for AllTables {
-    fn visit<T: Row + Into<Event>>(&mut self) {
+    fn visit<T: TableRow + Into<TraceEvent>>(&mut self) {
         // The table of traces' descriptions has the host's own name, which users can replace by another.
         let columns = T::columns().into_iter().filter(|column| column.name != HOST);
         let columns = columns.map(|column| TraceColumn {
@@ -119,6 +119,6 @@ impl TableVisitor for AllTables {
             columns: columns.collect(),
             files: Vec::new(),
         };
-        self.0.push((table, Reader::files::<T>));
+        self.0.push((table, TraceReader::files::<T>));
     }
 }

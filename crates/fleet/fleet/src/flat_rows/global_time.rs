@@ -1,8 +1,8 @@
 //! Maps the times of all hosts to the first host's clock, by straight lines that any engine can carry along.
 
-use luc_fleet_clocks::{Event, HostId};
+use luc_fleet_clocks::{HostEvent, HostId};
 
-use crate::joined::Joined;
+use crate::joined_traces::JoinedTraces;
 
 /// Maximum distance of knots. A clock's rate changes little between them: at 5 us/s each second, the line is off by 6
 /// ns.
@@ -71,7 +71,7 @@ impl ClockLine {
 /// Clocks of all hosts, and the lines that lead from them to the first host's.
 ///
 /// The first host's own clock has one line without growth.
-pub(crate) fn host_clocks(joined: &Joined) -> (Vec<HostClock>, Vec<ClockLine>) {
+pub(crate) fn host_clocks(joined: &JoinedTraces) -> (Vec<HostClock>, Vec<ClockLine>) {
     let home = joined.clocks.at_home(HostId(0));
     let mut lines = Vec::new();
     let clocks = joined.hosts.iter().zip(0..).map(|(about, host)| {
@@ -87,7 +87,7 @@ pub(crate) fn host_clocks(joined: &Joined) -> (Vec<HostClock>, Vec<ClockLine>) {
             .chain([end_ns])
             .filter_map(|at_ns| i64::try_from(at_ns).ok())
             .map(|at_ns| {
-                let placed = home.place(Event { host: HostId(host), at_ns });
+                let placed = home.place(HostEvent { host: HostId(host), at_ns });
                 Knot { at_ns, global_ns: placed.and_then(|placed| placed.at_ns) }
             })
             .collect();

@@ -3,23 +3,23 @@
 use std::collections::HashMap;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Connections, EndId, Packet};
+use luc_fleet_requests::{Connections, EndId, PacketRow};
 
-use super::{Host, Joined};
-use crate::clocks::{Clocks, Samples};
+use super::{JoinedHost, JoinedTraces};
+use crate::convert_rows::{self, ConvertedRows};
 use crate::error::FleetError;
-use crate::map::{self, Rows};
-use crate::read::{Recorded, Tables, read_each};
-use crate::task::Tasks;
+use crate::host_clocks::{HostClocks, TraceClockSamples};
+use crate::host_tasks::HostTasks;
+use crate::read_hosts::{RecordedHost, TablesToRead, read_each};
 use crate::trace_argument::TraceArgument;
-use luc_fleet_rings::Window;
+use luc_fleet_rings::TimeWindow;
 
-impl Joined {
+impl JoinedTraces {
     /// Joins the rows of all hosts.
     ///
     /// # Errors
     /// [`FleetError::Clock`] for clock samples that are impossible; [`FleetError::TooManyWaits`].
-    pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
+    pub fn new(recorded: Vec<RecordedHost>) -> Result<Self, FleetError> {
         let mut joining = Joining::default();
         for recorded in recorded {
             joining.add(recorded)?;
@@ -31,11 +31,11 @@ impl Joined {
     /// unconverted rows in memory, as these take more of it.
     ///
     /// # Errors
-    /// As [`read_within`](crate::read_within) and [`Joined::new`].
+    /// As [`read_within`](crate::read_within) and [`JoinedTraces::new`].
     pub fn read(
         sources: &[TraceArgument],
-        tables: Tables,
-        window: Option<Window>,
+        tables: TablesToRead,
+        window: Option<TimeWindow>,
     ) -> Result<Self, FleetError> {
         let mut joining = Joining::default();
         read_each(sources, tables, window, |recorded| joining.add(recorded))?;
@@ -45,8 +45,8 @@ impl Joined {
 
 /// Converts the rows that relate clocks.
 pub(crate) fn packets_of(
-    traces: &[Recorded],
-) -> Result<(Rows, Vec<Packet>, Vec<Samples>), FleetError> {
+    traces: &[RecordedHost],
+) -> Result<(ConvertedRows, Vec<PacketRow>, Vec<TraceClockSamples>), FleetError> {
     let mut joining = Joining::default();
     for recorded in traces {
         joining.add(recorded.clone())?;
@@ -57,39 +57,39 @@ pub(crate) fn packets_of(
 /// Traces that are being joined.
 #[derive(Debug, Default)]
 struct Joining {
-    hosts: Vec<Host>,
-    rows: Rows,
-    packets: Vec<Packet>,
-    samples: Vec<Samples>,
+    hosts: Vec<JoinedHost>,
+    rows: ConvertedRows,
+    packets: Vec<PacketRow>,
+    samples: Vec<TraceClockSamples>,
     /// Number of segments that each end has sent again, where there are any.
     retransmits: HashMap<EndId, u32>,
 }
 
 impl Joining {
     /// Adds a host, and drops its unconverted rows.
-    fn add(&mut self, mut recorded: Recorded) -> Result<(), FleetError> {
-        let tasks = Tasks::new(&recorded.tasks);
+    fn add(&mut self, mut recorded: RecordedHost) -> Result<(), FleetError> {
+        let tasks = HostTasks::new(&recorded.tasks);
         let host = HostId(self.hosts.len() as u32);
         let path = || recorded.directory.clone();
-        map::add(host, &recorded, &tasks, &mut self.rows, &mut self.packets)
+        convert_rows::add(host, &recorded, &tasks, &mut self.rows, &mut self.packets)
             .map_err(|reason| FleetError::TooManyWaits { path: path(), reason })?;
         for row in recorded.connections.iter().filter(|row| row.retransmits > 0) {
             let end = EndId { host, connection: u64::from(row.connection.0) };
             self.retransmits.insert(end, row.retransmits);
         }
-        self.hosts.push(Host::new(&recorded, tasks));
-        self.samples.push(Samples {
+        self.hosts.push(JoinedHost::new(&recorded, tasks));
+        self.samples.push(TraceClockSamples {
             directory: recorded.directory.clone(),
             rows: std::mem::take(&mut recorded.clocks),
         });
         Ok(())
     }
 
-    fn finish(self) -> Result<Joined, FleetError> {
+    fn finish(self) -> Result<JoinedTraces, FleetError> {
         let rows = self.rows;
         let connections = Connections::pair(&rows.ends, &rows.messages, &self.packets);
-        let clocks = Clocks::new(&self.samples, &connections, self.packets)?;
-        Ok(Joined {
+        let clocks = HostClocks::new(&self.samples, &connections, self.packets)?;
+        Ok(JoinedTraces {
             hosts: self.hosts,
             ends: rows.ends.iter().map(|end| (end.id(), *end)).collect(),
             rows,

@@ -2,9 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
+/// Message `ExportTraceServiceRequest` of OTLP.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Request {
+pub(crate) struct OtlpRequest {
     pub(crate) resource_spans: Vec<ResourceSpans>,
 }
 
@@ -12,26 +13,28 @@ pub(crate) struct Request {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourceSpans {
-    pub(crate) resource: Resource,
+    pub(crate) resource: OtlpResource,
     /// Spans by the library that made them.
     pub(crate) scope_spans: Vec<ScopeSpans>,
 }
 
+/// Message `OtlpResource` of OTLP.
 #[derive(Debug, Serialize)]
-pub(crate) struct Resource {
+pub(crate) struct OtlpResource {
     /// Host, name and id of the process.
-    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<OtlpAttribute>,
 }
 
 /// Spans of one library.
 #[derive(Debug, Serialize)]
 pub(crate) struct ScopeSpans {
-    pub(crate) scope: Scope,
-    pub(crate) spans: Vec<Span>,
+    pub(crate) scope: OtlpScope,
+    pub(crate) spans: Vec<OtlpSpan>,
 }
 
+/// Message `InstrumentationScope` of OTLP.
 #[derive(Debug, Serialize)]
-pub(crate) struct Scope {
+pub(crate) struct OtlpScope {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
 }
@@ -39,20 +42,21 @@ pub(crate) struct Scope {
 /// Span. Ids are in hexadecimal; times are ns since 1970 as text, as JSON's numbers have fewer than 64 bits.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Span {
+pub(crate) struct OtlpSpan {
     pub(crate) trace_id: String,
     pub(crate) span_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_span_id: Option<String>,
     pub(crate) name: String,
-    pub(crate) kind: SpanKind,
+    pub(crate) kind: OtlpSpanKind,
     pub(crate) start_time_unix_nano: String,
     pub(crate) end_time_unix_nano: String,
-    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<OtlpAttribute>,
 }
 
+/// Kind of a span, by OTLP's numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum SpanKind {
+pub(crate) enum OtlpSpanKind {
     Internal = 1,
     /// Request as its server sees it.
     Server = 2,
@@ -60,14 +64,15 @@ pub(crate) enum SpanKind {
     Client = 3,
 }
 
-impl Serialize for SpanKind {
+impl Serialize for OtlpSpanKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u8(*self as u8)
     }
 }
 
+/// Message `KeyValue` of OTLP.
 #[derive(Debug, Serialize)]
-pub(crate) struct Attribute {
+pub(crate) struct OtlpAttribute {
     key: &'static str,
     value: Value,
 }
@@ -83,7 +88,7 @@ enum Value {
     Number(String),
 }
 
-impl Attribute {
+impl OtlpAttribute {
     #[must_use]
     pub(crate) fn text(key: &'static str, text: impl Into<String>) -> Self {
         Self { key, value: Value::Text(text.into()) }

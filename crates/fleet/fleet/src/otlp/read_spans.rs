@@ -4,7 +4,7 @@
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>, and the semantic conventions for the
 //! attributes, with their present and their former names.
 
-mod message;
+mod span_formats;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,8 +12,8 @@ use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use message::{Attributes, ProcessSpans, SpanKind};
 use serde_json::Value;
+use span_formats::{ProcessSpans, ReadSpanKind, SpanAttributes};
 
 /// Maximum length of a name in characters; longer ones are cut.
 const MAX_NAME_CHARS: usize = 120;
@@ -22,7 +22,7 @@ const MAX_RECENT_PROCESSES: usize = 64;
 
 /// Span of a server or a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct ProgramSpan {
     pub trace_id: u128,
     pub span_id: u64,
     /// Span id of the parent; 0: none.
@@ -41,7 +41,7 @@ pub struct Span {
     pub end_ns: u64,
 }
 
-impl Span {
+impl ProgramSpan {
     /// Formats the trace id as 32 digits.
     #[must_use]
     pub fn trace_text(&self) -> String {
@@ -65,9 +65,9 @@ pub enum SpanError {
 
 /// Result of reading spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spans {
+pub struct ProgramSpans {
     /// Spans of servers and clients.
-    pub spans: Vec<Span>,
+    pub spans: Vec<ProgramSpan>,
     /// Line on what could not be read, or that there are no spans.
     pub left_out: Option<String>,
 }
@@ -76,15 +76,15 @@ pub struct Spans {
 ///
 /// # Errors
 /// [`SpanError`].
-pub fn read_spans(path: &Path) -> Result<Spans, SpanError> {
+pub fn read_spans(path: &Path) -> Result<ProgramSpans, SpanError> {
     let path = || path.to_path_buf();
     let mut file = File::open(path()).map_err(|reason| SpanError::Open { path: path(), reason })?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|reason| SpanError::Io { path: path(), reason })?;
-    let Spans { spans, left_out } =
+    let ProgramSpans { spans, left_out } =
         parse(&bytes).map_err(|reason| SpanError::Read { path: path(), reason })?;
     let left_out = left_out.map(|line| format!("{}: {line}", path().display()));
-    Ok(Spans { spans, left_out })
+    Ok(ProgramSpans { spans, left_out })
 }
 
 /// Counts of what cannot be read.
@@ -132,13 +132,13 @@ impl Unread {
 ///
 /// # Errors
 /// Reason why nothing can be read.
-pub fn parse(bytes: &[u8]) -> Result<Spans, String> {
+pub fn parse(bytes: &[u8]) -> Result<ProgramSpans, String> {
     let mut unread = Unread::default();
     let mut groups: Vec<ProcessSpans> = Vec::new();
     let mut is_known = bytes.trim_ascii().is_empty();
     for document in documents(bytes) {
         let found = document.and_then(|document| {
-            message::read_document(&document)
+            span_formats::read_document(&document)
                 .ok_or_else(|| "a document has none of resourceSpans, batches and data".to_owned())
         });
         match found {
@@ -170,7 +170,7 @@ pub fn parse(bytes: &[u8]) -> Result<Spans, String> {
     let is_nothing_read = unread.all == unread.spans;
     match &unread.reason {
         Some(reason) if !is_known || is_nothing_read => Err(luc_units::plain(reason)),
-        _ => Ok(Spans { spans, left_out: unread.describe() }),
+        _ => Ok(ProgramSpans { spans, left_out: unread.describe() }),
     }
 }
 
@@ -212,21 +212,23 @@ fn documents(bytes: &[u8]) -> impl Iterator<Item = Result<Value, String>> {
 }
 
 /// Selects the spans of one process that are nearest to the network.
-fn select_nearest(all: &[message::RawSpan]) -> impl Iterator<Item = &message::RawSpan> {
-    let of = |kind: SpanKind| all.iter().filter(move |span| span.kind == kind);
+fn select_nearest(
+    all: &[span_formats::ParsedSpan],
+) -> impl Iterator<Item = &span_formats::ParsedSpan> {
+    let of = |kind: ReadSpanKind| all.iter().filter(move |span| span.kind == kind);
     let servers: HashSet<_> =
-        of(SpanKind::Server).map(|span| (span.trace_id, span.span_id)).collect();
+        of(ReadSpanKind::Server).map(|span| (span.trace_id, span.span_id)).collect();
     let above_clients: HashSet<_> =
-        of(SpanKind::Client).map(|span| (span.trace_id, span.parent_id)).collect();
+        of(ReadSpanKind::Client).map(|span| (span.trace_id, span.parent_id)).collect();
     all.iter().filter(move |span| match span.kind {
-        SpanKind::Server => !servers.contains(&(span.trace_id, span.parent_id)),
-        SpanKind::Client => !above_clients.contains(&(span.trace_id, span.span_id)),
-        SpanKind::Other => false,
+        ReadSpanKind::Server => !servers.contains(&(span.trace_id, span.parent_id)),
+        ReadSpanKind::Client => !above_clients.contains(&(span.trace_id, span.span_id)),
+        ReadSpanKind::Other => false,
     })
 }
 
-fn convert_span(span: &message::RawSpan, host: Option<&str>) -> Span {
-    let is_server = span.kind == SpanKind::Server;
+fn convert_span(span: &span_formats::ParsedSpan, host: Option<&str>) -> ProgramSpan {
+    let is_server = span.kind == ReadSpanKind::Server;
     let attributes = &span.attributes;
     let peer = ["network.peer.address", "net.sock.peer.addr", "server.address"];
     let (peer, peer_port): (&[&str], &[&str]) = if is_server {
@@ -243,7 +245,7 @@ fn convert_span(span: &message::RawSpan, host: Option<&str>) -> Span {
         name = format!("{name} {path}");
     }
     let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-    Span {
+    ProgramSpan {
         trace_id: span.trace_id,
         span_id: span.span_id,
         parent_id: span.parent_id,
@@ -261,7 +263,7 @@ fn convert_span(span: &message::RawSpan, host: Option<&str>) -> Span {
 }
 
 /// Parses an address; a host name in its place is ignored.
-fn parse_address(attributes: &Attributes, keys: &[&str]) -> Option<IpAddr> {
+fn parse_address(attributes: &SpanAttributes, keys: &[&str]) -> Option<IpAddr> {
     Some(attributes.text(keys)?.parse::<IpAddr>().ok()?.to_canonical())
 }
 

@@ -3,31 +3,31 @@
 use std::collections::BTreeMap;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Address, EndId, Exchange};
+use luc_fleet_requests::{EndAddress, EndId, Exchange};
 use luc_stats::quantile;
 
-use crate::explain::{Found, ProcessKey, find_services, time_ns};
+use crate::explain::{FleetRequests, ProcessKey, find_services, time_ns};
 
 /// Node of the map: a process that asks or answers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MapNode {
     /// Processes of one name on a host that answer most requests at one address, or none.
-    Process(HostId, String, Option<Address>),
+    Process(HostId, String, Option<EndAddress>),
     /// Process at an address that is in no trace.
-    At(Address),
+    At(EndAddress),
     /// Clients in no trace.
     Outside,
 }
 
 /// Requests of one node to another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Calls {
+pub(crate) struct CallsBetweenNodes {
     pub(crate) requests: u64,
     /// Times in order: the client's if it is in a trace, otherwise the server's.
     pub(crate) times_ns: Vec<u64>,
 }
 
-impl Calls {
+impl CallsBetweenNodes {
     fn add(&mut self, exchange: &Exchange) {
         self.requests += 1;
         self.times_ns.extend(time_ns(exchange));
@@ -40,8 +40,10 @@ impl Calls {
 }
 
 /// Sums what each node was asked, by all others.
-pub(crate) fn sum_received(all: &BTreeMap<(MapNode, MapNode), Calls>) -> BTreeMap<MapNode, Calls> {
-    let mut received: BTreeMap<MapNode, Calls> = BTreeMap::new();
+pub(crate) fn sum_received(
+    all: &BTreeMap<(MapNode, MapNode), CallsBetweenNodes>,
+) -> BTreeMap<MapNode, CallsBetweenNodes> {
+    let mut received: BTreeMap<MapNode, CallsBetweenNodes> = BTreeMap::new();
     for ((_, to), calls) in all {
         let sum = received.entry(to.clone()).or_default();
         sum.requests += calls.requests;
@@ -54,7 +56,9 @@ pub(crate) fn sum_received(all: &BTreeMap<(MapNode, MapNode), Calls>) -> BTreeMa
 }
 
 /// Groups all requests by who asked and who answered.
-pub(crate) fn sum_calls(found: &Found<'_>) -> BTreeMap<(MapNode, MapNode), Calls> {
+pub(crate) fn sum_calls(
+    found: &FleetRequests<'_>,
+) -> BTreeMap<(MapNode, MapNode), CallsBetweenNodes> {
     let services = find_services(found.joined, &found.requests);
     let mut processes: BTreeMap<ProcessKey, MapNode> = BTreeMap::new();
     let mut process = |exchange: &Exchange| {
@@ -67,7 +71,7 @@ pub(crate) fn sum_calls(found: &Found<'_>) -> BTreeMap<(MapNode, MapNode), Calls
     };
     let remote = |end: EndId| found.joined.ends.get(&end).map(|end| end.remote);
     let requests = &found.requests;
-    let mut all: BTreeMap<(MapNode, MapNode), Calls> = BTreeMap::new();
+    let mut all: BTreeMap<(MapNode, MapNode), CallsBetweenNodes> = BTreeMap::new();
     for sent in &requests.outgoing {
         let to = match sent.to.and_then(|request| requests.incoming.get(request.0)) {
             Some(received) => process(&received.exchange),

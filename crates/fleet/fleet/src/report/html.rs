@@ -3,18 +3,18 @@
 //! Programs choose the names in traces: `luc-graphs` escapes all of them. The page's size is bounded for any trace:
 //! lists are cut, with a note.
 
+mod call_map;
 mod hosts;
-mod map;
 mod request;
 mod slowest;
 
 use std::io::Write;
 
-use luc_graphs::Page;
-use luc_units::figures::Time;
+use luc_graphs::GraphPage;
+use luc_units::number_formats::FormattedTime;
 
-use crate::explain::{Charges, Explanation, Wanted, explain_found};
-use crate::report::{Report, ReportError};
+use crate::explain::{ExplanationOptions, FleetExplanation, RequestCharges, explain_found};
+use crate::report::{ReportError, ReportSource};
 use crate::text::style::count;
 
 /// Maximum number of hosts that the title names.
@@ -26,19 +26,19 @@ const MAX_WARNINGS: usize = 50;
 ///
 /// # Errors
 /// [`ReportError::Fleet`] if no request has the number; [`ReportError::Output`].
-pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
+pub fn write(report: &ReportSource<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
-    let wanted = Wanted { request: report.chosen.request, rows: false };
-    let charges = Charges::new(found);
+    let wanted = ExplanationOptions { request: report.chosen.request, rows: false };
+    let charges = RequestCharges::new(found);
     let all = explain_found(&charges, wanted)?;
     let mut sections = slowest::sections(&all);
     if let Some(request) = &all.request {
         sections.push(request::section(&charges, request)?);
     }
-    sections.push(map::section(found, &all));
+    sections.push(call_map::section(found, &all));
     sections.push(hosts::section(found, &all));
     sections.push(hosts::clocks(&all));
-    let page = Page {
+    let page = GraphPage {
         title: title(&all),
         kind: "fleet report".to_owned(),
         facts: facts(&all),
@@ -50,7 +50,7 @@ pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError
     Ok(out.flush()?)
 }
 
-fn title(all: &Explanation) -> String {
+fn title(all: &FleetExplanation) -> String {
     let names: Vec<&str> = all.hosts.iter().map(|host| host.name.as_str()).collect();
     let shown = names[..names.len().min(MAX_TITLE_HOSTS)].join(", ");
     match names.len() {
@@ -59,11 +59,11 @@ fn title(all: &Explanation) -> String {
     }
 }
 
-fn facts(all: &Explanation) -> Vec<String> {
+fn facts(all: &FleetExplanation) -> Vec<String> {
     let longest_ns = all.hosts.iter().map(|host| host.length_ns).max();
     let mut facts = vec![
         count(all.hosts.len() as u64, "host", "hosts"),
-        format!("{} recorded", Time::from(longest_ns.unwrap_or(0))),
+        format!("{} recorded", FormattedTime::from(longest_ns.unwrap_or(0))),
         count(
             all.connections.paired.all(),
             "connection with both ends known",
@@ -76,14 +76,14 @@ fn facts(all: &Explanation) -> Vec<String> {
         facts.push(format!(
             "shows request {}, {}",
             request.request.number,
-            Time::from(request.request.time_ns)
+            FormattedTime::from(request.request.time_ns)
         ));
     }
     facts
 }
 
 /// Collects what makes figures doubtful.
-fn warnings(all: &Explanation) -> Vec<String> {
+fn warnings(all: &FleetExplanation) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(all.contradiction.clone());
     for host in &all.hosts {

@@ -12,11 +12,12 @@ mod ids;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use crate::explain::{Actor, CallReport, PathPart, RequestReport};
-use crate::otlp::write::{
-    Attribute, Request, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind,
+use crate::explain::{CallThread, PathPart, RequestReport, TreeCallReport};
+use crate::otlp::otlp_messages::{
+    OtlpAttribute, OtlpRequest, OtlpResource, OtlpScope, OtlpSpan, OtlpSpanKind, ResourceSpans,
+    ScopeSpans,
 };
-use crate::report::{Report, ReportError};
+use crate::report::{ReportError, ReportSource};
 use ids::RequestIds;
 
 /// Name of an unknown process in the semantic conventions.
@@ -26,7 +27,7 @@ const UNKNOWN_SERVICE: &str = "unknown_service";
 ///
 /// # Errors
 /// [`ReportError::Fleet`] if no request has the number; [`ReportError::Output`].
-pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
+pub fn write(report: &ReportSource<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let mut spans = OwnedSpans::default();
     for request in report.requests()? {
         let home = report.found.home(request.request.number)?;
@@ -48,7 +49,7 @@ struct SpanOwner {
 }
 
 impl SpanOwner {
-    fn of(actor: &Actor) -> Self {
+    fn of(actor: &CallThread) -> Self {
         Self {
             host: actor.host.clone(),
             process: actor.process.clone(),
@@ -59,7 +60,7 @@ impl SpanOwner {
 
 /// OwnedSpans by their owners.
 #[derive(Debug, Default)]
-struct OwnedSpans(BTreeMap<SpanOwner, Vec<Span>>);
+struct OwnedSpans(BTreeMap<SpanOwner, Vec<OtlpSpan>>);
 
 /// Request that is being turned into spans.
 struct RequestTrace<'a> {
@@ -91,7 +92,7 @@ impl OwnedSpans {
         &mut self,
         trace: &RequestTrace<'_>,
         at: usize,
-        call: &CallReport,
+        call: &TreeCallReport,
         above: Option<&String>,
     ) -> String {
         let mut above = above.cloned();
@@ -109,28 +110,28 @@ impl OwnedSpans {
             let begin_ns = trace.began_ns.saturating_add_signed(after_ns.unwrap_or(0));
             let mut attributes = thread_attributes(&actor.name, actor.thread);
             attributes.extend(peer_attributes(&call.address));
-            attributes.push(Attribute::number("luc.request.bytes", call.bytes));
+            attributes.push(OtlpAttribute::number("luc.request.bytes", call.bytes));
             if at == 0 {
                 let number = trace.request.request.number as u64;
-                attributes.push(Attribute::number("luc.request.number", number));
+                attributes.push(OtlpAttribute::number("luc.request.number", number));
             }
             if let Some(evidence) = call.evidence.filter(|_| !is_server) {
-                attributes.push(Attribute::text("luc.evidence", evidence));
+                attributes.push(OtlpAttribute::text("luc.evidence", evidence));
             }
             if time_ns.is_none() {
-                attributes.push(Attribute::flag("luc.answered", false));
+                attributes.push(OtlpAttribute::flag("luc.answered", false));
             }
             if after_ns.is_none() {
-                attributes.push(Attribute::flag("luc.clock.known", false));
+                attributes.push(OtlpAttribute::flag("luc.clock.known", false));
             }
-            attributes.extend(error_ns.map(|ns| Attribute::number("luc.clock.error_ns", ns)));
+            attributes.extend(error_ns.map(|ns| OtlpAttribute::number("luc.clock.error_ns", ns)));
             let id = trace.ids.span(if is_server { "server" } else { "client" }, at);
-            let span = Span {
+            let span = OtlpSpan {
                 trace_id: trace.ids.trace(),
                 span_id: id.clone(),
                 parent_span_id: above.take().or_else(|| trace.outside().filter(|_| at == 0)),
                 name: format!("{} {}", actor.process, call.address),
-                kind: if is_server { SpanKind::Server } else { SpanKind::Client },
+                kind: if is_server { OtlpSpanKind::Server } else { OtlpSpanKind::Client },
                 start_time_unix_nano: begin_ns.to_string(),
                 end_time_unix_nano: begin_ns.saturating_add(time_ns.unwrap_or(0)).to_string(),
                 attributes,
@@ -142,16 +143,16 @@ impl OwnedSpans {
     }
 
     /// Adds the critical path, below the span of the request.
-    fn add_path(&mut self, trace: &RequestTrace<'_>, root: &Actor) {
+    fn add_path(&mut self, trace: &RequestTrace<'_>, root: &CallThread) {
         let request = &trace.request.request;
         let is_sent = trace.request.calls.first().is_some_and(|call| call.client.is_some());
         let whole = trace.ids.span("path", 0);
-        let span = Span {
+        let span = OtlpSpan {
             trace_id: trace.ids.trace(),
             span_id: whole.clone(),
             parent_span_id: Some(trace.ids.span(if is_sent { "client" } else { "server" }, 0)),
             name: "critical path".to_owned(),
-            kind: SpanKind::Internal,
+            kind: OtlpSpanKind::Internal,
             start_time_unix_nano: trace.began_ns.to_string(),
             end_time_unix_nano: trace.began_ns.saturating_add(request.time_ns).to_string(),
             attributes: Vec::new(),
@@ -168,22 +169,22 @@ impl OwnedSpans {
         }
     }
 
-    fn request(self) -> Request {
-        let of_owner = |(owner, spans): (SpanOwner, Vec<Span>)| {
+    fn request(self) -> OtlpRequest {
+        let of_owner = |(owner, spans): (SpanOwner, Vec<OtlpSpan>)| {
             let mut attributes = vec![
-                Attribute::text("host.name", owner.host),
-                Attribute::text("service.name", owner.process),
+                OtlpAttribute::text("host.name", owner.host),
+                OtlpAttribute::text("service.name", owner.process),
             ];
-            attributes.extend(owner.id.map(|id| Attribute::number("process.pid", id.into())));
+            attributes.extend(owner.id.map(|id| OtlpAttribute::number("process.pid", id.into())));
             ResourceSpans {
-                resource: Resource { attributes },
+                resource: OtlpResource { attributes },
                 scope_spans: vec![ScopeSpans {
-                    scope: Scope { name: "luc-fleet", version: env!("CARGO_PKG_VERSION") },
+                    scope: OtlpScope { name: "luc-fleet", version: env!("CARGO_PKG_VERSION") },
                     spans,
                 }],
             }
         };
-        Request { resource_spans: self.0.into_iter().map(of_owner).collect() }
+        OtlpRequest { resource_spans: self.0.into_iter().map(of_owner).collect() }
     }
 }
 
@@ -194,34 +195,36 @@ impl RequestTrace<'_> {
     }
 
     /// Thread that the request began at.
-    fn root(&self) -> Option<&Actor> {
+    fn root(&self) -> Option<&CallThread> {
         let call = self.request.calls.first()?;
         call.client.as_ref().or(call.server.as_ref())
     }
 
-    fn build_part(&self, at: usize, part: &PathPart, whole: &str) -> Span {
+    fn build_part(&self, at: usize, part: &PathPart, whole: &str) -> OtlpSpan {
         let begin_ns = self.began_ns.saturating_add(part.after_ns);
         let mut attributes = thread_attributes(&part.name, part.thread);
         if let Some(cause) = part.cause {
-            attributes.push(Attribute::text("luc.wait.cause", cause));
+            attributes.push(OtlpAttribute::text("luc.wait.cause", cause));
         }
         if let Some(from) = &part.from {
-            attributes.push(Attribute::text("luc.message.from", from.clone()));
+            attributes.push(OtlpAttribute::text("luc.message.from", from.clone()));
         }
         if let Some(brief_ns) = part.brief_waits_ns {
-            attributes.push(Attribute::number("luc.brief_waits_ns", brief_ns));
+            attributes.push(OtlpAttribute::number("luc.brief_waits_ns", brief_ns));
         }
         match part.error_ns {
             Some(0) => {}
-            Some(error_ns) => attributes.push(Attribute::number("luc.clock.error_ns", error_ns)),
-            None => attributes.push(Attribute::flag("luc.clock.known", false)),
+            Some(error_ns) => {
+                attributes.push(OtlpAttribute::number("luc.clock.error_ns", error_ns))
+            }
+            None => attributes.push(OtlpAttribute::flag("luc.clock.known", false)),
         }
-        Span {
+        OtlpSpan {
             trace_id: self.ids.trace(),
             span_id: self.ids.span("part", at),
             parent_span_id: Some(whole.to_owned()),
             name: part.what.to_owned(),
-            kind: SpanKind::Internal,
+            kind: OtlpSpanKind::Internal,
             start_time_unix_nano: begin_ns.to_string(),
             end_time_unix_nano: begin_ns.saturating_add(part.time_ns).to_string(),
             attributes,
@@ -229,19 +232,22 @@ impl RequestTrace<'_> {
     }
 }
 
-fn thread_attributes(name: &str, id: u32) -> Vec<Attribute> {
-    vec![Attribute::number("thread.id", id.into()), Attribute::text("thread.name", name.to_owned())]
+fn thread_attributes(name: &str, id: u32) -> Vec<OtlpAttribute> {
+    vec![
+        OtlpAttribute::number("thread.id", id.into()),
+        OtlpAttribute::text("thread.name", name.to_owned()),
+    ]
 }
 
 /// Attributes for the server's address, as in the semantic conventions.
-fn peer_attributes(address: &str) -> Vec<Attribute> {
+fn peer_attributes(address: &str) -> Vec<OtlpAttribute> {
     match address.parse::<std::net::SocketAddr>() {
         Ok(address) => vec![
-            Attribute::text("server.address", address.ip().to_string()),
-            Attribute::number("server.port", address.port().into()),
+            OtlpAttribute::text("server.address", address.ip().to_string()),
+            OtlpAttribute::number("server.port", address.port().into()),
         ],
         Err(_) if address.is_empty() => Vec::new(),
         // A unix socket's path.
-        Err(_) => vec![Attribute::text("server.address", address.to_owned())],
+        Err(_) => vec![OtlpAttribute::text("server.address", address.to_owned())],
     }
 }

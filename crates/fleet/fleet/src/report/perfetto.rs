@@ -10,17 +10,17 @@
 mod machine;
 mod path;
 mod requests;
-mod track;
+mod write_slices;
 
 use std::io::Write;
 
-use luc_events::tables::Trace;
+use luc_events::tables::TraceDescription;
 use luc_fleet_clocks::HostId;
-use luc_report::perfetto::packets::{Kind, Machine, Packets};
+use luc_report::perfetto::packets::{PacketWriter, TracedMachine, TrackKind};
 
-use crate::clocks::{Home, error_ns};
 use crate::explain::reports;
-use crate::report::{Report, ReportError};
+use crate::host_clocks::{HomeClock, error_ns};
+use crate::report::{ReportError, ReportSource};
 
 /// Name of machine 0, which is no host.
 const ALL_HOSTS: &str = "all hosts";
@@ -29,22 +29,24 @@ const ALL_HOSTS: &str = "all hosts";
 ///
 /// # Errors
 /// [`ReportError::Fleet`] if no request has the number; [`ReportError::Output`].
-pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
+pub fn write(report: &ReportSource<'_>, out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let number = report.chosen.request.or((found.tops() > 0).then_some(1));
     let request = reports(found, number)?.pop();
     let hosts = &found.joined.hosts;
     let home = number.map_or(Ok(HostId(0)), |number| found.home(number))?;
-    let trace = hosts.get(home.0 as usize).map_or_else(Trace::default, |host| host.trace.clone());
+    let trace = hosts
+        .get(home.0 as usize)
+        .map_or_else(TraceDescription::default, |host| host.trace.clone());
     let mut packets =
-        Packets::new(out, trace.start_ns, trace.boottime_offset_ns, trace.realtime_offset_ns);
+        PacketWriter::new(out, trace.start_ns, trace.boottime_offset_ns, trace.realtime_offset_ns);
     let mut file = TraceFile {
         packets: &mut packets,
         clock: Clock(found.joined.clocks.at_home(home)),
         next_track: 1,
         next_flow: 1,
     };
-    file.packets.machine(Machine { id: 0, name: ALL_HOSTS, kernel: "", processors: 0 });
+    file.packets.machine(TracedMachine { id: 0, name: ALL_HOSTS, kernel: "", processors: 0 });
     if let Some(request) = &request {
         path::write(&mut file, request, trace.start_ns);
     }
@@ -57,14 +59,14 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
 
 /// Trace that is being written.
 struct TraceFile<'a, W> {
-    packets: &'a mut Packets<W>,
+    packets: &'a mut PacketWriter<W>,
     clock: Clock<'a>,
     next_track: u64,
     next_flow: u64,
 }
 
 impl<W: Write> TraceFile<'_, W> {
-    fn track(&mut self, kind: Kind<'_>) -> u64 {
+    fn track(&mut self, kind: TrackKind<'_>) -> u64 {
         let track = self.next_track;
         self.next_track += 1;
         self.packets.describe(track, kind);
@@ -78,7 +80,7 @@ impl<W: Write> TraceFile<'_, W> {
 }
 
 /// Clock that all times are on.
-struct Clock<'a>(Home<'a>);
+struct Clock<'a>(HomeClock<'a>);
 
 /// Time on that clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

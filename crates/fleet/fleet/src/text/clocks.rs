@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use luc_units::figures::{Share, Time};
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 
-use super::style::{Style, count, signed};
-use crate::fit::{OffsetReport, PairReport, Unrelated};
+use super::style::{TextStyle, count, signed};
+use crate::clock_fit_report::{OffsetReport, PairReport, UnrelatedHost};
 
 /// Maximum number of listed jumps.
 const MAX_JUMPS: usize = 10;
@@ -13,9 +13,9 @@ const MAX_JUMPS: usize = 10;
 /// Prints a few lines for each pair.
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
-    style: Style,
+    style: TextStyle,
     pairs: &[PairReport],
-    unrelated: &[Unrelated],
+    unrelated: &[UnrelatedHost],
 ) -> fmt::Result {
     style.title(f, "Clocks (CLOCK_MONOTONIC_RAW; bounds are guaranteed)")?;
     for pair in pairs {
@@ -41,15 +41,17 @@ pub(super) fn write(
 /// Prints a line for each pair.
 pub(super) fn write_briefly(
     f: &mut fmt::Formatter<'_>,
-    style: Style,
+    style: TextStyle,
     pairs: &[PairReport],
-    unrelated: &[Unrelated],
+    unrelated: &[UnrelatedHost],
 ) -> fmt::Result {
     style.title(f, "Clocks (more: luc-fleet fit)")?;
     for pair in pairs {
         let half_width = pair.offset.as_ref().and_then(|offset| offset.half_width);
         let known = match half_width {
-            Some(half_width) => format!("known to {} either side", Time(half_width.median_ns)),
+            Some(half_width) => {
+                format!("known to {} either side", FormattedTime(half_width.median_ns))
+            }
             None => "not bounded on both sides".to_owned(),
         };
         let jumps = match pair.offset.as_ref().map_or(0, |offset| offset.jumps.len()) {
@@ -75,7 +77,7 @@ pub(super) fn write_contradiction(
 fn write_unrelated(
     f: &mut fmt::Formatter<'_>,
     pairs: &[PairReport],
-    unrelated: &[Unrelated],
+    unrelated: &[UnrelatedHost],
 ) -> fmt::Result {
     for host in unrelated {
         writeln!(f, "  {}: not known: {}", host.host, host.reason)?;
@@ -110,13 +112,17 @@ fn write_offset(
         writeln!(
             f,
             "    half-width: {} at least, {} in the middle, {} at most",
-            Time(width.min_ns),
-            Time(width.median_ns),
-            Time(width.max_ns)
+            FormattedTime(width.min_ns),
+            FormattedTime(width.median_ns),
+            FormattedTime(width.max_ns)
         )?;
     }
     if offset.without_a_bound > 0.0 {
-        writeln!(f, "    a bound is missing in {} of the time", Share(offset.without_a_bound))?;
+        writeln!(
+            f,
+            "    a bound is missing in {} of the time",
+            FormattedShare(offset.without_a_bound)
+        )?;
     }
     if let Some(drift) = offset.drift {
         writeln!(

@@ -3,20 +3,27 @@
 use std::fmt;
 
 use luc_counters::NoInterval;
-use luc_counters::stack::{Closure, Figure, Source, Stack};
-use luc_units::figures::{Share, Time, digits};
+use luc_counters::cycle_stack::{CounterFigure, CycleClosure, CycleStack, LostCyclesSource};
+use luc_units::number_formats::{FormattedShare, FormattedTime, digits};
 use luc_units::plain;
 
-use super::style::{Style, count, dash_or};
-use super::table::Table;
-use crate::counters::{Counters, StackAt};
+use super::style::{TextStyle, count, dash_or};
+use super::table::TextTable;
+use crate::counters::{CountersReport, IntervalStacks};
 
-pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+pub(super) fn write(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &CountersReport,
+) -> fmt::Result {
     if let Some(note) = all.note {
         writeln!(f, "{note}")?;
     }
-    let length =
-        if all.length_ns > 0 { format!("{}, ", Time::from(all.length_ns)) } else { String::new() };
+    let length = if all.length_ns > 0 {
+        format!("{}, ", FormattedTime::from(all.length_ns))
+    } else {
+        String::new()
+    };
     writeln!(
         f,
         "{}: {length}{} of {}",
@@ -34,16 +41,16 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) ->
     write_series(f, style, &all.series)
 }
 
-fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+fn write_totals(f: &mut fmt::Formatter<'_>, style: TextStyle, all: &CountersReport) -> fmt::Result {
     if all.totals.is_empty() {
         return Ok(());
     }
     style.title(f, "Totals, with 95 % intervals")?;
-    let mut table = Table::new("event | >total | >+- | >counted for | remark");
+    let mut table = TextTable::new("event | >total | >+- | >counted for | remark");
     for total in &all.totals {
         let mut cells = vec![plain(&total.event)];
         match &total.figure {
-            Figure::Known(found) => {
+            CounterFigure::Known(found) => {
                 let unit = if total.unit.is_empty() {
                     String::new()
                 } else {
@@ -51,11 +58,11 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
                 };
                 cells.push(format!("{}{unit}", digits(found.value)));
                 let error = found.half_width.map(|half_width| half_width / found.value.abs());
-                cells.push(dash_or(error, |share| Share(finite(share)).to_string()));
-                cells.push(Share(found.running_share).to_string());
+                cells.push(dash_or(error, |share| FormattedShare(finite(share)).to_string()));
+                cells.push(FormattedShare(found.running_share).to_string());
                 cells.push(describe_missing(found.no_interval).to_owned());
             }
-            Figure::Withheld { withheld } => {
+            CounterFigure::Withheld { withheld } => {
                 cells.extend(["-", "-", "-"].map(str::to_owned));
                 cells.push(plain(&withheld.to_string()));
             }
@@ -70,12 +77,16 @@ const MAX_PROCESSES: usize = 15;
 /// Maximum number of columns for events.
 const MAX_EVENT_COLUMNS: usize = 6;
 
-fn write_processes(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+fn write_processes(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &CountersReport,
+) -> fmt::Result {
     let Some(first) = all.processes.first() else {
         return Ok(());
     };
     style.title(f, "By process")?;
-    let mut table = Table::new("process | >threads | >on processors");
+    let mut table = TextTable::new("process | >threads | >on processors");
     table.extend_heads(first.cpi.iter().map(|cpi| format!(">CPI {}", cpi.mode)));
     let shown = first.totals.iter().take(MAX_EVENT_COLUMNS);
     table.extend_heads(shown.map(|total| format!(">{}", plain(&total.event))));
@@ -83,7 +94,7 @@ fn write_processes(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> 
         let mut cells = vec![
             format!("{} {}", plain(&one.name), one.process),
             one.threads.to_string(),
-            Time::from(one.on_processor_ns).to_string(),
+            FormattedTime::from(one.on_processor_ns).to_string(),
         ];
         cells.extend(one.cpi.iter().map(|cpi| format_number(&cpi.figure)));
         let shown = one.totals.iter().take(MAX_EVENT_COLUMNS);
@@ -113,7 +124,7 @@ fn describe_missing(no_interval: Option<NoInterval>) -> &'static str {
     }
 }
 
-fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+fn write_stacks(f: &mut fmt::Formatter<'_>, style: TextStyle, all: &CountersReport) -> fmt::Result {
     let processor = match all.processor {
         Some(processor) if !all.stacks.is_empty() => processor,
         chosen => {
@@ -128,10 +139,10 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         }
     };
     style.title(f, &format!("Where the cycles go, in % of them ({processor})"))?;
-    let mut table = Table::new(" | >user | >kernel | >total");
-    let mut row = |name: &str, cell: &dyn Fn(&Stack) -> String| {
+    let mut table = TextTable::new(" | >user | >kernel | >total");
+    let mut row = |name: &str, cell: &dyn Fn(&CycleStack) -> String| {
         let mut cells = vec![name.to_owned()];
-        for mode in luc_counters::Mode::ALL {
+        for mode in luc_counters::CountMode::ALL {
             let stack = all.stacks.iter().find(|stack| stack.mode == mode);
             cells.push(dash_or(stack, cell));
         }
@@ -139,7 +150,7 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
     };
     row("cycles of an instruction", &|stack| format_number(&stack.cpi));
     row("completion", &|stack| format_share(&stack.completion));
-    for source in Source::ALL {
+    for source in LostCyclesSource::ALL {
         if all.stacks.iter().any(|stack| find_part(stack, source).is_some()) {
             row(&source.to_string(), &|stack| dash_or(find_part(stack, source), format_share));
         }
@@ -147,9 +158,9 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
     row("in none of these", &|stack| format_share(&stack.missing));
     row("", &|stack| {
         let closes = match stack.closure {
-            Closure::Closes => "closes",
-            Closure::Misses => "does not close",
-            Closure::Unknown => "not known",
+            CycleClosure::Closes => "closes",
+            CycleClosure::Misses => "does not close",
+            CycleClosure::Unknown => "not known",
         };
         closes.to_owned()
     });
@@ -158,8 +169,8 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         writeln!(f, "  {source}: {place}")?;
     }
     let unknown = all.stacks.iter().find_map(|stack| match &stack.missing {
-        Figure::Withheld { withheld } => Some((stack.mode, withheld)),
-        Figure::Known(_) => None,
+        CounterFigure::Withheld { withheld } => Some((stack.mode, withheld)),
+        CounterFigure::Known(_) => None,
     });
     if let Some((mode, withheld)) = unknown {
         writeln!(f, "  not all is known of {mode}: {}", plain(&withheld.to_string()))?;
@@ -168,22 +179,27 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
 }
 
 /// Prints the stacks of each part of the time, in the last counted mode: the total, if it was counted.
-fn write_series(f: &mut fmt::Formatter<'_>, style: Style, series: &[StackAt]) -> fmt::Result {
+fn write_series(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    series: &[IntervalStacks],
+) -> fmt::Result {
     let Some(first) = series.first().and_then(|at| at.stacks.last()) else {
         return Ok(());
     };
     style.title(f, &format!("Over time, {}", first.mode))?;
-    let mut table = Table::new(">until | >CPI | >completion");
+    let mut table = TextTable::new(">until | >CPI | >completion");
     table.extend_heads(first.parts.iter().map(|part| short_head(part.source).to_owned()));
     table.extend_heads([">none of these".to_owned()]);
     for at in series {
         let Some(stack) = at.stacks.last() else {
             continue;
         };
-        let value =
-            |figure: &Figure| dash_or(figure.known(), |found| Share(found.value).to_string());
+        let value = |figure: &CounterFigure| {
+            dash_or(figure.known(), |found| FormattedShare(found.value).to_string())
+        };
         let mut cells = vec![
-            Time::from(at.end_ns).to_string(),
+            FormattedTime::from(at.end_ns).to_string(),
             dash_or(stack.cpi.known(), |found| digits(found.value)),
             value(&stack.completion),
         ];
@@ -194,32 +210,32 @@ fn write_series(f: &mut fmt::Formatter<'_>, style: Style, series: &[StackAt]) ->
     write!(f, "{table}")
 }
 
-fn short_head(source: Source) -> &'static str {
+fn short_head(source: LostCyclesSource) -> &'static str {
     match source {
-        Source::InstructionCache => ">I-cache",
-        Source::BranchMisprediction => ">branches",
-        Source::DataCache => ">D-cache",
-        Source::Translation => ">TLB",
-        Source::LoadStore => ">load/store",
-        Source::Rejects => ">rejects",
-        Source::FloatingPoint => ">FP",
-        Source::Integer => ">integer",
-        Source::Other => ">other",
+        LostCyclesSource::InstructionCache => ">I-cache",
+        LostCyclesSource::BranchMisprediction => ">branches",
+        LostCyclesSource::DataCache => ">D-cache",
+        LostCyclesSource::Translation => ">TLB",
+        LostCyclesSource::LoadStore => ">load/store",
+        LostCyclesSource::Rejects => ">rejects",
+        LostCyclesSource::FloatingPoint => ">FP",
+        LostCyclesSource::Integer => ">integer",
+        LostCyclesSource::Other => ">other",
     }
 }
 
-fn find_part(stack: &Stack, source: Source) -> Option<&Figure> {
+fn find_part(stack: &CycleStack, source: LostCyclesSource) -> Option<&CounterFigure> {
     stack.parts.iter().find(|part| part.source == source).map(|part| &part.share)
 }
 
-fn format_number(figure: &Figure) -> String {
+fn format_number(figure: &CounterFigure) -> String {
     dash_or(figure.known(), |found| match found.half_width {
         Some(half_width) => format!("{} +- {}", digits(found.value), digits(half_width)),
         None => digits(found.value),
     })
 }
 
-fn format_share(figure: &Figure) -> String {
+fn format_share(figure: &CounterFigure) -> String {
     dash_or(figure.known(), |found| match found.half_width {
         Some(half_width) => {
             format!("{:.1} +- {:.1}", 100.0 * found.value + 0.0, 100.0 * half_width)

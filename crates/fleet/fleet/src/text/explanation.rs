@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use luc_units::figures::{Share, Size, Time};
+use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime};
 
 use super::request::span;
-use super::style::{Style, count, dash_or, signed, time};
-use super::table::Table;
+use super::style::{TextStyle, count, dash_or, signed, time};
+use super::table::TextTable;
 use super::{clocks, request};
-use crate::explain::{Explanation, Idle, SpanCounts};
+use crate::explain::{FleetExplanation, IdleThreads, MatchedSpanCounts};
 
 /// Maximum number of rows of a shortened list.
 const MAX_ROWS: usize = 10;
 
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
-    style: Style,
-    explanation: &Explanation,
+    style: TextStyle,
+    explanation: &FleetExplanation,
 ) -> fmt::Result {
     if explanation.hosts.len() > 1 {
         clocks::write_briefly(f, style, &explanation.clocks, &explanation.unrelated)?;
@@ -36,7 +36,11 @@ pub(super) fn write(
     }
 }
 
-fn print_connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_connections(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &FleetExplanation,
+) -> fmt::Result {
     let connections = &all.connections;
     style.title(f, "Connections")?;
     let paired = connections.paired;
@@ -72,7 +76,11 @@ fn print_more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
     Ok(())
 }
 
-fn print_messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_messages(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &FleetExplanation,
+) -> fmt::Result {
     let messages = &all.messages;
     style.title(f, "Messages")?;
     writeln!(
@@ -80,13 +88,13 @@ fn print_messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
         "  {} from {}: {} from a known send to a known reception",
         count(messages.edges, "edge", "edges"),
         count(messages.rows, "send or receive", "sends and receives"),
-        Size(messages.bytes_on_edges as f64)
+        FormattedSize(messages.bytes_on_edges as f64)
     )?;
     for gap in &messages.gaps {
         writeln!(
             f,
             "  {} in {} on no edge: {}",
-            Size(gap.bytes as f64),
+            FormattedSize(gap.bytes as f64),
             count(gap.count, "gap", "gaps"),
             gap.reason
         )?;
@@ -105,16 +113,20 @@ fn print_messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
     Ok(())
 }
 
-fn print_one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_one_way(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &FleetExplanation,
+) -> fmt::Result {
     if all.one_way.is_empty() {
         return Ok(());
     }
     let title = "One-way times, from the call that sends to the end of the call that receives";
     style.title(f, title)?;
-    let mut table = Table::new("from | to | >edges | >p50 | >p99 | >may be off by | >up to");
+    let mut table = TextTable::new("from | to | >edges | >p50 | >p99 | >may be off by | >up to");
     for way in &all.one_way {
-        let error = |pick: fn(crate::figures::Spread) -> f64| match way.error {
-            Some(error) => Time(pick(error)).to_string(),
+        let error = |pick: fn(crate::min_median_max::MinMedianMax) -> f64| match way.error {
+            Some(error) => FormattedTime(pick(error)).to_string(),
             None if way.from == way.to => "0 ns".to_owned(),
             None => "-".to_owned(),
         };
@@ -152,7 +164,11 @@ fn print_one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) ->
     Ok(())
 }
 
-fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_requests(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &FleetExplanation,
+) -> fmt::Result {
     let requests = &all.requests;
     style.title(f, "Requests")?;
     writeln!(
@@ -174,7 +190,7 @@ fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
     }
     if let Some(spans) = requests.spans {
         for (counts, whose) in [(spans.servers, "servers"), (spans.clients, "clients")] {
-            let SpanCounts { spans, matched, several, none } = counts;
+            let MatchedSpanCounts { spans, matched, several, none } = counts;
             writeln!(
                 f,
                 "  {matched} of {spans} spans of {whose} are put to a request; {several} fit several, {none} none"
@@ -185,7 +201,7 @@ fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
     let servers = hand_over.of_servers();
     writeln!(f, "  {} sent by processes that received none", hand_over.of_clients)?;
     writeln!(f, "  {servers} sent by processes that receive requests; made for which one, by")?;
-    let mut table = Table::new(" | >requests | >share");
+    let mut table = TextTable::new(" | >requests | >share");
     for (requests, what) in [
         (hand_over.token, "the same name in the bytes"),
         (hand_over.same_thread, "the same thread"),
@@ -198,7 +214,7 @@ fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
         table.row(vec![
             format!("  {what}"),
             requests.to_string(),
-            Share::of(requests, servers).to_string(),
+            FormattedShare::of(requests, servers).to_string(),
         ]);
     }
     write!(f, "{table}")
@@ -207,7 +223,7 @@ fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
 /// Maximum number of ticking threads of a host.
 const MAX_TICKING: usize = 3;
 
-fn print_idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
+fn print_idle(f: &mut fmt::Formatter<'_>, style: TextStyle, all: &[IdleThreads]) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
     }
@@ -237,19 +253,24 @@ fn print_idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Re
                 one.thread,
                 one.process,
                 count(one.times, "time", "times"),
-                Time::from(one.period_ns)
+                FormattedTime::from(one.period_ns)
             )?;
         }
     }
     Ok(())
 }
 
-fn print_services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_services(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &FleetExplanation,
+) -> fmt::Result {
     if all.services.is_empty() {
         return Ok(());
     }
     style.title(f, "Services, by the server's own time")?;
-    let mut table = Table::new("host | process | at | >requests | >answered | >p50 | >p99 | >max");
+    let mut table =
+        TextTable::new("host | process | at | >requests | >answered | >p50 | >p99 | >max");
     for service in all.services.iter().take(MAX_ROWS) {
         table.row(vec![
             service.host.clone(),
@@ -266,16 +287,20 @@ fn print_services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -
     print_more(f, all.services.len())
 }
 
-fn print_slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_slowest(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    all: &FleetExplanation,
+) -> fmt::Result {
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
     let heads = ">request | >time | >began at | host | process | address";
     let span_head = if has_spans { " | span" } else { "" };
-    let mut table = Table::new(&format!("{heads}{span_head}"));
+    let mut table = TextTable::new(&format!("{heads}{span_head}"));
     for request in &all.slowest {
         let mut row = vec![
             request.number.to_string(),
-            Time::from(request.time_ns).to_string(),
-            Time::from(request.began_ns).to_string(),
+            FormattedTime::from(request.time_ns).to_string(),
+            FormattedTime::from(request.began_ns).to_string(),
             request.host.clone(),
             request.process.clone(),
             request.address.clone(),

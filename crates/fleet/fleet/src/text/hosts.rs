@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
-use super::style::{Style, count};
-use super::table::Table;
-use crate::joined::HostSummary;
-use crate::map::LeftOut;
+use super::style::{TextStyle, count};
+use super::table::TextTable;
+use crate::convert_rows::UnconvertedRows;
+use crate::joined_traces::HostSummary;
 
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
-    style: Style,
+    style: TextStyle,
     hosts: &[HostSummary],
-    left_out: &LeftOut,
+    left_out: &UnconvertedRows,
 ) -> fmt::Result {
     let title = count(hosts.len() as u64, "host", "hosts");
     if style.0 {
@@ -21,14 +21,14 @@ pub(super) fn write(
     } else {
         writeln!(f, "{title}")?;
     }
-    let mut table = Table::new(
+    let mut table = TextTable::new(
         "host | kernel | >length | >connections | >messages | >packets | >sent again | trace",
     );
     for host in hosts {
         table.row(vec![
             host.name.clone(),
             host.kernel.clone(),
-            Time::from(host.length_ns).to_string(),
+            FormattedTime::from(host.length_ns).to_string(),
             host.connections.to_string(),
             host.messages.to_string(),
             host.packets.to_string(),
@@ -44,7 +44,7 @@ pub(super) fn write(
 fn write_notes(
     f: &mut fmt::Formatter<'_>,
     hosts: &[HostSummary],
-    left_out: &LeftOut,
+    left_out: &UnconvertedRows,
 ) -> fmt::Result {
     for host in hosts {
         if !host.is_complete {

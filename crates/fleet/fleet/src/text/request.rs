@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use luc_events::codes::CounterMode;
-use luc_units::figures::{Share, Time, digits};
+use luc_events::event_kinds::CounterMode;
+use luc_units::number_formats::{FormattedShare, FormattedTime, digits};
 
-use super::style::{Style, dash_or, signed, time};
-use super::table::Table;
+use super::style::{TextStyle, dash_or, signed, time};
+use super::table::TextTable;
 use crate::counters::{EventCount, cycles_of_an_instruction};
-use crate::explain::{Actor, CallReport, PathPart, Ranked, RequestReport, SpanName};
+use crate::explain::{
+    CallThread, PathPart, RankedRequest, RequestReport, SpanName, TreeCallReport,
+};
 
 /// Maximum number of parts of a path: the longest.
 const MAX_PARTS: usize = 40;
@@ -17,7 +19,7 @@ const MAX_CALLS: usize = 60;
 
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
-    style: Style,
+    style: TextStyle,
     report: &RequestReport,
 ) -> fmt::Result {
     style.title(f, &title(&report.request))?;
@@ -25,8 +27,9 @@ pub(super) fn write(
     print_path(f, style, report)
 }
 
-fn print_tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
-    let mut table = Table::new("call | >bytes | >after | >time | >at the server | made for it by");
+fn print_tree(f: &mut fmt::Formatter<'_>, calls: &[TreeCallReport]) -> fmt::Result {
+    let mut table =
+        TextTable::new("call | >bytes | >after | >time | >at the server | made for it by");
     for call in calls.iter().take(MAX_CALLS) {
         let indent = "  ".repeat(call.depth);
         let text = match (&call.client, &call.server) {
@@ -56,11 +59,11 @@ fn print_tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
     Ok(())
 }
 
-fn label_actor(actor: &Actor) -> String {
+fn label_actor(actor: &CallThread) -> String {
     format!("{} {} on {}", actor.process, actor.thread, actor.host)
 }
 
-fn print_path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt::Result {
+fn print_path(f: &mut fmt::Formatter<'_>, style: TextStyle, report: &RequestReport) -> fmt::Result {
     style.title(f, "Critical path, from the answer back")?;
     let whole_ns = report.request.time_ns;
     if report.path.is_empty() {
@@ -68,7 +71,7 @@ fn print_path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) 
     }
     // If there are many, the shortest are not shown.
     let min_ns = min_shown_ns(&report.path, MAX_PARTS);
-    let mut table = Table::new(">after | >time | >share | thread | what");
+    let mut table = TextTable::new(">after | >time | >share | thread | what");
     let (mut hidden, mut hidden_ns) = (0_u64, 0_u64);
     for part in &report.path {
         if part.time_ns < min_ns {
@@ -77,19 +80,28 @@ fn print_path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) 
             continue;
         }
         table.row(vec![
-            Time::from(part.after_ns).to_string(),
-            Time::from(part.time_ns).to_string(),
-            Share::of(part.time_ns, whole_ns).to_string(),
+            FormattedTime::from(part.after_ns).to_string(),
+            FormattedTime::from(part.time_ns).to_string(),
+            FormattedShare::of(part.time_ns, whole_ns).to_string(),
             format!("{} {} on {}", part.name, part.thread, part.host),
             what(part),
         ]);
     }
     write!(f, "{table}")?;
     if hidden > 0 {
-        writeln!(f, "  {hidden} shorter parts: {} (--json has all)", Time::from(hidden_ns))?;
+        writeln!(
+            f,
+            "  {hidden} shorter parts: {} (--json has all)",
+            FormattedTime::from(hidden_ns)
+        )?;
     }
     let sum_ns: u64 = report.path.iter().map(|part| part.time_ns).sum();
-    writeln!(f, "  sum of all parts: {} of {}", Time::from(sum_ns), Time::from(whole_ns))?;
+    writeln!(
+        f,
+        "  sum of all parts: {} of {}",
+        FormattedTime::from(sum_ns),
+        FormattedTime::from(whole_ns)
+    )?;
     match list_counts(&report.counted) {
         Some(counts) => writeln!(f, "  counted on processors: {counts}"),
         None => Ok(()),
@@ -116,11 +128,11 @@ fn list_counts(counted: &[EventCount]) -> Option<String> {
 }
 
 /// Title of a request.
-pub(crate) fn title(request: &Ranked) -> String {
+pub(crate) fn title(request: &RankedRequest) -> String {
     let title = format!(
         "Request {}: {} of {} on {}",
         request.number,
-        Time::from(request.time_ns),
+        FormattedTime::from(request.time_ns),
         request.process,
         request.host
     );
@@ -140,7 +152,7 @@ pub(crate) fn moment(after_ns: Option<i64>, error_ns: Option<u64>) -> String {
     let after = dash_or(after_ns, signed);
     match error_ns {
         Some(0) | None => after,
-        Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
+        Some(error_ns) => format!("{after} ± {}", FormattedTime::from(error_ns)),
     }
 }
 
@@ -162,7 +174,7 @@ pub(crate) fn what(part: &PathPart) -> String {
     };
     let error = match (part.is_between_hosts, part.error_ns) {
         (false, _) => String::new(),
-        (true, Some(error_ns)) => format!(", ± {}", Time::from(error_ns)),
+        (true, Some(error_ns)) => format!(", ± {}", FormattedTime::from(error_ns)),
         (true, None) => ", not bounded".to_owned(),
     };
     format!("{} from {from}{error}", part.what)

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
-/// Whether there are colours.
+/// Style of printed text: with colours or without.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style(pub(super) bool);
+pub(super) struct TextStyle(pub(super) bool);
 
-impl Style {
+impl TextStyle {
     pub(super) fn title(self, f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
         if self.0 { writeln!(f, "\n\x1b[1m{title}\x1b[0m") } else { writeln!(f, "\n{title}") }
     }
@@ -16,7 +16,7 @@ impl Style {
 
 /// Formats a time that may be negative.
 pub(crate) fn signed(ns: i64) -> String {
-    let time = Time(ns.unsigned_abs() as f64);
+    let time = FormattedTime(ns.unsigned_abs() as f64);
     if ns < 0 { format!("-{time}") } else { time.to_string() }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn dash_or<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> 
 
 /// Formats a time; a dash for `None`.
 pub(crate) fn time(ns: Option<u64>) -> String {
-    dash_or(ns, |ns| Time::from(ns).to_string())
+    dash_or(ns, |ns| FormattedTime::from(ns).to_string())
 }
 
 /// Formats a count with its noun, which is in the plural but for 1.

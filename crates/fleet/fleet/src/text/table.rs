@@ -4,13 +4,13 @@ use std::fmt;
 
 /// Rows of cells, aligned by column: text to the left, figures to the right.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct TextTable {
     /// Headings; a '>' at the begin marks a column of figures.
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// Creates a table with headings that stand between " | ".
     pub(super) fn new(heads: &str) -> Self {
         Self { heads: heads.split(" | ").map(str::to_owned).collect(), rows: Vec::new() }
@@ -25,7 +25,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |head: &String| head.trim_start_matches('>').to_owned();
         let heads: Vec<String> = self.heads.iter().map(plain).collect();
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn text_stands_to_the_left_and_figures_to_the_right() {
-        let mut table = Table::new("host | >time");
+        let mut table = TextTable::new("host | >time");
         table.row(vec!["größe".to_owned(), "1 ms".to_owned()]);
         table.row(vec!["b".to_owned(), "100 ms".to_owned()]);
         let lines = ["  host     time", "  größe    1 ms", "  b      100 ms", ""];

@@ -2,17 +2,21 @@
 
 use std::fmt;
 
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
-use super::style::Style;
-use crate::why::{LinkReport, WhyReport};
+use super::style::TextStyle;
+use crate::why_command::{LinkReport, WhyReport};
 
-pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, report: &WhyReport) -> fmt::Result {
+pub(super) fn write(
+    f: &mut fmt::Formatter<'_>,
+    style: TextStyle,
+    report: &WhyReport,
+) -> fmt::Result {
     if let Some(first) = report.links.first() {
         let title = format!(
             "{}, {} after its trace began",
             label_thread(first),
-            Time::from(report.after_ns)
+            FormattedTime::from(report.after_ns)
         );
         style.title(f, &title)?;
     }
@@ -62,12 +66,12 @@ fn describe(link: &LinkReport) -> String {
         text += &format!(" ({cause})");
     }
     if let Some(for_ns) = link.for_ns {
-        text += &format!(", for {} by then", Time::from(for_ns));
+        text += &format!(", for {} by then", FormattedTime::from(for_ns));
     } else if link.what == "waits" {
         text += ", since before the trace";
     }
     match link.left_ns {
-        Some(left_ns) => text + &format!(" and {} more", Time::from(left_ns)),
+        Some(left_ns) => text + &format!(" and {} more", FormattedTime::from(left_ns)),
         None if link.what == "waits" => text + " and beyond the trace's end",
         None => text,
     }

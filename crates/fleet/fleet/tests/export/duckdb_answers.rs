@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use luc_events::store::Reader;
-use luc_events::tables::{Message, Wait};
+use luc_events::store::TraceReader;
+use luc_events::tables::{ConnectionMessage, OffCpuWait};
 use serde_json::{Value, json};
 
-use crate::{Exported, program, succeeded};
+use crate::{PlantedExport, program, succeeded};
 
 fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("{value} is no number"))
@@ -15,7 +15,7 @@ fn number(value: &Value) -> i64 {
 
 #[test]
 fn trees_are_ranges() {
-    let exported = Exported::small();
+    let exported = PlantedExport::small();
     let query = "select id, parent, root, pre, last, post from request order by id";
     let below = "select top, count(*) from subtree s join request r on r.id = s.top \
                  where r.parent is null group by top order by top";
@@ -43,7 +43,7 @@ fn trees_are_ranges() {
 
 #[test]
 fn times_and_counts_close() {
-    let exported = Exported::small();
+    let exported = PlantedExport::small();
     let Some(answers) = exported.duckdb(&[
         "select count(*) from (select r.id from request r join path p on p.request = r.id \
          group by r.id, r.time_ns having sum(p.time_ns) <> r.time_ns)",
@@ -79,7 +79,7 @@ fn times_and_counts_close() {
 
 #[test]
 fn every_table_of_the_traces_is_there() {
-    let exported = Exported::small();
+    let exported = PlantedExport::small();
     let schema = fs::read_to_string(exported.tables().join("schema.md")).expect("read");
     let tables: Vec<&str> = schema.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert!(tables.len() > 25, "{tables:?}");
@@ -102,7 +102,7 @@ fn every_table_of_the_traces_is_there() {
 
 #[test]
 fn sums_are_those_of_the_files() {
-    let exported = Exported::small();
+    let exported = PlantedExport::small();
     let Some(answers) = exported.duckdb(&[
         "select host, count(*), sum(on_ns - off_ns) from trace_wait group by host order by host",
         "select host, sum(bytes) from trace_message group by host order by host",
@@ -113,10 +113,10 @@ fn sums_are_those_of_the_files() {
         .traces
         .iter()
         .map(|path| {
-            let reader = Reader::open(path).expect("a trace");
-            let waits = reader.rows::<Wait>().expect("opened");
-            let waits: Vec<Wait> = waits.collect::<Result<_, _>>().expect("read");
-            let messages = reader.rows::<Message>().expect("opened");
+            let reader = TraceReader::open(path).expect("a trace");
+            let waits = reader.rows::<OffCpuWait>().expect("opened");
+            let waits: Vec<OffCpuWait> = waits.collect::<Result<_, _>>().expect("read");
+            let messages = reader.rows::<ConnectionMessage>().expect("opened");
             let bytes = messages.map(|row| row.expect("read").bytes).sum();
             let ns = waits.iter().map(|wait| wait.on_ns - wait.off_ns).sum();
             (reader.trace().host.clone(), waits.len(), ns, bytes)
@@ -138,7 +138,7 @@ const WAITS_OF_VERSION_4: &str = concat!(
 
 #[test]
 fn a_column_that_a_recording_lacks_is_null() {
-    let exported = Exported::planted(luc_testkit::fleet::PlantedFleet {
+    let exported = PlantedExport::planted(luc_testkit::fleet::PlantedFleet {
         back_ends: 2,
         requests: 300,
         waits: 50,
@@ -150,7 +150,7 @@ fn a_column_that_a_recording_lacks_is_null() {
         }
     }
     fs::copy(WAITS_OF_VERSION_4, trace.join("wait-000001-000001.parquet")).expect("copied");
-    let host = Reader::open(trace).expect("a trace").trace().host.clone();
+    let host = TraceReader::open(trace).expect("a trace").trace().host.clone();
     exported.export();
     let query = "select host, count(*), count(processor) from trace_wait group by host";
     let Some(answers) = exported.duckdb(&[query]) else { return };
@@ -163,7 +163,7 @@ fn a_column_that_a_recording_lacks_is_null() {
 
 #[test]
 fn a_host_has_the_name_that_it_is_given() {
-    let exported = Exported::planted(luc_testkit::fleet::PlantedFleet {
+    let exported = PlantedExport::planted(luc_testkit::fleet::PlantedFleet {
         back_ends: 2,
         requests: 20,
         waits: 20,

@@ -1,6 +1,6 @@
 //! `luc-fleet export`: engines read what it writes, and their answers are right.
 
-mod answers;
+mod duckdb_answers;
 mod refusals;
 mod spark;
 
@@ -12,19 +12,19 @@ use luc_testkit::fleet::PlantedFleet;
 use serde_json::Value;
 
 /// Traces, and what was exported of them.
-pub(crate) struct Exported {
+pub(crate) struct PlantedExport {
     folder: tempfile::TempDir,
     pub(crate) traces: Vec<PathBuf>,
 }
 
-impl Exported {
+impl PlantedExport {
     pub(crate) fn planted(fleet: PlantedFleet) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
         let traces = fleet.write(&folder.path().join("traces")).expect("written");
         Self { folder, traces }
     }
 
-    /// 300 requests, of which each makes two calls.
+    /// 300 requests, each with two calls.
     pub(crate) fn small() -> Self {
         let planted = Self::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 500 });
         planted.export();

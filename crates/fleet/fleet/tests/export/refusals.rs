@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use luc_testkit::fleet::PlantedFleet;
 
-use crate::{Exported, program};
+use crate::{PlantedExport, program};
 
 #[test]
 fn nothing_is_left_of_what_cannot_be_written() {
-    let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 20, waits: 20 });
+    let planted = PlantedExport::planted(PlantedFleet { back_ends: 2, requests: 20, waits: 20 });
     let refused = |out: &str, trace: &str, reason: &str| {
         let mut export = program();
         export.current_dir(planted.folder()).args(["export", "--out", out, trace]);
@@ -38,7 +38,7 @@ fn nothing_is_left_of_what_cannot_be_written() {
 
 #[test]
 fn who_may_not_read_the_traces_may_not_read_the_tables() {
-    let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 20 });
+    let planted = PlantedExport::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 20 });
     fs::set_permissions(&planted.traces[1], Permissions::from_mode(0o750)).expect("changed");
     planted.export();
     let about = fs::metadata(planted.tables()).expect("tables");
@@ -47,7 +47,7 @@ fn who_may_not_read_the_traces_may_not_read_the_tables() {
 
 #[test]
 fn a_full_disk_for_the_answer_leaves_nothing() {
-    let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 20 });
+    let planted = PlantedExport::planted(PlantedFleet { back_ends: 2, requests: 300, waits: 20 });
     let full = fs::File::options().write(true).open("/dev/full").expect("opened");
     let mut export = program();
     export.args(["export", "--out"]).arg(planted.tables()).arg(&planted.traces[0]).stdout(full);

@@ -2,7 +2,7 @@
 
 use luc_testkit::fleet::PlantedFleet;
 
-use crate::Exported;
+use crate::PlantedExport;
 
 const QUERIES: [&str; 7] = [
     "select host, cause, count(*), sum(on_ns - off_ns), max(on_ns - woken_ns) from trace_wait group by host, cause \
@@ -24,7 +24,7 @@ const QUERIES: [&str; 7] = [
 #[ignore = "needs Spark and a minute: `make test-all`"]
 fn spark_answers_as_duckdb_does_also_without_an_executor() {
     for (back_ends, requests, waits) in [(2, 300, 500), (4, 2_000, 20_000), (4, 1_000, 60_000)] {
-        let exported = Exported::planted(PlantedFleet { back_ends, requests, waits });
+        let exported = PlantedExport::planted(PlantedFleet { back_ends, requests, waits });
         exported.export();
         let Some(expected) = exported.ask("duckdb", &QUERIES, &[]) else { return };
         for words in [&[][..], &["--kill"]] {

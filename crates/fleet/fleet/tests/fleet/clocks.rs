@@ -1,20 +1,21 @@
 //! Tests reports on clocks against the truth.
 
-use luc_fleet::fit::PairReport;
-use luc_fleet::text::Text;
-use luc_fleet::{Joined, Wanted, explain, fit};
+use luc_fleet::clock_fit_report::PairReport;
+use luc_fleet::text::ResultText;
+use luc_fleet::{ExplanationOptions, JoinedTraces, explain, fit};
 
-use crate::planted::{BEGIN_NS, Clock, Connected, host, talk};
+use crate::planted_hosts::{BEGIN_NS, PlantedClock, PlantedConnection, host, talk};
 
-const A: Clock = Clock { offset_ns: 0, drift_ppb: -3_000, ntp_ppb: 12_000, jump: None };
-const B: Clock =
-    Clock { offset_ns: 777_000_000_123, drift_ppb: 17_000, ntp_ppb: -8_000, jump: None };
+const A: PlantedClock =
+    PlantedClock { offset_ns: 0, drift_ppb: -3_000, ntp_ppb: 12_000, jump: None };
+const B: PlantedClock =
+    PlantedClock { offset_ns: 777_000_000_123, drift_ppb: 17_000, ntp_ppb: -8_000, jump: None };
 
 /// Two hosts that talk, and one that nobody talks to.
-fn pair(b: &Clock, seconds: i64) -> (Joined, PairReport) {
+fn pair(b: &PlantedClock, seconds: i64) -> (JoinedTraces, PairReport) {
     let (mut one, mut two) = (host("one", &A, seconds), host("two", b, seconds));
     talk([&mut one, &mut two], [&A, b], 1, seconds);
-    let joined = Joined::new(vec![one, two, host("alone", &A, seconds)]).expect("joined");
+    let joined = JoinedTraces::new(vec![one, two, host("alone", &A, seconds)]).expect("joined");
     let found = fit(&joined).expect("a fit");
     assert_eq!(found.pairs.len(), 1);
     assert_eq!(found.unrelated.len(), 1);
@@ -42,7 +43,7 @@ fn offset_and_drift_are_within_their_bounds() {
     assert_eq!(fit(&joined).expect("a fit").contradiction, None);
     assert!(pair.packets_a_to_b > 1000 && pair.packets_b_to_a > 1000);
     let what = fit(&joined).expect("a fit");
-    let text = Text { what: &what, colours: false }.to_string();
+    let text = ResultText { what: &what, colours: false }.to_string();
     for part in ["one and two: 1 connection", "alone: not known: no connection", "ppm"] {
         assert!(text.contains(part), "{text}");
     }
@@ -50,7 +51,7 @@ fn offset_and_drift_are_within_their_bounds() {
 
 #[test]
 fn a_jump_is_found() {
-    let jumps = Clock { jump: Some((BEGIN_NS + 6_000_000_000, 3_000_000)), ..B };
+    let jumps = PlantedClock { jump: Some((BEGIN_NS + 6_000_000_000, 3_000_000)), ..B };
     let (_, pair) = pair(&jumps, 10);
     let offset = pair.offset.expect("an offset");
     let [jump] = offset.jumps[..] else {
@@ -66,21 +67,21 @@ fn a_jump_is_found() {
 #[test]
 fn one_direction_gives_one_bound() {
     let (mut one, mut two) = (host("one", &A, 2), host("two", &B, 2));
-    let mut connected = Connected::new(&mut one, &mut two, 1);
+    let mut connected = PlantedConnection::new(&mut one, &mut two, 1);
     for millisecond in 0..2000 {
         let at_ns = BEGIN_NS + millisecond * 1_000_000;
         let from = (&mut one, A.monotonic_ns(at_ns));
         connected.packet(from, (&mut two, B.monotonic_ns(at_ns + 20_000)), 0, 10);
     }
-    let joined = Joined::new(vec![one, two]).expect("joined");
+    let joined = JoinedTraces::new(vec![one, two]).expect("joined");
     let found = fit(&joined).expect("a fit");
     let offset = found.pairs[0].offset.as_ref().expect("an offset");
     assert_eq!((offset.low_ns, offset.offset_ns), (None, None));
     assert!(offset.high_ns.is_some() && offset.half_width.is_none() && offset.drift.is_none());
     assert!((offset.without_a_bound - 1.0).abs() < 1e-9);
-    let text = Text { what: &found, colours: true }.to_string();
+    let text = ResultText { what: &found, colours: true }.to_string();
     assert!(text.contains("at most") && text.contains("100.0 % of the time"), "{text}");
-    explain(&joined, Wanted::default()).expect("explained");
+    explain(&joined, ExplanationOptions::default()).expect("explained");
 }
 
 /// Around a circle of hosts the offsets must sum to nothing. Here one pair's packets tell of another clock.
@@ -89,17 +90,17 @@ fn a_contradiction_among_three_is_said() {
     let clocks = [A, B, A];
     let [mut one, mut two, mut three] =
         [("one", 0), ("two", 1), ("three", 2)].map(|(name, at)| host(name, &clocks[at], 3));
-    let off = Clock { offset_ns: B.offset_ns + 500_000, ..B };
+    let off = PlantedClock { offset_ns: B.offset_ns + 500_000, ..B };
     talk([&mut one, &mut two], [&clocks[0], &clocks[1]], 1, 3);
     talk([&mut two, &mut three], [&off, &clocks[2]], 2, 3);
     talk([&mut one, &mut three], [&clocks[0], &clocks[2]], 3, 3);
-    let joined = Joined::new(vec![one, two, three]).expect("joined");
+    let joined = JoinedTraces::new(vec![one, two, three]).expect("joined");
     let found = fit(&joined).expect("a fit");
     assert_eq!(found.pairs.len(), 3);
     let said = found.contradiction.as_ref().expect("a contradiction");
     assert!(said.contains("around ") && said.contains("s after the trace of one began"), "{said}");
-    let text = Text { what: &found, colours: false }.to_string();
+    let text = ResultText { what: &found, colours: false }.to_string();
     assert!(text.contains("times between hosts are not known: around"), "{text}");
-    let explained = explain(&joined, Wanted::default()).expect("explained");
+    let explained = explain(&joined, ExplanationOptions::default()).expect("explained");
     assert_eq!(explained.contradiction, found.contradiction);
 }

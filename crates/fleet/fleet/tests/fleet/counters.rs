@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 
-use luc_counters::replay::{Style, write};
-use luc_counters::stack::Processor;
-use luc_counters::{Event, Mode, Reading, Recording};
-use luc_events::codes::CounterMode;
-use luc_events::store::Writer;
-use luc_events::tables::{Counter, Task, Trace};
+use luc_counters::cycle_stack::ProcessorFormulas;
+use luc_counters::perf_stat_file::{PerfOutputFormat, write};
+use luc_counters::{CountMode, CounterReading, CounterRecording, HardwareEvent};
+use luc_events::event_kinds::CounterMode;
+use luc_events::store::TraceWriter;
+use luc_events::tables::{HardwareCount, ThreadInfo, TraceDescription};
 use luc_events::{Pid, Tgid};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{fleet, json_of, refusal, text, text_of};
+use crate::run_luc_fleet::{fleet, json_of, refusal, text, text_of};
 
 fn file(folder: &TempDir, name: &str, content: &str) -> PathBuf {
     let path = folder.path().join(name);
@@ -23,10 +23,11 @@ fn file(folder: &TempDir, name: &str, content: &str) -> PathBuf {
 
 /// Zen 4's events in user space for 4 s, each counted half of the time. Each 100 ms has 1000 cycles of 6 slots. A
 /// quarter of the slots retires; the rest waits in the back end.
-fn zen_4() -> Recording {
-    let names = Processor::named("amd-zen4").expect("a processor").events().expect("events");
-    let events = names.iter().map(|name| Event::new(name, Mode::User));
-    let mut recording = Recording::new(events.collect());
+fn zen_4() -> CounterRecording {
+    let names =
+        ProcessorFormulas::named("amd-zen4").expect("a processor").events().expect("events");
+    let events = names.iter().map(|name| HardwareEvent::new(name, CountMode::User));
+    let mut recording = CounterRecording::new(events.collect());
     let count = |name: &String| match name.as_str() {
         "ls_not_halted_cyc" => 1000.0,
         "ex_ret_instr" => 500.0,
@@ -34,12 +35,12 @@ fn zen_4() -> Recording {
         "de_no_dispatch_per_slot.backend_stalls" => 4500.0,
         _ => 0.0,
     };
-    let readings = names.iter().map(|name| Reading {
+    let readings = names.iter().map(|name| CounterReading {
         value: count(name) / 2.0,
         enabled_ns: 100_000_000,
         running_ns: 50_000_000,
     });
-    let readings: Vec<Reading> = readings.collect();
+    let readings: Vec<CounterReading> = readings.collect();
     for at in 1..=40 {
         recording.add(at * 100_000_000, &readings);
     }
@@ -49,7 +50,7 @@ fn zen_4() -> Recording {
 #[test]
 fn a_stack_of_a_file_in_either_form() {
     let folder = tempfile::tempdir().expect("a directory");
-    for (name, style) in [("a.csv", Style::Csv), ("a.json", Style::Json)] {
+    for (name, style) in [("a.csv", PerfOutputFormat::Csv), ("a.json", PerfOutputFormat::Json)] {
         let path = file(&folder, name, &write(&zen_4(), style));
         let path = text(&path);
         let report = json_of(fleet(&["counters", path, "--json", "--every", "1s"]));
@@ -136,15 +137,16 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 fn trace(folder: &TempDir) -> PathBuf {
     let path = folder.path().join("counted");
     let start_ns = 1_000_000_000;
-    let begin = Trace { start_ns, host: "web".to_owned(), ..Trace::default() };
-    let mut writer = Writer::create(&path, begin.clone()).expect("created");
+    let begin =
+        TraceDescription { start_ns, host: "web".to_owned(), ..TraceDescription::default() };
+    let mut writer = TraceWriter::create(&path, begin.clone()).expect("created");
     for (process, name) in [(11, "app"), (21, "other\u{1b}[2J")] {
-        let task = Task {
+        let task = ThreadInfo {
             at_ns: start_ns,
             thread: Pid(process),
             process: Tgid(process),
             comm: name.to_owned(),
-            ..Task::default()
+            ..ThreadInfo::default()
         };
         writer.add(task).expect("added");
     }
@@ -158,7 +160,7 @@ fn trace(folder: &TempDir) -> PathBuf {
         for (event, value, running_ns) in
             [("cycles", cycles / 2, 25_000_000), ("instructions", 1_000, 50_000_000)]
         {
-            let row = Counter {
+            let row = HardwareCount {
                 at_ns: since_ns + 50_000_000,
                 since_ns,
                 thread: Pid(thread),
@@ -168,12 +170,12 @@ fn trace(folder: &TempDir) -> PathBuf {
                 value,
                 enabled_ns: 50_000_000,
                 running_ns,
-                ..Counter::default()
+                ..HardwareCount::default()
             };
             writer.add(row).expect("added");
         }
     }
-    let end = Trace { end_ns: start_ns + 4_000_000_000, ..begin };
+    let end = TraceDescription { end_ns: start_ns + 4_000_000_000, ..begin };
     writer.finish(end).expect("finished");
     path
 }
@@ -220,8 +222,8 @@ fn a_trace_without_what_is_asked_for_is_refused_in_one_line() {
     let line = refusal(&["counters", path, "--process", "nobody"]);
     assert!(line.contains("no process nobody"), "{line}");
     let none = folder.path().join("none");
-    let writer = Writer::create(&none, Trace::default()).expect("created");
-    writer.finish(Trace::default()).expect("finished");
+    let writer = TraceWriter::create(&none, TraceDescription::default()).expect("created");
+    writer.finish(TraceDescription::default()).expect("finished");
     let line = refusal(&["counters", text(&none)]);
     assert!(line.contains("luc record --counters"), "{line}");
     let file = file(&folder, "good.csv", "1.0,5,,cycles,1000,100.00,,\n");

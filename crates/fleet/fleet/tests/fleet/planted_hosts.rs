@@ -1,10 +1,12 @@
 //! Hosts with clocks of their own, and connections between them.
 
-use luc_events::codes::{Flow, Sequences, Side};
+use luc_events::event_kinds::{MessageDirection, SequenceSource, SocketRole};
 use luc_events::store::SCHEMA_VERSION;
-use luc_events::tables::{ClockSample, Connection, Message, Packet, Task, Trace};
+use luc_events::tables::{
+    ClockSample, ConnectionMessage, SocketConnection, TcpPacket, ThreadInfo, TraceDescription,
+};
 use luc_events::{ConnectionId, Pid, Tgid};
-use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain};
+use luc_fleet::{ExplanationOptions, FleetExplanation, JoinedTraces, RecordedHost, explain};
 
 /// True time at which all traces begin.
 pub(crate) const BEGIN_NS: i64 = 1_000_000_000_000;
@@ -12,7 +14,7 @@ const SECOND: i64 = 1_000_000_000;
 
 /// Clocks of a host as functions of the true time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Clock {
+pub(crate) struct PlantedClock {
     pub(crate) offset_ns: i64,
     pub(crate) drift_ppb: i64,
     /// Difference in rate of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW, due to NTP.
@@ -22,9 +24,10 @@ pub(crate) struct Clock {
 }
 
 /// Clock that shows the true time.
-pub(crate) const TRUE_CLOCK: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
+pub(crate) const TRUE_CLOCK: PlantedClock =
+    PlantedClock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
 
-impl Clock {
+impl PlantedClock {
     pub(crate) fn raw_ns(&self, at_ns: i64) -> i64 {
         let jumped = self.jump.filter(|&(from_ns, _)| at_ns >= from_ns);
         let by_ns = jumped.map_or(0, |(_, by_ns)| by_ns);
@@ -52,74 +55,77 @@ impl Clock {
 }
 
 /// A host whose trace lasts this long.
-pub(crate) fn host(name: &str, clock: &Clock, seconds: i64) -> Recorded {
+pub(crate) fn host(name: &str, clock: &PlantedClock, seconds: i64) -> RecordedHost {
     let end_ns = BEGIN_NS + seconds * SECOND;
     let sample = |at_ns| ClockSample {
         at_ns: clock.monotonic_ns(at_ns),
         raw_ns: clock.raw_ns(at_ns) as u64,
         ..ClockSample::default()
     };
-    Recorded {
+    RecordedHost {
         name: name.to_owned(),
-        trace: Trace {
+        trace: TraceDescription {
             schema_version: SCHEMA_VERSION,
             host: name.to_owned(),
             start_ns: clock.monotonic_ns(BEGIN_NS),
             end_ns: clock.monotonic_ns(end_ns),
-            ..Trace::default()
+            ..TraceDescription::default()
         },
         clocks: (BEGIN_NS..=end_ns).step_by(100_000_000).map(sample).collect(),
-        tasks: vec![Task {
+        tasks: vec![ThreadInfo {
             thread: Pid(7),
             process: Tgid(7),
             comm: format!("{name}d"),
             start_ns: 1,
-            ..Task::default()
+            ..ThreadInfo::default()
         }],
-        ..Recorded::default()
+        ..RecordedHost::default()
     }
 }
 
 /// A connection from one host to another, and what passed over it so far.
-pub(crate) struct Connected {
+pub(crate) struct PlantedConnection {
     pub(crate) number: u32,
     passed: [u64; 2],
 }
 
-impl Connected {
+impl PlantedConnection {
     /// Initial sequence numbers are made of the number.
-    pub(crate) fn new(client: &mut Recorded, server: &mut Recorded, number: u32) -> Self {
-        let end = |side, local: (&str, u32), remote: (&str, u32), sent, received| Connection {
-            connection: ConnectionId(number),
-            cookie: u64::from(number),
-            local_address: local.0.to_owned(),
-            local_port: local.1,
-            remote_address: remote.0.to_owned(),
-            remote_port: remote.1,
-            side,
-            initial_sent: sent,
-            initial_received: received,
-            sequences: Sequences::Seen,
-            ..Connection::default()
-        };
+    pub(crate) fn new(client: &mut RecordedHost, server: &mut RecordedHost, number: u32) -> Self {
+        let end =
+            |side, local: (&str, u32), remote: (&str, u32), sent, received| SocketConnection {
+                connection: ConnectionId(number),
+                cookie: u64::from(number),
+                local_address: local.0.to_owned(),
+                local_port: local.1,
+                remote_address: remote.0.to_owned(),
+                remote_port: remote.1,
+                side,
+                initial_sent: sent,
+                initial_received: received,
+                sequences: SequenceSource::Seen,
+                ..SocketConnection::default()
+            };
         let (a, b) = (("10.0.0.1", 5_000 + number), ("10.0.0.2", 80));
         let (there, back) = (u32::MAX - number, 1_000 + number);
-        client.connections.push(end(Side::Client, a, b, there, back));
-        server.connections.push(end(Side::Server, b, a, back, there));
+        client.connections.push(end(SocketRole::Client, a, b, there, back));
+        server.connections.push(end(SocketRole::Server, b, a, back, there));
         Self { number, passed: [0, 0] }
     }
 
     /// Bytes that went in one packet, sent and received at these times.
     pub(crate) fn packet(
         &mut self,
-        from: (&mut Recorded, u64),
-        to: (&mut Recorded, u64),
+        from: (&mut RecordedHost, u64),
+        to: (&mut RecordedHost, u64),
         direction: usize,
         bytes: u64,
     ) {
         let first_byte = self.passed[direction];
-        for ((host, at_ns), flow) in [(from, Flow::Sent), (to, Flow::Received)] {
-            host.packets.push(Packet {
+        for ((host, at_ns), flow) in
+            [(from, MessageDirection::Sent), (to, MessageDirection::Received)]
+        {
+            host.packets.push(TcpPacket {
                 at_ns,
                 connection: ConnectionId(self.number),
                 direction: flow,
@@ -136,11 +142,11 @@ impl Connected {
 pub(crate) fn message(
     connection: u32,
     at_ns: u64,
-    direction: Flow,
+    direction: MessageDirection,
     first_byte: u64,
     bytes: u64,
-) -> Message {
-    Message {
+) -> ConnectionMessage {
+    ConnectionMessage {
         at_ns,
         thread: Pid(7),
         process: Tgid(7),
@@ -152,9 +158,14 @@ pub(crate) fn message(
 }
 
 /// Packets each ms, both ways, whose delays are 20 us and up to 49 more.
-pub(crate) fn talk(hosts: [&mut Recorded; 2], clocks: [&Clock; 2], number: u32, seconds: i64) {
+pub(crate) fn talk(
+    hosts: [&mut RecordedHost; 2],
+    clocks: [&PlantedClock; 2],
+    number: u32,
+    seconds: i64,
+) {
     let [client, server] = hosts;
-    let mut connected = Connected::new(client, server, number);
+    let mut connected = PlantedConnection::new(client, server, number);
     for millisecond in 0..seconds * 1000 {
         let sent_ns = BEGIN_NS + millisecond * 1_000_000;
         let delay_ns = |seed: i64| 20_000 + (millisecond * seed) % 49_000;
@@ -169,7 +180,7 @@ pub(crate) fn talk(hosts: [&mut Recorded; 2], clocks: [&Clock; 2], number: u32, 
 }
 
 /// Explains the traces of two hosts.
-pub(crate) fn explained(hosts: [Recorded; 2]) -> Explanation {
-    let joined = Joined::new(hosts.to_vec()).expect("joined");
-    explain(&joined, Wanted::default()).expect("explained")
+pub(crate) fn explained(hosts: [RecordedHost; 2]) -> FleetExplanation {
+    let joined = JoinedTraces::new(hosts.to_vec()).expect("joined");
+    explain(&joined, ExplanationOptions::default()).expect("explained")
 }

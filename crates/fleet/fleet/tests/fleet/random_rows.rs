@@ -1,13 +1,14 @@
 //! Rows that nobody would write: whatever they say, nothing panics.
 
-use luc_events::codes::{Family, Flow, Sequences, Side};
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource, SocketRole};
 use luc_events::tables::{
-    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Task, Trace, Wait,
+    AsleepThread, BriefWait, ClockSample, ConnectionMessage, LostEvents, OffCpuWait,
+    SocketConnection, TcpPacket, ThreadInfo, TraceDescription,
 };
-use luc_events::{Cause, ConnectionId, Pid, Tgid};
-use luc_fleet::report::{Chosen, Report, html, otlp, perfetto};
-use luc_fleet::text::Text;
-use luc_fleet::{Joined, Recorded, Wanted, Who, explain, fit, why};
+use luc_events::{ConnectionId, Pid, Tgid, WaitCause};
+use luc_fleet::report::{ReportSelection, ReportSource, html, otlp, perfetto};
+use luc_fleet::text::ResultText;
+use luc_fleet::{ExplanationOptions, JoinedTraces, RecordedHost, ThreadName, explain, fit, why};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -25,17 +26,17 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn flow() -> impl Strategy<Value = Flow> {
-    prop::sample::select(Flow::ALL)
+fn flow() -> impl Strategy<Value = MessageDirection> {
+    prop::sample::select(MessageDirection::ALL)
 }
 
-fn connection() -> impl Strategy<Value = Connection> {
+fn connection() -> impl Strategy<Value = SocketConnection> {
     let address = prop::sample::select(vec!["10.0.0.1", "10.0.0.2", "::1", "", "x"]);
     let port = prop_oneof![4 => 1_u32..4, 1 => any::<u32>()];
     let codes = (
-        prop::sample::select(Side::ALL),
-        prop::sample::select(Sequences::ALL),
-        prop::sample::select(Family::ALL),
+        prop::sample::select(SocketRole::ALL),
+        prop::sample::select(SequenceSource::ALL),
+        prop::sample::select(ConnectionFamily::ALL),
     );
     (
         (0_u32..5, 0_u32..5),
@@ -48,7 +49,7 @@ fn connection() -> impl Strategy<Value = Connection> {
     )
         .prop_map(
             |((id, peer), local, remote, ports, initial, (side, sequences, family), closed_ns)| {
-                Connection {
+                SocketConnection {
                     connection: ConnectionId(id),
                     local_address: local.to_owned(),
                     remote_address: remote.to_owned(),
@@ -61,15 +62,15 @@ fn connection() -> impl Strategy<Value = Connection> {
                     family,
                     peer: ConnectionId(peer),
                     closed_ns,
-                    ..Connection::default()
+                    ..SocketConnection::default()
                 }
             },
         )
 }
 
-fn message() -> impl Strategy<Value = Message> {
+fn message() -> impl Strategy<Value = ConnectionMessage> {
     (number(), 0_u32..4, 0_u32..5, flow(), number(), number()).prop_map(
-        |(at_ns, thread, connection, direction, first_byte, bytes)| Message {
+        |(at_ns, thread, connection, direction, first_byte, bytes)| ConnectionMessage {
             at_ns,
             thread: Pid(thread),
             process: Tgid(thread / 2),
@@ -81,9 +82,9 @@ fn message() -> impl Strategy<Value = Message> {
     )
 }
 
-fn packet() -> impl Strategy<Value = Packet> {
+fn packet() -> impl Strategy<Value = TcpPacket> {
     (number(), 0_u32..5, flow(), number(), number(), number()).prop_map(
-        |(at_ns, connection, direction, first_byte, bytes, ack)| Packet {
+        |(at_ns, connection, direction, first_byte, bytes, ack)| TcpPacket {
             at_ns,
             connection: ConnectionId(connection),
             direction,
@@ -94,30 +95,30 @@ fn packet() -> impl Strategy<Value = Packet> {
     )
 }
 
-fn wait() -> impl Strategy<Value = Wait> {
-    let cause = prop::sample::select(Cause::ALL);
+fn wait() -> impl Strategy<Value = OffCpuWait> {
+    let cause = prop::sample::select(WaitCause::ALL);
     (number(), number(), number(), 0_u32..4, 0_u32..4, cause).prop_map(
-        |(off_ns, woken_ns, on_ns, thread, waker, cause)| Wait {
+        |(off_ns, woken_ns, on_ns, thread, waker, cause)| OffCpuWait {
             off_ns,
             woken_ns,
             on_ns,
             thread: Pid(thread),
             waker: Pid(waker),
             cause,
-            ..Wait::default()
+            ..OffCpuWait::default()
         },
     )
 }
 
-fn asleep() -> impl Strategy<Value = Asleep> {
+fn asleep() -> impl Strategy<Value = AsleepThread> {
     (number(), number(), 0_u32..4, 0_u32..4, 0_u32..3).prop_map(
-        |(since_ns, at_ns, thread, holder, connection)| Asleep {
+        |(since_ns, at_ns, thread, holder, connection)| AsleepThread {
             since_ns,
             at_ns,
             thread: Pid(thread),
             holder: Pid(holder),
             connection: ConnectionId(connection),
-            ..Asleep::default()
+            ..AsleepThread::default()
         },
     )
 }
@@ -162,7 +163,7 @@ fn clocks() -> impl Strategy<Value = Vec<ClockSample>> {
     prop_oneof![1 => any, 4 => ordered]
 }
 
-fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
+fn host(number_of: usize) -> impl Strategy<Value = RecordedHost> {
     let net = (vec(connection(), 0..6), vec(message(), 0..30), vec(packet(), 0..20));
     let threads = (
         vec(wait(), 0..20),
@@ -180,20 +181,20 @@ fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
             end_ns,
             lost,
         )| {
-            let task = |(thread, start_ns): (u32, u64)| Task {
+            let task = |(thread, start_ns): (u32, u64)| ThreadInfo {
                 thread: Pid(thread),
                 start_ns,
                 comm: format!("t\u{1b}{thread}"),
-                ..Task::default()
+                ..ThreadInfo::default()
             };
-            let loss = |(at_ns, count)| Lost { at_ns, count, place: "packet".to_owned() };
+            let loss = |(at_ns, count)| LostEvents { at_ns, count, place: "packet".to_owned() };
             // As the reader has it: of each connection one row.
             let mut connections = connections;
-            connections.sort_by_key(|row: &Connection| row.connection);
+            connections.sort_by_key(|row: &SocketConnection| row.connection);
             connections.dedup_by_key(|row| row.connection);
-            Recorded {
+            RecordedHost {
                 name: format!("h{number_of}"),
-                trace: Trace { start_ns, end_ns, ..Trace::default() },
+                trace: TraceDescription { start_ns, end_ns, ..TraceDescription::default() },
                 connections,
                 messages,
                 packets,
@@ -203,7 +204,7 @@ fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
                 waits,
                 brief_waits,
                 asleep,
-                ..Recorded::default()
+                ..RecordedHost::default()
             }
         },
     )
@@ -222,28 +223,28 @@ proptest! {
         after_ns in number(),
     ) {
         let hosts = if both { vec![one, two] } else { vec![one] };
-        let Ok(joined) = Joined::new(hosts) else {
+        let Ok(joined) = JoinedTraces::new(hosts) else {
             return Ok(());
         };
         if let Ok(found) = fit(&joined) {
-            let text = Text { what: &found, colours: false }.to_string();
+            let text = ResultText { what: &found, colours: false }.to_string();
             prop_assert!(!text.contains(ESCAPE));
             serde_json::to_string(&found).expect("JSON");
         }
-        let who = Who { thread: thread.to_string(), host: Some("h1".to_owned()) };
+        let who = ThreadName { thread: thread.to_string(), host: Some("h1".to_owned()) };
         for after_ns in [None, Some(after_ns)] {
             let Ok(found) = why(&joined, &who, after_ns) else {
                 continue;
             };
-            let text = Text { what: &found, colours: false }.to_string();
+            let text = ResultText { what: &found, colours: false }.to_string();
             prop_assert!(!text.contains(ESCAPE));
             serde_json::to_string(&found).expect("JSON");
         }
         for request in [None, Some(request)] {
-            let Ok(found) = explain(&joined, Wanted { request, rows: true }) else {
+            let Ok(found) = explain(&joined, ExplanationOptions { request, rows: true }) else {
                 continue;
             };
-            let text = Text { what: &found, colours: false }.to_string();
+            let text = ResultText { what: &found, colours: false }.to_string();
             prop_assert!(!text.contains(ESCAPE));
             serde_json::to_string(&found).expect("JSON");
             if let Some(request) = &found.request {
@@ -259,7 +260,7 @@ proptest! {
             }
             let rows = found.rows.as_ref().expect("they are wanted");
             prop_assert_eq!(rows.edges.len() as u64, found.messages.edges);
-            let report = Report::new(&joined, Chosen { request, slowest: 3 }).expect("found");
+            let report = ReportSource::new(&joined, ReportSelection { request, slowest: 3 }).expect("found");
             let mut page = Vec::new();
             html::write(&report, &mut page).expect("written");
             prop_assert!(!page.contains(&(ESCAPE as u8)));

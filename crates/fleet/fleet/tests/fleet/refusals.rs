@@ -3,32 +3,33 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use luc_events::Event;
-use luc_events::codes::Flow;
-use luc_events::store::Writer;
-use luc_events::tables::Trace;
-use luc_fleet::Recorded;
+use luc_events::TraceEvent;
+use luc_events::event_kinds::MessageDirection;
+use luc_events::store::TraceWriter;
+use luc_events::tables::TraceDescription;
+use luc_fleet::RecordedHost;
 use tempfile::TempDir;
 
-use crate::planted::{BEGIN_NS, Clock, host, message, talk};
-use crate::program::{fleet, json_of, names, refusal, text, text_of};
+use crate::planted_hosts::{BEGIN_NS, PlantedClock, host, message, talk};
+use crate::run_luc_fleet::{fleet, json_of, names, refusal, text, text_of};
 
-fn add<T: Clone + Into<Event>>(writer: &mut Writer, rows: &[T]) {
+fn add<T: Clone + Into<TraceEvent>>(writer: &mut TraceWriter, rows: &[T]) {
     for row in rows {
         writer.add(row.clone()).expect("written");
     }
 }
 
-pub(crate) fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
+pub(crate) fn write(folder: &Path, name: &str, recorded: &RecordedHost) -> PathBuf {
     let path = folder.join(name);
-    let begin = Trace { at_ns: recorded.trace.start_ns, end_ns: 0, ..recorded.trace.clone() };
-    let mut writer = Writer::create(&path, begin).expect("created");
+    let begin =
+        TraceDescription { at_ns: recorded.trace.start_ns, end_ns: 0, ..recorded.trace.clone() };
+    let mut writer = TraceWriter::create(&path, begin).expect("created");
     add(&mut writer, &recorded.connections);
     add(&mut writer, &recorded.messages);
     add(&mut writer, &recorded.packets);
     add(&mut writer, &recorded.clocks);
     add(&mut writer, &recorded.tasks);
-    let end = Trace { at_ns: recorded.trace.end_ns, ..recorded.trace.clone() };
+    let end = TraceDescription { at_ns: recorded.trace.end_ns, ..recorded.trace.clone() };
     writer.finish(end).expect("written");
     path
 }
@@ -36,14 +37,15 @@ pub(crate) fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
 /// Two good traces of hosts that talk.
 fn two() -> (TempDir, [PathBuf; 2]) {
     let folder = tempfile::tempdir().expect("a directory");
-    let clocks = [Clock::default(), Clock { offset_ns: 5_000_000, ..Clock::default() }];
+    let clocks =
+        [PlantedClock::default(), PlantedClock { offset_ns: 5_000_000, ..PlantedClock::default() }];
     let (mut one, mut two) = (host("one", &clocks[0], 1), host("two", &clocks[1], 1));
     talk([&mut one, &mut two], [&clocks[0], &clocks[1]], 1, 1);
     let at = |clock: usize, ms: i64| clocks[clock].monotonic_ns(BEGIN_NS + ms * 1_000_000);
-    one.messages.push(message(1, at(0, 100), Flow::Sent, 0, 40));
-    two.messages.push(message(1, at(1, 101), Flow::Received, 0, 40));
-    two.messages.push(message(1, at(1, 103), Flow::Sent, 0, 9));
-    one.messages.push(message(1, at(0, 104), Flow::Received, 0, 9));
+    one.messages.push(message(1, at(0, 100), MessageDirection::Sent, 0, 40));
+    two.messages.push(message(1, at(1, 101), MessageDirection::Received, 0, 40));
+    two.messages.push(message(1, at(1, 103), MessageDirection::Sent, 0, 9));
+    one.messages.push(message(1, at(0, 104), MessageDirection::Received, 0, 9));
     let paths = [write(folder.path(), "a", &one), write(folder.path(), "b", &two)];
     (folder, paths)
 }
@@ -67,7 +69,7 @@ fn what_is_no_trace_of_a_fleet_is_refused() {
     assert!(line.contains("/nonexistent/trace: no trace is here"), "{line}");
     let line = refusal(&["explain", text(folder.path())]);
     assert!(line.contains("no trace is here"), "{line}");
-    let plain = Recorded { clocks: Vec::new(), ..host("plain", &Clock::default(), 1) };
+    let plain = RecordedHost { clocks: Vec::new(), ..host("plain", &PlantedClock::default(), 1) };
     let plain = write(folder.path(), "plain", &plain);
     let line = refusal(&["fit", text(&a), text(&plain)]);
     assert!(line.contains(text(&plain)) && line.contains("luc record --fleet"), "{line}");
@@ -104,7 +106,7 @@ fn hosts_that_are_the_same_are_refused() {
     assert!(line.contains("named one") && line.contains(&format!("OTHER={}", text(&b))), "{line}");
     // Without a socket in common the boot tells.
     let booted = |name: &str, realtime_offset_ns| {
-        let mut recorded = host(name, &Clock::default(), 1);
+        let mut recorded = host(name, &PlantedClock::default(), 1);
         recorded.trace.realtime_offset_ns = realtime_offset_ns;
         recorded.trace.boottime_offset_ns = 1_000;
         recorded
@@ -191,8 +193,8 @@ fn reports_are_whole_files_or_none() {
 #[test]
 fn clocks_that_cannot_be_are_refused() {
     let (folder, [a, _]) = two();
-    let few = |name: &str, change: fn(&mut Recorded)| {
-        let mut recorded = host(name, &Clock::default(), 1);
+    let few = |name: &str, change: fn(&mut RecordedHost)| {
+        let mut recorded = host(name, &PlantedClock::default(), 1);
         change(&mut recorded);
         write(folder.path(), name, &recorded)
     };

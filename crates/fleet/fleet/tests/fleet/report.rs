@@ -1,53 +1,53 @@
 //! Reports of planted traces: a page, a Perfetto trace, spans.
 
-mod files;
 mod html;
 mod otlp;
 mod perfetto;
+mod unfinished_files;
 
-use luc_events::codes::Flow;
-use luc_events::tables::{Connection, Task};
-use luc_events::{Cause, Pid, Tgid};
-use luc_fleet::report::{Chosen, Report, ReportError};
-use luc_fleet::{FleetError, Joined, Recorded};
+use luc_events::event_kinds::MessageDirection;
+use luc_events::tables::{SocketConnection, ThreadInfo};
+use luc_events::{Pid, Tgid, WaitCause};
+use luc_fleet::report::{ReportError, ReportSelection, ReportSource};
+use luc_fleet::{FleetError, JoinedTraces, RecordedHost};
 
 use crate::findings::wait;
-use crate::planted::{BEGIN_NS, Clock, TRUE_CLOCK, host, message, talk};
+use crate::planted_hosts::{BEGIN_NS, PlantedClock, TRUE_CLOCK, host, message, talk};
 
-const CLIENT: Clock = TRUE_CLOCK;
+const CLIENT: PlantedClock = TRUE_CLOCK;
 /// The server's clock is 7 ms ahead.
-const SERVER: Clock = Clock { offset_ns: 7_000_000, ..CLIENT };
+const SERVER: PlantedClock = PlantedClock { offset_ns: 7_000_000, ..CLIENT };
 const REQUESTS: i64 = 30;
 /// Name that would be markup if it were not escaped.
 const HOSTILE: &str = "</script><b x='\">";
 
 /// Client that asks a server 30 times. Each time the server takes 3 ms, and asks a third process without a trace. It
 /// waits 1 ms for its disk. One request takes 5 ms longer.
-fn planted() -> [Recorded; 2] {
+fn planted() -> [RecordedHost; 2] {
     let (mut client, mut server) = (host("client", &CLIENT, 3), host("server", &SERVER, 3));
     talk([&mut client, &mut server], [&CLIENT, &SERVER], 1, 3);
     for recorded in [&mut client, &mut server] {
         recorded.trace.processors = 2;
         recorded.trace.realtime_offset_ns = 1_700_000_000_000_000_000;
     }
-    server.tasks.push(Task {
+    server.tasks.push(ThreadInfo {
         thread: Pid(8),
         process: Tgid(7),
         comm: HOSTILE.to_owned(),
         start_ns: 1,
-        ..Task::default()
+        ..ThreadInfo::default()
     });
-    server.connections.push(Connection {
+    server.connections.push(SocketConnection {
         connection: luc_events::ConnectionId(9),
         local_address: "10.0.0.2".to_owned(),
         local_port: 4_000,
         remote_address: "10.0.0.3".to_owned(),
         remote_port: 5_432,
-        side: luc_events::codes::Side::Client,
+        side: luc_events::event_kinds::SocketRole::Client,
         initial_sent: 77,
         initial_received: 78,
-        sequences: luc_events::codes::Sequences::Seen,
-        ..Connection::default()
+        sequences: luc_events::event_kinds::SequenceSource::Seen,
+        ..SocketConnection::default()
     });
     for number in 0..REQUESTS {
         let us = |us: i64| BEGIN_NS + 500_000_000 + number * 60_000_000 + us * 1_000;
@@ -55,23 +55,24 @@ fn planted() -> [Recorded; 2] {
         let slow = if number == 11 { 5_000 } else { 0 };
         let first = |bytes: u64| number as u64 * bytes;
         let row = |at_ns, flow, bytes: u64| message(1, at_ns, flow, first(bytes), bytes);
-        client
-            .messages
-            .extend([row(here(0), Flow::Sent, 40), row(here(3_200 + slow), Flow::Received, 90)]);
+        client.messages.extend([
+            row(here(0), MessageDirection::Sent, 40),
+            row(here(3_200 + slow), MessageDirection::Received, 90),
+        ]);
         let asleep = [here(10), here(3_180 + slow), here(3_190 + slow)];
-        client.waits.push(wait(7, asleep, Cause::PipeSocket, 0));
+        client.waits.push(wait(7, asleep, WaitCause::PipeSocket, 0));
         server.messages.extend([
-            row(there(100), Flow::Received, 40),
-            row(there(3_100 + slow), Flow::Sent, 90),
+            row(there(100), MessageDirection::Received, 40),
+            row(there(3_100 + slow), MessageDirection::Sent, 90),
         ]);
         server.messages.extend([
-            message(9, there(300), Flow::Sent, first(20), 20),
-            message(9, there(900), Flow::Received, first(30), 30),
+            message(9, there(300), MessageDirection::Sent, first(20), 20),
+            message(9, there(900), MessageDirection::Received, first(30), 30),
         ]);
         server.waits.extend([
-            wait(7, [there(310), there(890), there(895)], Cause::PipeSocket, 0),
-            wait(7, [there(1_000), there(2_000 + slow), there(2_010 + slow)], Cause::Device, 8),
-            wait(8, [there(1_000), there(1_100), there(1_110)], Cause::Futex, 7),
+            wait(7, [there(310), there(890), there(895)], WaitCause::PipeSocket, 0),
+            wait(7, [there(1_000), there(2_000 + slow), there(2_010 + slow)], WaitCause::Device, 8),
+            wait(8, [there(1_000), there(1_100), there(1_110)], WaitCause::Futex, 7),
         ]);
     }
     for recorded in [&mut client, &mut server] {
@@ -81,21 +82,21 @@ fn planted() -> [Recorded; 2] {
     [client, server]
 }
 
-fn joined(hosts: [Recorded; 2]) -> Joined {
-    Joined::new(hosts.to_vec()).expect("joined")
+fn joined(hosts: [RecordedHost; 2]) -> JoinedTraces {
+    JoinedTraces::new(hosts.to_vec()).expect("joined")
 }
 
-fn chosen(request: Option<usize>, slowest: usize) -> Chosen {
-    Chosen { request, slowest }
+fn chosen(request: Option<usize>, slowest: usize) -> ReportSelection {
+    ReportSelection { request, slowest }
 }
 
 /// Writes a report to memory.
 fn written(
-    joined: &Joined,
-    chosen: Chosen,
-    write: impl FnOnce(&Report<'_>, &mut Vec<u8>) -> Result<(), ReportError>,
+    joined: &JoinedTraces,
+    chosen: ReportSelection,
+    write: impl FnOnce(&ReportSource<'_>, &mut Vec<u8>) -> Result<(), ReportError>,
 ) -> Vec<u8> {
-    let report = Report::new(joined, chosen).expect("found");
+    let report = ReportSource::new(joined, chosen).expect("found");
     let mut out = Vec::new();
     write(&report, &mut out).expect("written");
     out
@@ -111,7 +112,7 @@ fn nothing_in_a_name_is_markup() {
         for task in &mut recorded.tasks {
             task.comm = format!("{HOSTILE}\u{1b}[2J");
         }
-        recorded.lost.push(luc_events::tables::Lost {
+        recorded.lost.push(luc_events::tables::LostEvents {
             place: HOSTILE.to_owned(),
             count: 3,
             ..Default::default()
@@ -134,6 +135,6 @@ fn nothing_in_a_name_is_markup() {
 #[test]
 fn a_request_that_is_not_there_is_refused() {
     let joined = joined(planted());
-    let refused = Report::new(&joined, chosen(Some(31), 5)).expect_err("refused");
+    let refused = ReportSource::new(&joined, chosen(Some(31), 5)).expect_err("refused");
     assert!(matches!(refused, FleetError::NoSuchRequest { number: 31, .. }));
 }

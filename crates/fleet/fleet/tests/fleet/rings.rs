@@ -1,6 +1,6 @@
 //! Rings: read as one recording, by window; kept; `pulled` from directories, other hosts and object stores.
 
-mod pulled;
+mod pulled_windows;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -8,24 +8,24 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use luc_events::codes::Flow;
-use luc_events::tables::Trace;
-use luc_fleet::Recorded;
+use luc_events::event_kinds::MessageDirection;
+use luc_events::tables::TraceDescription;
+use luc_fleet::RecordedHost;
 use tempfile::TempDir;
 
-use crate::planted::{BEGIN_NS, Clock, host, message, talk};
-use crate::program::{json_of, names, refusal_of, text_of};
+use crate::planted_hosts::{BEGIN_NS, PlantedClock, host, message, talk};
 use crate::refusals::write;
+use crate::run_luc_fleet::{json_of, names, refusal_of, text_of};
 
 /// Begin of the traces, CLOCK_REALTIME.
 const BEGIN: &str = "2023-11-14T22:13:20Z";
 const BEGIN_REAL_NS: u64 = 1_700_000_000_000_000_000;
 
 /// The part of a recording from one time to another. What there is stands in each part.
-fn part(recorded: &Recorded, [from_ns, to_ns]: [u64; 2]) -> Recorded {
+fn part(recorded: &RecordedHost, [from_ns, to_ns]: [u64; 2]) -> RecordedHost {
     let is_in = |at_ns: u64| (from_ns..to_ns).contains(&at_ns);
     let mut part = recorded.clone();
-    part.trace = Trace { start_ns: from_ns, end_ns: to_ns, ..part.trace };
+    part.trace = TraceDescription { start_ns: from_ns, end_ns: to_ns, ..part.trace };
     part.messages.retain(|row| is_in(row.at_ns));
     part.packets.retain(|row| is_in(row.at_ns));
     // A sample at a cut is in both parts.
@@ -42,8 +42,8 @@ struct Planted {
 impl Planted {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a directory");
-        let ahead = Clock { offset_ns: 5_000_000, ..Clock::default() };
-        let clocks = [Clock::default(), ahead];
+        let ahead = PlantedClock { offset_ns: 5_000_000, ..PlantedClock::default() };
+        let clocks = [PlantedClock::default(), ahead];
         let mut hosts = [host("one", &clocks[0], 2), host("two", &clocks[1], 2)];
         {
             let [one, two] = &mut hosts;
@@ -54,12 +54,12 @@ impl Planted {
         for (number, ms) in [(0, 100), (1, 998)] {
             let (asked, answered) = (number * 40, number * 9);
             hosts[0].messages.extend([
-                message(1, at(0, ms), Flow::Sent, asked, 40),
-                message(1, at(0, ms + 4), Flow::Received, answered, 9),
+                message(1, at(0, ms), MessageDirection::Sent, asked, 40),
+                message(1, at(0, ms + 4), MessageDirection::Received, answered, 9),
             ]);
             hosts[1].messages.extend([
-                message(1, at(1, ms + 1), Flow::Received, asked, 40),
-                message(1, at(1, ms + 3), Flow::Sent, answered, 9),
+                message(1, at(1, ms + 1), MessageDirection::Received, asked, 40),
+                message(1, at(1, ms + 3), MessageDirection::Sent, answered, 9),
             ]);
         }
         let write = |number: usize| {
@@ -175,7 +175,7 @@ fn what_became_slow_is_kept_but_not_too_often() {
     let planted = Planted::new();
     let ring = planted.folder.path().join("busy");
     fs::create_dir(&ring).expect("made");
-    let clock = Clock::default();
+    let clock = PlantedClock::default();
     let begin_ns = clock.monotonic_ns(BEGIN_NS);
     // Of the eight segments the last two are slow.
     let segment = |number: u64| {
@@ -186,8 +186,8 @@ fn what_became_slow_is_kept_but_not_too_often() {
         for request in 0..60 {
             let at_ns = begin_ns + request * 15_000_000;
             recorded.messages.extend([
-                message(1, at_ns, Flow::Received, request * 40, 40),
-                message(1, at_ns + millisecond_ns, Flow::Sent, request * 9, 9),
+                message(1, at_ns, MessageDirection::Received, request * 40, 40),
+                message(1, at_ns + millisecond_ns, MessageDirection::Sent, request * 9, 9),
             ]);
         }
         let since_ns = number * 1_000_000_000;
@@ -217,13 +217,13 @@ fn what_became_slow_is_kept_but_not_too_often() {
 /// Host with a ring of eight segments of a second; its requests are slow in the last two. It answers at port 80, and
 /// asks 10.0.0.3:90 for each request. `write_segment` writes segments of the host and of 10.0.0.3.
 struct Slowing {
-    clock: Clock,
+    clock: PlantedClock,
     begin_ns: u64,
 }
 
 impl Slowing {
     fn new() -> Self {
-        let clock = Clock::default();
+        let clock = PlantedClock::default();
         let begin_ns = clock.monotonic_ns(BEGIN_NS);
         Self { clock, begin_ns }
     }
@@ -245,14 +245,14 @@ impl Slowing {
             let at_ns = |share: u64| self.begin_ns + request * 15_000_000 + long_ns * share / 4;
             let (asked, answered) = (request * 40, request * 9);
             one.messages.extend([
-                message(1, at_ns(0), Flow::Received, asked, 40),
-                message(2, at_ns(1), Flow::Sent, asked, 40),
-                message(2, at_ns(3), Flow::Received, answered, 9),
-                message(1, at_ns(4), Flow::Sent, answered, 9),
+                message(1, at_ns(0), MessageDirection::Received, asked, 40),
+                message(2, at_ns(1), MessageDirection::Sent, asked, 40),
+                message(2, at_ns(3), MessageDirection::Received, answered, 9),
+                message(1, at_ns(4), MessageDirection::Sent, answered, 9),
             ]);
             two.messages.extend([
-                message(2, at_ns(2), Flow::Received, asked, 40),
-                message(2, at_ns(2) + 1, Flow::Sent, answered, 9),
+                message(2, at_ns(2), MessageDirection::Received, asked, 40),
+                message(2, at_ns(2) + 1, MessageDirection::Sent, answered, 9),
             ]);
         }
         let since_ns = number * 1_000_000_000;

@@ -1,14 +1,16 @@
 //! Tests rows that the core needs in another form than the trace has.
 
-use luc_events::codes::{Flow, Sequences};
-use luc_events::tables::Lost;
-use luc_fleet::text::Text;
-use luc_fleet::{Explanation, Joined, Recorded, fit};
+use luc_events::event_kinds::{MessageDirection, SequenceSource};
+use luc_events::tables::LostEvents;
+use luc_fleet::text::ResultText;
+use luc_fleet::{FleetExplanation, JoinedTraces, RecordedHost, fit};
 
-use crate::planted::{BEGIN_NS, Connected, TRUE_CLOCK, explained, host, message, talk};
+use crate::planted_hosts::{
+    BEGIN_NS, PlantedConnection, TRUE_CLOCK, explained, host, message, talk,
+};
 
 /// Two hosts with one connection, on which the client asks 10 times.
-fn asked(base: [u64; 2]) -> [Recorded; 2] {
+fn asked(base: [u64; 2]) -> [RecordedHost; 2] {
     let (mut client, mut server) = (host("client", &TRUE_CLOCK, 2), host("server", &TRUE_CLOCK, 2));
     talk([&mut client, &mut server], [&TRUE_CLOCK, &TRUE_CLOCK], 1, 2);
     for number in 0..10 {
@@ -16,15 +18,15 @@ fn asked(base: [u64; 2]) -> [Recorded; 2] {
             TRUE_CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 20_000_000 + ms * 1_000_000)
         };
         let first = |way: usize, bytes: u64| base[way] + number as u64 * bytes;
-        client.messages.push(message(1, at(0), Flow::Sent, first(0, 40), 40));
-        server.messages.push(message(1, at(1), Flow::Received, first(0, 40), 40));
-        server.messages.push(message(1, at(4), Flow::Sent, first(1, 90), 90));
-        client.messages.push(message(1, at(5), Flow::Received, first(1, 90), 90));
+        client.messages.push(message(1, at(0), MessageDirection::Sent, first(0, 40), 40));
+        server.messages.push(message(1, at(1), MessageDirection::Received, first(0, 40), 40));
+        server.messages.push(message(1, at(4), MessageDirection::Sent, first(1, 90), 90));
+        client.messages.push(message(1, at(5), MessageDirection::Received, first(1, 90), 90));
     }
     [client, server]
 }
 
-fn check(found: &Explanation) {
+fn check(found: &FleetExplanation) {
     assert_eq!(found.connections.paired.all(), 1);
     assert_eq!((found.messages.edges, found.messages.bytes_on_edges), (20, 1300));
     assert!(found.messages.gaps.is_empty(), "{:?}", found.messages);
@@ -55,7 +57,7 @@ fn offsets_of_older_connections_begin_with_the_sequence_number() {
         let mut hosts = asked(base);
         for host in &mut hosts {
             let row = &mut host.connections[0];
-            row.sequences = Sequences::Unknown;
+            row.sequences = SequenceSource::Unknown;
             (row.initial_sent, row.initial_received) = (0, 0);
         }
         let found = explained(hosts.clone());
@@ -81,12 +83,12 @@ fn an_older_end_is_paired_with_one_whose_numbers_are_known() {
     // Both come round after some messages, or at the first.
     let [back, there] =
         [row.initial_sent, row.initial_received].map(|initial| u64::from(initial) + 1);
-    row.sequences = Sequences::Unknown;
+    row.sequences = SequenceSource::Unknown;
     (row.initial_sent, row.initial_received) = (0, 0);
     for message in &mut server.messages {
         message.first_byte += match message.direction {
-            Flow::Sent => back,
-            Flow::Received => there,
+            MessageDirection::Sent => back,
+            MessageDirection::Received => there,
         };
     }
     server.messages.drain(..2);
@@ -99,12 +101,12 @@ fn an_older_end_is_paired_with_one_whose_numbers_are_known() {
 #[test]
 fn packets_beside_lost_ones_say_nothing_of_clocks() {
     let mut hosts = asked([0, 0]);
-    hosts[0].lost.push(Lost {
+    hosts[0].lost.push(LostEvents {
         at_ns: TRUE_CLOCK.monotonic_ns(BEGIN_NS + 1_000_000_000),
         count: 3,
         place: "packet".to_owned(),
     });
-    let joined = Joined::new(hosts.to_vec()).expect("joined");
+    let joined = JoinedTraces::new(hosts.to_vec()).expect("joined");
     let found = fit(&joined).expect("a fit");
     assert!((1_999..=2_001).contains(&found.left_out.packets_beside_lost_ones), "{found:?}");
     assert_eq!(found.hosts[0].lost["packet"], 3);
@@ -130,12 +132,12 @@ fn rows_without_their_connection_are_counted() {
 #[test]
 fn damaged_addresses_and_times_are_counted() {
     let [mut client, mut server] = asked([0, 0]);
-    let mut extra = Connected::new(&mut client, &mut server, 2);
+    let mut extra = PlantedConnection::new(&mut client, &mut server, 2);
     client.connections[1].local_address = "nowhere".to_owned();
     server.connections[1].local_port = 70_000;
     extra.packet((&mut client, u64::MAX), (&mut server, 5), 0, 1);
-    client.messages.push(message(1, u64::MAX, Flow::Sent, 400, 1));
-    client.messages.push(message(1, 5, Flow::Sent, u64::MAX, 1));
+    client.messages.push(message(1, u64::MAX, MessageDirection::Sent, 400, 1));
+    client.messages.push(message(1, 5, MessageDirection::Sent, u64::MAX, 1));
     let found = explained([client, server]);
     assert_eq!(found.left_out.unreadable_connections, 2);
     assert_eq!(found.left_out.out_of_range, 3);
@@ -151,7 +153,7 @@ fn what_limits_a_trace_is_said() {
     assert!(found.hosts[0].is_complete && !found.hosts[1].is_complete);
     // Its clock samples say how long it is.
     assert_eq!(found.hosts[1].length_ns, 2_000_000_000);
-    let text = Text { what: &found, colours: false }.to_string();
+    let text = ResultText { what: &found, colours: false }.to_string();
     assert!(text.contains("server: the trace has no end"), "{text}");
     assert!(text.contains("client: messages and waits are those of process 7 only"), "{text}");
     check(&found);

@@ -3,10 +3,10 @@
 use std::fs;
 
 use luc_events::ConnectionId;
-use luc_events::codes::Flow;
-use luc_events::tables::Token;
-use luc_fleet::report::{Chosen, Report, otlp};
-use luc_fleet::{Joined, Recorded, Wanted, explain, parse_spans};
+use luc_events::event_kinds::MessageDirection;
+use luc_events::tables::RequestToken;
+use luc_fleet::report::{ReportSelection, ReportSource, otlp};
+use luc_fleet::{ExplanationOptions, JoinedTraces, RecordedHost, explain, parse_spans};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
@@ -14,9 +14,9 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 
-use crate::planted::{BEGIN_NS, Clock, host, message, talk};
-use crate::program::{fleet, refusal_of, text, text_of};
+use crate::planted_hosts::{BEGIN_NS, PlantedClock, host, message, talk};
 use crate::refusals::write;
+use crate::run_luc_fleet::{fleet, refusal_of, text, text_of};
 
 const REAL_NS: i64 = 1_700_000_000_000_000_000;
 /// A trace id, and its FNV-1a.
@@ -33,8 +33,8 @@ struct Asked {
 const OVERLAPPING: [Asked; 2] =
     [Asked { connection: 1, us: [0, 30_000] }, Asked { connection: 2, us: [10_000, 18_000] }];
 
-fn server(asked: &[Asked]) -> Recorded {
-    let clock = Clock::default();
+fn server(asked: &[Asked]) -> RecordedHost {
+    let clock = PlantedClock::default();
     let (mut client, mut server) = (host("client", &clock, 1), host("web", &clock, 1));
     for number in [1, 2] {
         talk([&mut client, &mut server], [&clock, &clock], number, 1);
@@ -43,8 +43,8 @@ fn server(asked: &[Asked]) -> Recorded {
     for one in asked {
         let at = |us: i64| clock.monotonic_ns(BEGIN_NS + us * 1_000);
         let [from, to] = one.us.map(at);
-        server.messages.push(message(one.connection, from, Flow::Received, 0, 40));
-        server.messages.push(message(one.connection, to, Flow::Sent, 0, 90));
+        server.messages.push(message(one.connection, from, MessageDirection::Received, 0, 40));
+        server.messages.push(message(one.connection, to, MessageDirection::Sent, 0, 90));
     }
     server.messages.sort_by_key(|row| row.at_ns);
     server
@@ -87,14 +87,14 @@ fn json(spans: Vec<Span>) -> Vec<u8> {
         .expect("written")
 }
 
-fn joined(server: Recorded, spans: Vec<Span>) -> Joined {
+fn joined(server: RecordedHost, spans: Vec<Span>) -> JoinedTraces {
     let spans = parse_spans(json(spans).as_slice()).expect("read").spans;
-    Joined::new(vec![server]).expect("joined").with_spans(spans)
+    JoinedTraces::new(vec![server]).expect("joined").with_spans(spans)
 }
 
 /// The names of requests, the slowest first, and how many spans are put to one, fit several, and fit none.
-fn named(server: Recorded, spans: Vec<Span>) -> (Vec<Option<String>>, [u64; 3]) {
-    let found = explain(&joined(server, spans), Wanted::default()).expect("explained");
+fn named(server: RecordedHost, spans: Vec<Span>) -> (Vec<Option<String>>, [u64; 3]) {
+    let found = explain(&joined(server, spans), ExplanationOptions::default()).expect("explained");
     let counts = found.requests.spans.expect("given").servers;
     let names = found.slowest.into_iter().map(|request| request.span.map(|span| span.name));
     (names.collect(), [counts.matched, counts.several, counts.none])
@@ -122,12 +122,12 @@ fn a_port_or_a_name_in_the_bytes_tells_requests_apart() {
     let (names, counts) = named(server(&OVERLAPPING), vec![span(2, [10_100, 17_900], Some(5_002))]);
     assert_eq!((names, counts), (vec![None, name(2)], [1, 0, 0]));
     let mut with_name = server(&OVERLAPPING);
-    with_name.tokens.push(Token {
+    with_name.tokens.push(RequestToken {
         connection: ConnectionId(2),
-        direction: Flow::Received,
+        direction: MessageDirection::Received,
         byte: 20,
         token: TOKEN,
-        ..Token::default()
+        ..RequestToken::default()
     });
     let (names, counts) = named(with_name, vec![span(2, [10_100, 17_900], None)]);
     assert_eq!((names, counts), (vec![None, name(2)], [1, 0, 0]));
@@ -145,7 +145,7 @@ fn a_busy_program_s_span_may_end_late() {
 
 #[test]
 fn a_call_is_told_by_the_span_of_its_server() {
-    let clock = Clock::default();
+    let clock = PlantedClock::default();
     let (mut client, mut web) = (host("client", &clock, 1), server(&[]));
     let mut other = host("web", &clock, 1);
     for number in [1, 2] {
@@ -156,8 +156,8 @@ fn a_call_is_told_by_the_span_of_its_server() {
     // The client asks 1 ms before the server has read it.
     for one in &web.messages {
         let (flow, at_ns) = match one.direction {
-            Flow::Received => (Flow::Sent, one.at_ns - 1_000_000),
-            Flow::Sent => (Flow::Received, one.at_ns + 1_000_000),
+            MessageDirection::Received => (MessageDirection::Sent, one.at_ns - 1_000_000),
+            MessageDirection::Sent => (MessageDirection::Received, one.at_ns + 1_000_000),
         };
         let row = message(one.connection.0, at_ns, flow, one.first_byte, one.bytes);
         client.messages.push(row);
@@ -175,8 +175,9 @@ fn a_call_is_told_by_the_span_of_its_server() {
     };
     let names = |spans: Vec<Span>| {
         let spans = parse_spans(json(spans).as_slice()).expect("read").spans;
-        let joined = Joined::new(vec![client.clone(), web.clone()]).expect("joined");
-        let found = explain(&joined.with_spans(spans), Wanted::default()).expect("explained");
+        let joined = JoinedTraces::new(vec![client.clone(), web.clone()]).expect("joined");
+        let found =
+            explain(&joined.with_spans(spans), ExplanationOptions::default()).expect("explained");
         let names = found.slowest.into_iter();
         let names: Vec<String> = names.filter_map(|one| Some(one.span?.name)).collect();
         (names, found.requests.spans.expect("given").clients.matched)
@@ -206,9 +207,9 @@ fn a_span_that_fits_no_request_is_put_to_none() {
 #[test]
 fn spans_for_opentelemetry_are_below_the_program_s_own() {
     let joined = joined(server(&OVERLAPPING), vec![span(1, [200, 29_900], Some(5_001))]);
-    let chosen = Chosen { request: Some(1), slowest: 1 };
+    let chosen = ReportSelection { request: Some(1), slowest: 1 };
     let mut out = Vec::new();
-    otlp::write(&Report::new(&joined, chosen).expect("found"), &mut out).expect("written");
+    otlp::write(&ReportSource::new(&joined, chosen).expect("found"), &mut out).expect("written");
     let request: ExportTraceServiceRequest = serde_json::from_slice(&out).expect("decoded");
     let all = request.resource_spans.into_iter();
     let all: Vec<Span> = all.flat_map(|one| one.scope_spans).flat_map(|one| one.spans).collect();

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use super::window::{Fit, Reach, SEQUENCE_PERIOD, Window, chance, compare};
-use crate::rows::{Address, End, EndId};
+use super::sequence_window::{
+    SEQUENCE_PERIOD, SequenceWindow, TracedExtent, WindowFit, chance, compare,
+};
+use crate::host_rows::{ConnectionEnd, EndAddress, EndId};
 
 /// Maximum number of ends that one end is compared with in a step. Addresses and narrow windows of random numbers leave
 /// one or two. Rows that leave more are forged, and comparing all would take quadratic time.
@@ -21,28 +23,32 @@ pub(super) struct KnownId(pub(super) usize);
 /// An end, and the sequence numbers that it has seen.
 #[derive(Debug)]
 pub(super) struct KnownEnd {
-    pub(super) end: End,
-    sent: Option<Window>,
-    received: Option<Window>,
+    pub(super) end: ConnectionEnd,
+    sent: Option<SequenceWindow>,
+    received: Option<SequenceWindow>,
 }
 
 impl KnownEnd {
-    pub(super) fn new(end: End, reach: Reach) -> Self {
-        Self { end, sent: Window::sent(&end, reach), received: Window::received(&end, reach) }
+    pub(super) fn new(end: ConnectionEnd, reach: TracedExtent) -> Self {
+        Self {
+            end,
+            sent: SequenceWindow::sent(&end, reach),
+            received: SequenceWindow::received(&end, reach),
+        }
     }
 
     fn has_both_initial(&self) -> bool {
         self.end.own_isn.is_some() && self.end.peer_isn.is_some()
     }
 
-    fn windows(&self) -> Option<(Window, Window)> {
+    fn windows(&self) -> Option<(SequenceWindow, SequenceWindow)> {
         self.sent.zip(self.received)
     }
 }
 
 /// Result of the steps so far for an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum PeerSearchResult {
     Nothing,
     Paired,
     Many,
@@ -53,13 +59,13 @@ pub(super) enum Found {
 pub(super) fn shifts(a: &KnownEnd, b: &KnownEnd) -> Option<[i64; 2]> {
     let ((a_sent, a_received), (b_sent, b_received)) = (a.windows()?, b.windows()?);
     match (compare(a_sent, b_received), compare(b_sent, a_received)) {
-        (Fit::Shift(there), Fit::Shift(back)) => Some([there, back]),
+        (WindowFit::Shift(there), WindowFit::Shift(back)) => Some([there, back]),
         _ => None,
     }
 }
 
 /// Pairs ends that name each other.
-pub(super) fn by_host(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
+pub(super) fn by_host(known: &[KnownEnd], state: &mut [PeerSearchResult]) -> Vec<[KnownId; 2]> {
     let ids: HashMap<EndId, KnownId> =
         enumerate(known).map(|(id, known)| (known.end.id(), id)).collect();
     let mut choices = Choices::new(known.len());
@@ -76,8 +82,8 @@ pub(super) fn by_host(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 
 }
 
 /// Pairs ends with the same initial sequence numbers, exchanged.
-pub(super) fn by_initial(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
-    let numbers = |end: &End| end.own_isn.zip(end.peer_isn);
+pub(super) fn by_initial(known: &[KnownEnd], state: &mut [PeerSearchResult]) -> Vec<[KnownId; 2]> {
+    let numbers = |end: &ConnectionEnd| end.own_isn.zip(end.peer_isn);
     let mut by_numbers: HashMap<(u32, u32), Vec<KnownId>> = HashMap::new();
     for (id, known) in enumerate(known) {
         if let Some(numbers) = numbers(&known.end) {
@@ -97,27 +103,31 @@ pub(super) fn by_initial(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownI
 }
 
 /// Returns the addresses of both ends, if they are of the Internet.
-fn addresses(end: &End) -> Option<(SocketAddr, SocketAddr)> {
-    let plain = |address: Address| match address {
-        Address::Internet(address) => {
+fn addresses(end: &ConnectionEnd) -> Option<(SocketAddr, SocketAddr)> {
+    let plain = |address: EndAddress| match address {
+        EndAddress::Internet(address) => {
             Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
         }
-        Address::Unix(_) | Address::Pipe(_) => None,
+        EndAddress::Unix(_) | EndAddress::Pipe(_) => None,
     };
     plain(end.local).zip(plain(end.remote))
 }
 
 /// Pairs ends whose addresses are each other's, and whose numbers fit.
-pub(super) fn by_addresses(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
+pub(super) fn by_addresses(
+    known: &[KnownEnd],
+    state: &mut [PeerSearchResult],
+) -> Vec<[KnownId; 2]> {
     let mut by_addresses: HashMap<(SocketAddr, SocketAddr), Vec<KnownId>> = HashMap::new();
     for (id, known) in enumerate(known) {
-        if let (Found::Nothing, Some(addresses)) = (state[id.0], addresses(&known.end)) {
+        if let (PeerSearchResult::Nothing, Some(addresses)) = (state[id.0], addresses(&known.end)) {
             by_addresses.entry(addresses).or_default().push(id);
         }
     }
     let mut choices = Choices::new(known.len());
     for (id, one) in enumerate(known) {
-        let (Found::Nothing, Some((local, remote))) = (state[id.0], addresses(&one.end)) else {
+        let (PeerSearchResult::Nothing, Some((local, remote))) = (state[id.0], addresses(&one.end))
+        else {
             continue;
         };
         let others = by_addresses.get(&(remote, local)).map_or(&[][..], Vec::as_slice);
@@ -141,10 +151,10 @@ pub(super) fn by_addresses(known: &[KnownEnd], state: &mut [Found]) -> Vec<[Know
 }
 
 /// Pairs ends whose numbers fit, and hardly by chance.
-pub(super) fn by_numbers(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
+pub(super) fn by_numbers(known: &[KnownEnd], state: &mut [PeerSearchResult]) -> Vec<[KnownId; 2]> {
     let mut choices = Choices::new(known.len());
     let rest: Vec<KnownId> = enumerate(known)
-        .filter(|(id, known)| state[id.0] == Found::Nothing && known.windows().is_some())
+        .filter(|(id, known)| state[id.0] == PeerSearchResult::Nothing && known.windows().is_some())
         .map(|(id, _)| id)
         .collect();
     let max_chance = MAX_CHANCE_ALONE / (rest.len() as f64).max(1.0);
@@ -234,10 +244,10 @@ impl Choices {
         };
         let fits = [compare(sent, their_received), compare(their_sent, received)];
         let is_by_chance = chance(sent, their_received) * chance(their_sent, received) > max_chance;
-        if fits.contains(&Fit::Apart) {
+        if fits.contains(&WindowFit::Apart) {
             return;
         }
-        if fits.contains(&Fit::TooWide) || is_by_chance {
+        if fits.contains(&WindowFit::TooWide) || is_by_chance {
             self.add_worn(id);
         } else {
             self.add(id, other);
@@ -245,19 +255,19 @@ impl Choices {
     }
 
     /// Returns the pairs of ends that are each other's only choice.
-    fn settle(self, state: &mut [Found]) -> Vec<[KnownId; 2]> {
+    fn settle(self, state: &mut [PeerSearchResult]) -> Vec<[KnownId; 2]> {
         let mut pairs = Vec::new();
         for (id, &choice) in (0..).map(KnownId).zip(&self.0) {
             state[id.0] = match choice {
                 Choice::Nothing => continue,
-                Choice::Worn => Found::Worn,
+                Choice::Worn => PeerSearchResult::Worn,
                 Choice::One(other) if self.0[other.0] == Choice::One(id) => {
                     if id < other {
                         pairs.push([id, other]);
                     }
-                    Found::Paired
+                    PeerSearchResult::Paired
                 }
-                Choice::One(_) | Choice::Many => Found::Many,
+                Choice::One(_) | Choice::Many => PeerSearchResult::Many,
             };
         }
         pairs

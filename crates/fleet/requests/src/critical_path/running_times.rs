@@ -5,17 +5,18 @@ use std::ops::ControlFlow;
 
 use luc_fleet_clocks::HostId;
 
-use super::Paths;
+use super::CriticalPaths;
 use super::intervals::{Interval, Intervals};
-use crate::rows::{Thread, ThreadId};
-use crate::waits::{HostWaits, RunId};
+use crate::fleet_waits::{HostWaits, RunId};
+use crate::host_rows::{ThreadId, ThreadIdentity};
 
-/// Number of runs in a row that are searched at once. With fewer, the searched intervals take more memory than the runs.
+/// Number of runs in a row that are searched at once. With fewer, the searched intervals take more memory than the
+/// runs.
 const BLOCK_RUNS: usize = 16;
 
 /// Time that a thread ran on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProcessorTime {
     pub thread: ThreadId,
     pub processor: Option<u32>,
     pub ran_ns: u64,
@@ -24,7 +25,7 @@ pub struct Ran {
 /// Times and processors at which each thread ran: between two of its waits, and before the first if the thread began in
 /// the trace.
 #[derive(Debug)]
-pub struct Running<'w> {
+pub struct RunningTimes<'w> {
     of_host: BTreeMap<HostId, Runs<'w>>,
 }
 
@@ -37,14 +38,14 @@ struct Runs<'w> {
     /// From the first begin in a block of runs to the latest end: the block's index.
     blocks: Intervals<usize>,
     /// Runs before the first wait.
-    first: Intervals<Thread>,
+    first: Intervals<ThreadIdentity>,
 }
 
-impl<'w> Running<'w> {
+impl<'w> RunningTimes<'w> {
     /// Finds the runs of all threads. The run after a thread's last wait is unknown. So is the run before its first
     /// wait, if the thread began before all waits of its host.
     #[must_use]
-    pub fn new(paths: &Paths<'w>) -> Self {
+    pub fn new(paths: &CriticalPaths<'w>) -> Self {
         let hosts = paths.waits().hosts();
         Self { of_host: hosts.map(|waits| (waits.host(), Runs::new(waits))).collect() }
     }
@@ -52,8 +53,8 @@ impl<'w> Running<'w> {
     /// Returns the time that each thread of a host ran on each processor, in the threads' order. Only runs between
     /// two times of the host's clock count. Threads that did not run are left out.
     #[must_use]
-    pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<Ran> {
-        let mut all_ns: BTreeMap<(Thread, Option<u32>), u64> = BTreeMap::new();
+    pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<ProcessorTime> {
+        let mut all_ns: BTreeMap<(ThreadIdentity, Option<u32>), u64> = BTreeMap::new();
         if let Some(runs) = self.of_host.get(&host) {
             runs.visit([begin_ns, end_ns], |thread, processor, ran_ns| {
                 let sum_ns = all_ns.entry((thread, processor)).or_default();
@@ -61,7 +62,7 @@ impl<'w> Running<'w> {
             });
         }
         let ran = all_ns.into_iter();
-        let ran = ran.map(|((thread, processor), ran_ns)| Ran {
+        let ran = ran.map(|((thread, processor), ran_ns)| ProcessorTime {
             thread: ThreadId { host, thread },
             processor,
             ran_ns,
@@ -85,7 +86,7 @@ impl<'w> Runs<'w> {
         });
         let firsts = waits.by_thread();
         let firsts = firsts.filter_map(|(thread, waits)| Some((thread, waits.get(0)?.off_ns)));
-        let firsts: Vec<(Thread, u64)> = firsts.collect();
+        let firsts: Vec<(ThreadIdentity, u64)> = firsts.collect();
         let since_ns = firsts.iter().map(|(_, off_ns)| *off_ns).min();
         let in_trace = firsts.into_iter().filter(|(thread, _)| since_ns < Some(thread.start_ns));
         let first = in_trace.map(|(thread, off_ns)| Interval {
@@ -102,7 +103,7 @@ impl<'w> Runs<'w> {
     }
 
     /// Visits each run that has some time between two times, with its thread, processor and that time.
-    fn visit(&self, during_ns: [u64; 2], mut visit: impl FnMut(Thread, Option<u32>, u64)) {
+    fn visit(&self, during_ns: [u64; 2], mut visit: impl FnMut(ThreadIdentity, Option<u32>, u64)) {
         let ran_ns = |from_ns: u64, to_ns: u64| {
             let ran_ns = to_ns.min(during_ns[1]);
             let ran_ns = ran_ns.saturating_sub(from_ns.max(during_ns[0]));
@@ -132,14 +133,14 @@ impl<'w> Runs<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Wait;
-    use crate::waits::Waits;
+    use crate::fleet_waits::FleetWaits;
+    use crate::host_rows::ThreadWait;
 
-    fn wait(id: u32, off_ns: u64, on_ns: u64) -> Wait {
+    fn wait(id: u32, off_ns: u64, on_ns: u64) -> ThreadWait {
         // Thread 3 begins in the trace.
-        let thread = Thread { id, start_ns: if id == 3 { 70 } else { 0 } };
-        let wait = crate::testing::wait(id, [off_ns, on_ns, on_ns], None);
-        Wait { thread, woken_ns: None, ..wait }
+        let thread = ThreadIdentity { id, start_ns: if id == 3 { 70 } else { 0 } };
+        let wait = crate::test_rows::wait(id, [off_ns, on_ns, on_ns], None);
+        ThreadWait { thread, woken_ns: None, ..wait }
     }
 
     #[test]
@@ -153,9 +154,9 @@ mod tests {
             wait(2, 40, 99),
             wait(3, 85, 99),
         ];
-        let waits = Waits::of(&waits).expect("few");
-        let paths = Paths::new(&waits, &[], &[]);
-        let running = Running::new(&paths);
+        let waits = FleetWaits::of(&waits).expect("few");
+        let paths = CriticalPaths::new(&waits, &[], &[]);
+        let running = RunningTimes::new(&paths);
         let during = |begin_ns, end_ns| -> Vec<(u32, u64)> {
             let all = running.during(HostId(0), begin_ns, end_ns);
             all.iter().map(|ran| (ran.thread.thread.id, ran.ran_ns)).collect()
@@ -171,10 +172,10 @@ mod tests {
 
     #[test]
     fn a_run_is_on_the_processor_that_the_thread_got() {
-        let on = |processor, wait| Wait { processor: Some(processor), ..wait };
+        let on = |processor, wait| ThreadWait { processor: Some(processor), ..wait };
         let waits = [on(0, wait(1, 10, 20)), on(1, wait(1, 50, 60)), wait(1, 90, 95)];
-        let waits = Waits::of(&waits).expect("few");
-        let running = Running::new(&Paths::new(&waits, &[], &[]));
+        let waits = FleetWaits::of(&waits).expect("few");
+        let running = RunningTimes::new(&CriticalPaths::new(&waits, &[], &[]));
         let ran = running.during(HostId(0), 0, 100);
         let found: Vec<_> = ran.iter().map(|one| (one.processor, one.ran_ns)).collect();
         assert_eq!(found, [(Some(0), 30), (Some(1), 30)]);

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use luc_fleet_clocks::HostId;
 
-use crate::messages::{MessageEdge, Side};
-use crate::rows::{EndId, Message, Thread, ThreadId, Way};
+use crate::host_rows::{ByteDirection, EndId, MessageRow, ThreadId, ThreadIdentity};
+use crate::messages::{MessageEdge, MessageSide};
 
 /// A send or a reception of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,36 +26,36 @@ impl ThreadCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Send {
     at_ns: u64,
-    thread: Thread,
+    thread: ThreadIdentity,
 }
 
 /// A reception, and the first send that it took bytes of.
 #[derive(Debug, Clone, Copy)]
 struct Reception {
     at_ns: u64,
-    sent: Side,
+    sent: MessageSide,
 }
 
 /// The calls of all threads, each list in the order of time.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(super) struct ThreadCalls {
     of_threads: HashMap<ThreadId, Vec<ThreadCall>>,
     sends: HashMap<EndId, Vec<Send>>,
     receptions: HashMap<EndId, Vec<Reception>>,
 }
 
-impl Calls {
-    pub(super) fn new(messages: &[Message], edges: &[MessageEdge]) -> Self {
+impl ThreadCalls {
+    pub(super) fn new(messages: &[MessageRow], edges: &[MessageEdge]) -> Self {
         let mut of_threads: HashMap<ThreadId, Vec<ThreadCall>> = HashMap::new();
         let mut sends: HashMap<EndId, Vec<Send>> = HashMap::new();
         for row in messages {
-            if row.way == Way::Sent {
+            if row.way == ByteDirection::Sent {
                 let of_end = sends.entry(row.end()).or_default();
                 of_end.push(Send { at_ns: row.at_ns, thread: row.thread });
             }
             of_threads.entry(row.thread_id()).or_default().push(ThreadCall {
                 at_ns: row.at_ns,
-                connection: (row.way == Way::Received).then_some(row.connection),
+                connection: (row.way == ByteDirection::Received).then_some(row.connection),
             });
         }
         for calls in of_threads.values_mut() {
@@ -74,7 +74,7 @@ impl Calls {
     }
 
     /// Returns the first send of bytes that were received on an end at a time.
-    pub(super) fn sender(&self, end: EndId, at_ns: u64) -> Option<Side> {
+    pub(super) fn sender(&self, end: EndId, at_ns: u64) -> Option<MessageSide> {
         let receptions = self.receptions.get(&end)?;
         let found = receptions.binary_search_by_key(&at_ns, |reception| reception.at_ns);
         Some(receptions[found.ok()?].sent)

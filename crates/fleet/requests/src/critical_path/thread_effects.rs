@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::intervals::{Interval, Intervals};
-use super::{EndedBy, Paths};
+use super::{CriticalPaths, EndedBy};
+use crate::fleet_waits::ThreadWaits;
+use crate::host_rows::ThreadId;
 use crate::requests::{RequestId, Requests};
-use crate::rows::ThreadId;
-use crate::waits::ThreadWaits;
 
 /// Times at which each thread had an effect on a request: it wrote the answer, or woke the thread that had the request.
 /// Its work before, since its effect on another request, was for this request or for none.
@@ -29,7 +29,7 @@ struct Effect {
 impl<'r> Effects<'r> {
     /// Finds the effects of all threads. A wake-up by a message is no effect: the message is.
     #[must_use]
-    pub fn new(requests: &'r Requests, paths: &Paths<'_>) -> Self {
+    pub fn new(requests: &'r Requests, paths: &CriticalPaths<'_>) -> Self {
         let mut of: HashMap<ThreadId, Vec<Effect>> = HashMap::new();
         let mut add = |thread: ThreadId, at_ns: u64, request: RequestId| {
             of.entry(thread).or_default().push(Effect { at_ns, request });
@@ -135,18 +135,18 @@ fn two_open_at(owed: &Intervals<RequestId>, at_ns: u64) -> [Option<RequestId>; 2
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fleet_waits::FleetWaits;
+    use crate::host_rows::ThreadWait;
     use crate::requests::Incoming;
-    use crate::rows::Wait;
-    use crate::testing::{exchange, side, thread_id};
-    use crate::waits::Waits;
+    use crate::test_rows::{exchange, side, thread_id};
 
     /// A request that a thread reads, and that it answers.
     fn incoming(id: u32, asked_ns: u64, answered_ns: u64) -> Incoming {
         Incoming { exchange: exchange(side(id, asked_ns), side(id, answered_ns)), from: None }
     }
 
-    fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: u32) -> Wait {
-        crate::testing::wait(id, [off_ns, woken_ns, woken_ns + 1], Some(waker))
+    fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: u32) -> ThreadWait {
+        crate::test_rows::wait(id, [off_ns, woken_ns, woken_ns + 1], Some(waker))
     }
 
     #[test]
@@ -163,8 +163,8 @@ mod tests {
             // Thread 3 has no request.
             wait(3, 5, 75, 9),
         ];
-        let waits = Waits::of(&waits).expect("few");
-        let paths = Paths::new(&waits, &[], &[]);
+        let waits = FleetWaits::of(&waits).expect("few");
+        let paths = CriticalPaths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
         let before = |id: u32, at_ns| effects.on_another_before(thread_id(id), at_ns);
         assert_eq!(effects.request_at(thread_id(9), 50), Some(RequestId(0)));
@@ -186,8 +186,8 @@ mod tests {
             incoming: vec![incoming(1, 10, 30), incoming(1, 40, 60), incoming(2, 15, 95)],
             ..Requests::default()
         };
-        let waits = Waits::of(&[wait(2, 16, 50, 1)]).expect("few");
-        let paths = Paths::new(&waits, &[], &[]);
+        let waits = FleetWaits::of(&[wait(2, 16, 50, 1)]).expect("few");
+        let paths = CriticalPaths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
         // Its effect on thread 2 was after it had read its own request.
         assert_eq!(effects.on_another_before(thread_id(1), 60), Some(30));
@@ -202,8 +202,8 @@ mod tests {
             ..Requests::default()
         };
         let waits = [wait(2, 6, 20, 9), wait(1, 13, 50, 9), wait(1, 61, 70, 9)];
-        let waits = Waits::of(&waits).expect("few");
-        let effects = Effects::new(&requests, &Paths::new(&waits, &[], &[]));
+        let waits = FleetWaits::of(&waits).expect("few");
+        let effects = Effects::new(&requests, &CriticalPaths::new(&waits, &[], &[]));
         assert_eq!(effects.on_another_before(thread_id(9), 50), None);
         assert_eq!(effects.on_another_before(thread_id(9), 70), Some(20));
     }

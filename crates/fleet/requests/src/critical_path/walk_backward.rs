@@ -1,21 +1,24 @@
 //! Walk backward from an answer along the critical path.
 
-use luc_fleet_clocks::{Event, HostId, Placed};
+use luc_fleet_clocks::{HostEvent, HostId, ReferenceTime};
 
-use super::{Before, EndedBy, Link, Part, PartKind, Path, Paths, Read};
-use crate::messages::Side;
-use crate::rows::{EndId, ThreadId, Wait};
+use super::{
+    CriticalPath, CriticalPathPart, CriticalPaths, EarlierWork, EndedBy, PathLink, PathPartKind,
+    Read,
+};
+use crate::host_rows::{EndId, ThreadId, ThreadWait};
+use crate::messages::MessageSide;
 
 /// Maximum number of threads that wait, each for the next; more are of forged rows.
 const MAX_FRAMES: usize = 256;
 
-/// Walks from the end back to the begin ([`Paths::critical`]).
+/// Walks from the end back to the begin ([`CriticalPaths::critical`]).
 pub(super) fn walk_back(
-    paths: &Paths<'_>,
-    begin: &Side,
-    end: &Side,
-    place: impl Fn(Event) -> Option<Placed>,
-) -> Path {
+    paths: &CriticalPaths<'_>,
+    begin: &MessageSide,
+    end: &MessageSide,
+    place: impl Fn(HostEvent) -> Option<ReferenceTime>,
+) -> CriticalPath {
     let mut walk = Walk {
         paths,
         place,
@@ -29,7 +32,7 @@ pub(super) fn walk_back(
             until_ns: begin.at_ns,
         }],
         reached_ns: end.at_ns,
-        path: Path::default(),
+        path: CriticalPath::default(),
     };
     while let Some(mut frame) = walk.frames.pop() {
         if walk.reached_ns <= frame.until_ns {
@@ -60,14 +63,14 @@ struct Frame {
 }
 
 struct Walk<'p, P> {
-    paths: &'p Paths<'p>,
+    paths: &'p CriticalPaths<'p>,
     place: P,
     home: HostId,
     /// Threads that wait, each for the next.
     frames: Vec<Frame>,
     /// Begin of the earliest part so far, on the home's clock.
     reached_ns: u64,
-    path: Path,
+    path: CriticalPath,
 }
 
 /// End of a wait by a thread.
@@ -84,7 +87,7 @@ struct Ended {
 /// A message that a thread read.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
-    sent: Side,
+    sent: MessageSide,
     to: EndId,
     /// Time at which the thread could read it, on the clock of its host.
     at_ns: u64,
@@ -101,7 +104,7 @@ struct HomeTime {
     error_ns: Option<u64>,
 }
 
-impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
+impl<P: Fn(HostEvent) -> Option<ReferenceTime>> Walk<'_, P> {
     /// Goes back over a thread's actions since its last wait, and over the wait. Returns the frame of the thread that
     /// ended the wait, if known.
     fn step_back(&mut self, frame: &mut Frame) -> Option<Frame> {
@@ -110,25 +113,25 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
                 return Some(sender);
             }
             // It ran since then, as far as is known.
-            self.add_part(frame, frame.until_ns, PartKind::Running, None);
+            self.add_part(frame, frame.until_ns, PathPartKind::Running, None);
             return None;
         };
         if let Some(sender) = self.cross_answer(frame, Some(&turn)) {
             return Some(sender);
         }
         if turn.on_ns <= frame.at_ns {
-            self.go_back_to(frame, turn.on_ns, PartKind::Running, None);
+            self.go_back_to(frame, turn.on_ns, PathPartKind::Running, None);
         }
         let off_ns = Some(turn.off_ns);
         let processor = turn.processor;
-        let runnable = PartKind::Runnable { processor };
+        let runnable = PathPartKind::Runnable { processor };
         let Some(woken_ns) = turn.woken_ns else {
             self.go_back_to(frame, turn.off_ns, runnable, off_ns);
             return None;
         };
         if frame.at_ns < woken_ns {
             // It did something while it waited.
-            self.go_back_to(frame, turn.off_ns, PartKind::Contradictory, off_ns);
+            self.go_back_to(frame, turn.off_ns, PathPartKind::Contradictory, off_ns);
             return None;
         }
         self.go_back_to(frame, woken_ns, runnable, off_ns);
@@ -148,7 +151,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
                 Some(self.follow(&waiter, wait.off_ns, ended, until_ns))
             }
             Some(EndedBy::Waker(_)) | None => {
-                self.go_back_to(frame, turn.off_ns, PartKind::Blocked, off_ns);
+                self.go_back_to(frame, turn.off_ns, PathPartKind::Blocked, off_ns);
                 None
             }
         }
@@ -158,19 +161,19 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     fn cross_message_wait(
         &mut self,
         frame: &mut Frame,
-        turn: Wait,
-        sent: Side,
+        turn: ThreadWait,
+        sent: MessageSide,
         to: EndId,
     ) -> Option<Frame> {
         let wait = self.with_turns(frame, turn);
         let waiter = *frame;
         let until_ns = if self.is_waiting(sent.thread_id()) {
             // A thread that waits for this one has asked it.
-            self.mark_link(&waiter, Before::WasFree);
+            self.mark_link(&waiter, EarlierWork::WasFree);
             let held = self.paths.held_before(&wait);
             held.map_or(frame.until_ns, |held| self.limit_ns(frame, held.on_ns))
         } else if let Some(asked_ns) = self.asked_by_another(frame, to, wait.on_ns) {
-            self.mark_link(&waiter, Before::WasFree);
+            self.mark_link(&waiter, EarlierWork::WasFree);
             self.mark_passing(asked_ns);
             asked_ns
         } else {
@@ -187,7 +190,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             }
             None => {
                 let until_ns = self.limit_ns(&waiter, turn.off_ns);
-                self.add_part(&waiter, until_ns, PartKind::Blocked, Some(turn.off_ns));
+                self.add_part(&waiter, until_ns, PathPartKind::Blocked, Some(turn.off_ns));
                 None
             }
         }
@@ -195,17 +198,17 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
 
     /// Goes back to an answer that a thread read without a wait for it. The answer is to a call of another thread on
     /// the path. Returns the frame of its sender.
-    fn cross_answer(&mut self, frame: &mut Frame, since: Option<&Wait>) -> Option<Frame> {
+    fn cross_answer(&mut self, frame: &mut Frame, since: Option<&ThreadWait>) -> Option<Frame> {
         let Read { at_ns, to, sent } = self.paths.read_since(since, frame.thread, frame.at_ns)?;
         let until_ns = self.asked_by_another(frame, to, at_ns)?;
         if !self.may_end(frame, sent.thread_id()) {
             return None;
         }
-        self.go_back_to(frame, at_ns, PartKind::Running, None);
+        self.go_back_to(frame, at_ns, PathPartKind::Running, None);
         let reading = Reading { sent, to, at_ns, until_ns, wait_off_ns: None };
         let ended = self.add_network_part(frame, &reading)?;
         let waiter = *frame;
-        self.mark_link(&waiter, Before::OnlyForItself);
+        self.mark_link(&waiter, EarlierWork::OnlyForItself);
         self.mark_passing(until_ns);
         Some(self.follow(&waiter, at_ns, ended, until_ns))
     }
@@ -234,7 +237,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     }
 
     /// Notes whether a thread's earlier work may have delayed the request.
-    fn mark_link(&mut self, frame: &Frame, before: Before) {
+    fn mark_link(&mut self, frame: &Frame, before: EarlierWork) {
         if let Some(link) = frame.link {
             self.path.links[link].before = before;
         }
@@ -245,12 +248,12 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     fn mark_passing(&mut self, until_ns: u64) {
         let passing = self.frames.iter().filter(|one| one.until_ns >= until_ns);
         for link in passing.filter_map(|one| one.link) {
-            self.path.links[link].before = Before::WasFree;
+            self.path.links[link].before = EarlierWork::WasFree;
         }
     }
 
     /// Returns a wait with the turns before it, as far as the thread is followed.
-    fn with_turns(&self, frame: &Frame, mut wait: Wait) -> Wait {
+    fn with_turns(&self, frame: &Frame, mut wait: ThreadWait) -> ThreadWait {
         while self.limit_ns(frame, wait.off_ns) > frame.until_ns {
             match self.paths.turn_before(frame.thread, wait.off_ns) {
                 Some(before) => wait.off_ns = before.off_ns,
@@ -271,7 +274,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     fn follow(&mut self, waiter: &Frame, off_ns: u64, ended: Ended, until_ns: u64) -> Frame {
         let home_ns = self.home_time(ended.by.host, ended.at_ns).map(|home| home.at_ns);
         let ahead_ns = home_ns.map(|home_ns| i128::from(home_ns) - i128::from(ended.at_ns));
-        self.path.links.push(Link {
+        self.path.links.push(PathLink {
             waiter: waiter.thread,
             off_ns,
             thread: ended.by,
@@ -279,7 +282,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             home_ns: home_ns.unwrap_or(self.reached_ns),
             is_message: ended.is_message,
             above: waiter.link,
-            before: Before::MayCount,
+            before: EarlierWork::MayCount,
             slack_ns: ended.slack_ns,
         });
         Frame {
@@ -308,7 +311,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         let others = others.iter().filter_map(|other| self.home_time(other.host, other.at_ns));
         let next_ns = others.map(|home| home.at_ns).fold(reading.until_ns, u64::max);
         let slack_ns = self.reached_ns.saturating_sub(next_ns);
-        let kind = PartKind::Network { from, to, error_ns };
+        let kind = PathPartKind::Network { from, to, error_ns };
         let begin_ns = home.at_ns.max(reading.until_ns);
         self.add_part(frame, begin_ns, kind, reading.wait_off_ns);
         Some(Ended { by: from, at_ns: sent.at_ns, is_message: true, slack_ns })
@@ -318,7 +321,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         if host == self.home {
             return Some(HomeTime { at_ns, error_ns: Some(0) });
         }
-        let placed = (self.place)(Event { host, at_ns: i64::try_from(at_ns).ok()? })?;
+        let placed = (self.place)(HostEvent { host, at_ns: i64::try_from(at_ns).ok()? })?;
         let error_ns = placed.bounds.half_width_ns().map(|half| half.ceil() as u64);
         Some(HomeTime { at_ns: u64::try_from(placed.at_ns?).ok()?, error_ns })
     }
@@ -328,7 +331,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         &mut self,
         frame: &mut Frame,
         at_ns: u64,
-        kind: PartKind,
+        kind: PathPartKind,
         wait_off_ns: Option<u64>,
     ) {
         let home = self.home_time(frame.thread.host, at_ns);
@@ -338,14 +341,20 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     }
 
     /// Adds a part back to a time of the home's clock. Clocks that are a little off do not turn time around.
-    fn add_part(&mut self, frame: &Frame, home_ns: u64, kind: PartKind, wait_off_ns: Option<u64>) {
+    fn add_part(
+        &mut self,
+        frame: &Frame,
+        home_ns: u64,
+        kind: PathPartKind,
+        wait_off_ns: Option<u64>,
+    ) {
         let begin_ns = home_ns.max(frame.until_ns).min(self.reached_ns);
         let end_ns = self.reached_ns;
         if begin_ns < end_ns {
             // Within a request the clocks of two hosts run alike.
             let own_ns = |at_ns: u64| u64::try_from(i128::from(at_ns) - frame.ahead_ns?).ok();
             let own_ns = own_ns(begin_ns).zip(own_ns(end_ns));
-            self.path.parts.push(Part {
+            self.path.parts.push(CriticalPathPart {
                 thread: frame.thread,
                 blocks: frame.blocks,
                 kind,

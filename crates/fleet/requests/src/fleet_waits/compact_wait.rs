@@ -2,7 +2,7 @@
 
 use luc_fleet_clocks::HostId;
 
-use crate::rows::{Thread, Wait};
+use crate::host_rows::{ThreadIdentity, ThreadWait};
 
 /// Index of no thread.
 const NO_THREAD: u32 = u32::MAX;
@@ -11,10 +11,10 @@ const NO_THREAD: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HostThread(pub(super) u32);
 
-/// A [`Wait`] of a host, with indices for threads. A `Wait` takes 88 bytes: it has its host, both threads in full, and
-/// a word for each `Option`.
+/// A [`ThreadWait`] of a host, with indices for threads. A `ThreadWait` takes 88 bytes: it has its host, both threads
+/// in full, and a word for each `Option`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct CompactWait {
     pub(super) off_ns: u64,
     woken_ns: u64,
     pub(super) on_ns: u64,
@@ -27,10 +27,10 @@ pub(super) struct Row {
     may_be_hand_over: bool,
 }
 
-const _: () = assert!(size_of::<Row>() == 40);
+const _: () = assert!(size_of::<CompactWait>() == 40);
 
-impl Row {
-    pub(super) fn new(wait: &Wait, thread: HostThread, waker: Option<HostThread>) -> Self {
+impl CompactWait {
+    pub(super) fn new(wait: &ThreadWait, thread: HostThread, waker: Option<HostThread>) -> Self {
         Self {
             off_ns: wait.off_ns,
             woken_ns: wait.woken_ns.unwrap_or_default(),
@@ -46,8 +46,8 @@ impl Row {
     }
 
     /// `threads` are those of the host, by index.
-    pub(super) fn expand(&self, host: HostId, threads: &[Thread]) -> Wait {
-        Wait {
+    pub(super) fn expand(&self, host: HostId, threads: &[ThreadIdentity]) -> ThreadWait {
+        ThreadWait {
             host,
             thread: threads[self.thread.0 as usize],
             off_ns: self.off_ns,
@@ -68,7 +68,7 @@ impl Row {
         (self.waker.0 != NO_THREAD).then_some(self.waker)
     }
 
-    /// Returns the times in the order of a [`Wait`]'s fields.
+    /// Returns the times in the order of a [`ThreadWait`]'s fields.
     pub(super) fn times(&self) -> (u64, Option<u64>, u64) {
         (self.off_ns, self.woken_ns(), self.on_ns)
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::row::{HostThread, Row};
+use super::compact_wait::{CompactWait, HostThread};
 
 /// Index of a row of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,20 +14,20 @@ pub(crate) struct RunId(u32);
 
 /// Indices of rows, in a group for each thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Groups {
+pub(super) struct RowsByThread {
     /// One group after the other.
     rows: Vec<RowIndex>,
     /// By thread: the begin of its group in `rows`; and the end of the last group.
     begins: Vec<u32>,
 }
 
-impl Groups {
+impl RowsByThread {
     /// Groups fewer than 2^32 rows. `thread_of` returns the thread whose group a row is in, if any. `order` compares
     /// two rows of a group.
     pub(super) fn new(
         threads: usize,
-        rows: &[Row],
-        thread_of: impl Fn(&Row) -> Option<HostThread>,
+        rows: &[CompactWait],
+        thread_of: impl Fn(&CompactWait) -> Option<HostThread>,
         order: impl Fn(RowIndex, RowIndex) -> Ordering,
     ) -> Self {
         let mut begins = vec![0_u32; threads + 1];

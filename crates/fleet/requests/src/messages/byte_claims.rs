@@ -1,6 +1,6 @@
 //! Rows that cover the bytes of one direction: one sweep over the ends of all rows' ranges.
 
-use crate::rows::RowId;
+use crate::host_rows::RowId;
 
 /// Bytes that a row covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,7 +14,7 @@ pub(super) struct RowBytes {
 
 /// Rows of one side that cover bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum ByteClaim {
     Nobody,
     One(RowId),
     Several,
@@ -22,11 +22,11 @@ pub(super) enum Claim {
 
 /// Successive bytes that the same rows cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct ClaimedBytes {
     pub(super) first: u64,
     pub(super) end: u64,
-    pub(super) sent: Claim,
-    pub(super) received: Claim,
+    pub(super) sent: ByteClaim,
+    pub(super) received: ByteClaim,
 }
 
 /// The rows of one side that cover the byte where the sweep is.
@@ -48,17 +48,17 @@ impl Open {
         }
     }
 
-    fn claim(&self) -> Claim {
+    fn claim(&self) -> ByteClaim {
         match self.count {
-            0 => Claim::Nobody,
-            1 => Claim::One(RowId(self.sum)),
-            _ => Claim::Several,
+            0 => ByteClaim::Nobody,
+            1 => ByteClaim::One(RowId(self.sum)),
+            _ => ByteClaim::Several,
         }
     }
 }
 
 /// Returns all bytes that any row covers, in order. Takes linear time but for sorting.
-pub(super) fn find_pieces(ranges: &[RowBytes]) -> Vec<Piece> {
+pub(super) fn find_pieces(ranges: &[RowBytes]) -> Vec<ClaimedBytes> {
     let ends = |range: &RowBytes| {
         [
             (range.first, true, range.is_received, range.row),
@@ -67,19 +67,19 @@ pub(super) fn find_pieces(ranges: &[RowBytes]) -> Vec<Piece> {
     };
     let mut ends: Vec<_> = ranges.iter().flat_map(ends).collect();
     ends.sort_unstable();
-    let mut pieces: Vec<Piece> = Vec::with_capacity(ends.len());
+    let mut pieces: Vec<ClaimedBytes> = Vec::with_capacity(ends.len());
     let mut open = [Open::default(), Open::default()];
     let mut first = 0;
     for (at, is_begin, is_received, row) in ends {
         let [sent, received] = [open[0].claim(), open[1].claim()];
-        if first < at && (sent, received) != (Claim::Nobody, Claim::Nobody) {
+        if first < at && (sent, received) != (ByteClaim::Nobody, ByteClaim::Nobody) {
             match pieces.last_mut() {
                 Some(last)
                     if last.end == first && (last.sent, last.received) == (sent, received) =>
                 {
                     last.end = at;
                 }
-                _ => pieces.push(Piece { first, end: at, sent, received }),
+                _ => pieces.push(ClaimedBytes { first, end: at, sent, received }),
             }
         }
         first = at;
@@ -96,7 +96,7 @@ mod tests {
     fn each_byte_has_its_rows() {
         let range =
             |first, end, is_received, row| RowBytes { first, end, is_received, row: RowId(row) };
-        let one = |row| Claim::One(RowId(row));
+        let one = |row| ByteClaim::One(RowId(row));
         let found = find_pieces(&[
             range(10, 20, false, 7),
             range(0, 10, false, 5),
@@ -104,17 +104,17 @@ mod tests {
             range(5, 12, true, 3),
             range(40, u64::MAX, true, 1),
         ]);
-        let piece = |first, end, sent, received| Piece { first, end, sent, received };
+        let piece = |first, end, sent, received| ClaimedBytes { first, end, sent, received };
         assert_eq!(
             found,
             [
-                piece(0, 5, one(5), Claim::Nobody),
+                piece(0, 5, one(5), ByteClaim::Nobody),
                 piece(5, 10, one(5), one(3)),
                 piece(10, 12, one(7), one(3)),
-                piece(12, 15, one(7), Claim::Nobody),
-                piece(15, 20, Claim::Several, Claim::Nobody),
-                piece(20, 30, one(9), Claim::Nobody),
-                piece(40, u64::MAX, Claim::Nobody, one(1)),
+                piece(12, 15, one(7), ByteClaim::Nobody),
+                piece(15, 20, ByteClaim::Several, ByteClaim::Nobody),
+                piece(20, 30, one(9), ByteClaim::Nobody),
+                piece(40, u64::MAX, ByteClaim::Nobody, one(1)),
             ]
         );
         assert!(find_pieces(&[]).is_empty());

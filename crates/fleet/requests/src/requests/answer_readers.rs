@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::exchange::Exchange;
-use super::forward::{EventContext, RequestSpan};
-use super::ids::{Assigned, CallId, RequestId, Score, ThreadIndex};
-use super::timeline::{EventKind, Timeline};
+use super::follow_threads::{EventContext, RequestSpan};
+use super::host_timeline::{HostTimeline, ThreadEventKind};
+use super::ids::{AssignedCall, CallId, PredictionScore, RequestId, ThreadIndex};
 
 /// Minimum share of calls for which readers and senders must agree, so that senders' effects are trusted alone.
 const MIN_SENDER_AGREEMENT: f64 = 0.98;
@@ -16,7 +16,7 @@ const MIN_SENDER_AGREEMENT: f64 = 0.98;
 /// that thread does next is no result of the call. But the reader of the answer hands it on: it wakes the thread that
 /// has the request, itself or by a thread that it wakes.
 #[derive(Debug, Default)]
-pub(super) struct Readers {
+pub(super) struct AnswerReaders {
     /// Index of the host's first call.
     first: usize,
     /// By call of the host: whether another thread reads its answer.
@@ -25,10 +25,10 @@ pub(super) struct Readers {
     requests: Vec<Option<RequestId>>,
 }
 
-impl Readers {
+impl AnswerReaders {
     /// Finds the threads that the readers of answers wake. `calls` are the host's; `sent` returns a call's exchange.
     pub(super) fn new(
-        timeline: &Timeline,
+        timeline: &HostTimeline,
         spans: &[RequestSpan],
         contexts: &[EventContext],
         calls: Range<usize>,
@@ -47,14 +47,14 @@ impl Readers {
         for (event, context) in timeline.events.iter().zip(contexts) {
             let thread = event.thread;
             match event.kind {
-                EventKind::Asks(call) => senders[call.0 - first] = Some(thread),
-                EventKind::ReadsRequest(_) => answers[thread.0] = None,
-                EventKind::ReadsAnswer(call) => {
+                ThreadEventKind::Asks(call) => senders[call.0 - first] = Some(thread),
+                ThreadEventKind::ReadsRequest(_) => answers[thread.0] = None,
+                ThreadEventKind::ReadsAnswer(call) => {
                     let is_another = senders[call.0 - first].is_some_and(|sender| sender != thread);
                     readers.is_read_by_another[call.0 - first] |= is_another;
                     answers[thread.0] = is_another.then_some(call);
                 }
-                EventKind::Woken(Some(waker)) if waker != thread => {
+                ThreadEventKind::Woken(Some(waker)) if waker != thread => {
                     let answer = answers[waker.0].filter(|call| !is_done[call.0 - first]);
                     answers[thread.0] = None;
                     let (Some(call), false) = (answer, context.owes_many) else {
@@ -75,15 +75,15 @@ impl Readers {
     }
 
     /// Returns the causes of calls by the readers of their answers.
-    pub(super) fn causes(&self) -> impl Iterator<Item = Assigned<CallId, RequestId>> {
+    pub(super) fn causes(&self) -> impl Iterator<Item = AssignedCall<CallId, RequestId>> {
         let calls = (self.first..).map(CallId).zip(&self.requests);
-        calls.filter_map(|(call, request)| Some(Assigned { call, request: (*request)? }))
+        calls.filter_map(|(call, request)| Some(AssignedCall { call, request: (*request)? }))
     }
 
     /// Drops causes by senders' effects that are not to be trusted: where readers and senders disagree too often, those
     /// of all calls whose answer another thread reads.
-    pub(super) fn keep_trusted(&self, by_effect: &mut Vec<Assigned<CallId, RequestId>>) {
-        let mut agreement = Score::default();
+    pub(super) fn keep_trusted(&self, by_effect: &mut Vec<AssignedCall<CallId, RequestId>>) {
+        let mut agreement = PredictionScore::default();
         for one in &*by_effect {
             if let Some(by_reader) = self.cause_of(one.call) {
                 agreement.add(by_reader == one.request);

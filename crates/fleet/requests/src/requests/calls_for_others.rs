@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::answer_readers::AnswerReaders;
 use super::exchange::Exchange;
-use super::ids::{Assigned, CallId, Position, RequestId};
-use super::readers::Readers;
-use crate::rows::Address;
+use super::ids::{AssignedCall, CallId, CallPosition, RequestId};
+use crate::host_rows::EndAddress;
 
 /// Maximum distance of calls to a server that count as sent at the same time. It is a part of the mean time between
 /// calls. By chance one call in fifty has another this near.
@@ -19,22 +19,22 @@ const MAX_OVERLAP_CANDIDATES: usize = 64;
 ///
 /// A thread may put its call into a queue, and then send the first one in it. That may be the call of another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Others {
+pub(super) struct CallsForOthers {
     /// Calls that are for another request.
-    pub(super) found: Vec<Assigned<CallId, RequestId>>,
+    pub(super) found: Vec<AssignedCall<CallId, RequestId>>,
     /// Calls that may be for another request than the sender's; for which one is not known.
     pub(super) in_doubt: Vec<CallId>,
 }
 
-impl Others {
+impl CallsForOthers {
     /// Compares senders and readers of a host's calls. `causes` are the requests of the threads that sent them. `sent`
     /// returns a call's exchange, and `server` the address that it goes to.
     pub(super) fn new(
-        readers: &Readers,
+        readers: &AnswerReaders,
         causes: &[Option<RequestId>],
         calls: &[CallId],
         sent: impl Fn(CallId) -> Exchange,
-        server: impl Fn(CallId) -> Option<Address>,
+        server: impl Fn(CallId) -> Option<EndAddress>,
     ) -> Self {
         let mut by_server: HashMap<ProcessAndServer, Vec<OwnedCall>> = HashMap::new();
         for &id in calls {
@@ -66,7 +66,7 @@ impl Others {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ProcessAndServer {
     process: u32,
-    server: Address,
+    server: EndAddress,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +90,7 @@ impl OwnedCall {
 struct ServerCalls<'a> {
     calls: &'a [OwnedCall],
     /// Calls by the request of the thread that sent them, in send order.
-    of_request: HashMap<RequestId, Vec<Position>>,
+    of_request: HashMap<RequestId, Vec<CallPosition>>,
     /// By call: whether it overlaps another call of its sender's request.
     is_overlapping: Vec<bool>,
     /// Maximum distance of calls that are sent at the same time.
@@ -100,9 +100,9 @@ struct ServerCalls<'a> {
 impl<'a> ServerCalls<'a> {
     /// `calls` are in send order.
     fn new(calls: &'a [OwnedCall]) -> Self {
-        let mut of_request: HashMap<RequestId, Vec<Position>> = HashMap::new();
+        let mut of_request: HashMap<RequestId, Vec<CallPosition>> = HashMap::new();
         for (position, call) in calls.iter().enumerate() {
-            of_request.entry(call.own).or_default().push(Position(position));
+            of_request.entry(call.own).or_default().push(CallPosition(position));
         }
         let times = calls.iter().map(|call| call.asked_ns);
         let (first_ns, last_ns) = (times.clone().min(), times.max());
@@ -139,7 +139,7 @@ impl<'a> ServerCalls<'a> {
         positions[..end].iter().rev().map(move |position| &calls[position.0])
     }
 
-    fn find_others(&self, others: &mut Others) {
+    fn find_others(&self, others: &mut CallsForOthers) {
         let overlapping = self.is_overlapping.iter().filter(|is_overlapping| **is_overlapping);
         let is_seldom = overlapping.count() as f64 <= MAX_OVERLAP_SHARE * self.calls.len() as f64;
         for (call, &is_overlapping) in self.calls.iter().zip(&self.is_overlapping) {
@@ -147,11 +147,11 @@ impl<'a> ServerCalls<'a> {
                 Some(by_reader) if by_reader != call.own => {
                     let is_extra =
                         is_overlapping && self.overlapping(by_reader, call).next().is_none();
-                    let assigned = Assigned { call: call.id, request: by_reader };
+                    let assigned = AssignedCall { call: call.id, request: by_reader };
                     if is_extra || self.is_exchanged(call, by_reader) {
                         others.found.push(assigned);
                     } else if let Some(other) = self.sent_with(call, by_reader) {
-                        let other = Assigned { call: other.id, request: call.own };
+                        let other = AssignedCall { call: other.id, request: call.own };
                         others.found.extend([assigned, other]);
                     }
                 }
@@ -188,7 +188,7 @@ impl<'a> ServerCalls<'a> {
 /// Finds calls that overlap another one of their request, in one pass: a request may have very many.
 fn find_overlapping<'p>(
     calls: &[OwnedCall],
-    requests: impl Iterator<Item = &'p Vec<Position>>,
+    requests: impl Iterator<Item = &'p Vec<CallPosition>>,
 ) -> Vec<bool> {
     let mut is_overlapping = vec![false; calls.len()];
     for positions in requests {
@@ -222,14 +222,14 @@ mod tests {
         all.into_iter().enumerate().map(call).collect()
     }
 
-    fn find(calls: &[OwnedCall]) -> Others {
-        let mut others = Others::default();
+    fn find(calls: &[OwnedCall]) -> CallsForOthers {
+        let mut others = CallsForOthers::default();
         ServerCalls::new(calls).find_others(&mut others);
         others
     }
 
     /// Of two calls, with 98 more that say nothing: 100 µs apart, each of a request of its own and answered at once.
-    fn find_in_two(first: [Plain; 2]) -> Others {
+    fn find_in_two(first: [Plain; 2]) -> CallsForOthers {
         let others =
             (2..100).map(|at| (1_000 + at, None, 100_000 * at as u64, 100_000 * at as u64));
         find(&calls(first.into_iter().chain(others)))
@@ -240,28 +240,28 @@ mod tests {
         // Nobody was woken for the second one's answer.
         let together = find_in_two([(1, Some(2), 0, 50_000), (2, None, 500, 40_000)]);
         let assigned =
-            |(call, request)| Assigned { call: CallId(call), request: RequestId(request) };
+            |(call, request)| AssignedCall { call: CallId(call), request: RequestId(request) };
         assert_eq!(together.found, [(0, 2), (1, 1)].map(assigned));
         // 2 µs later another one comes by chance.
         let apart = find_in_two([(1, Some(2), 0, 50_000), (2, None, 2_000, 40_000)]);
-        assert_eq!(apart, Others::default());
+        assert_eq!(apart, CallsForOthers::default());
         // Its reader says that it is its sender's.
         let known = find_in_two([(1, Some(2), 0, 50_000), (2, Some(2), 500, 40_000)]);
-        assert_eq!(known, Others::default());
+        assert_eq!(known, CallsForOthers::default());
     }
 
     #[test]
     fn of_two_at_once_the_one_that_nobody_was_woken_for_is_in_doubt() {
         let at_once = find_in_two([(1, Some(1), 0, 50_000), (1, None, 2_000, 40_000)]);
-        assert_eq!(at_once, Others { found: Vec::new(), in_doubt: vec![CallId(1)] });
+        assert_eq!(at_once, CallsForOthers { found: Vec::new(), in_doubt: vec![CallId(1)] });
         let in_turn = find_in_two([(1, Some(1), 0, 1_000), (1, None, 2_000, 40_000)]);
-        assert_eq!(in_turn, Others::default());
+        assert_eq!(in_turn, CallsForOthers::default());
         // A process that makes two calls at once to a server does so often.
         let often = (0..50).map(|at| {
             let asked_ns = 1_000 * at as u64;
             (at / 2, (at % 2 == 0).then_some(at / 2), asked_ns, asked_ns + 1_500)
         });
-        assert_eq!(find(&calls(often)), Others::default());
+        assert_eq!(find(&calls(often)), CallsForOthers::default());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::forward::RequestSpan;
-use super::ids::{Assigned, Position, Rank};
-use super::regular::TimedCall;
+use super::equal_call_counts::TimedCall;
+use super::follow_threads::RequestSpan;
+use super::ids::{AssignedCall, CallPosition, RequestRank};
 
 /// Number of calls that are looked at together; at the end up to twice as many.
 const STRETCH_CALLS: usize = 1_000;
@@ -25,7 +25,7 @@ pub(super) fn infer_causes(
     calls: &[TimedCall],
     spans: &[RequestSpan],
     calls_per_request: usize,
-) -> Vec<Assigned<Position, Rank>> {
+) -> Vec<AssignedCall<CallPosition, RequestRank>> {
     let mut found = Vec::new();
     let mut begin = 0;
     while begin < calls.len() {
@@ -35,7 +35,7 @@ pub(super) fn infer_causes(
             found.extend((begin..end).filter_map(|call| {
                 let rank = rank_of(call, shift, calls_per_request)?;
                 let is_within = is_within(&calls[call], *spans.get(rank.0)?);
-                is_within.then_some(Assigned { call: Position(call), request: rank })
+                is_within.then_some(AssignedCall { call: CallPosition(call), request: rank })
             }));
         }
         begin = end;
@@ -69,9 +69,9 @@ fn find_shift(
     counts.iter().all(is_refuted).then_some(good)
 }
 
-fn rank_of(call: usize, shift: i64, calls_per_request: usize) -> Option<Rank> {
+fn rank_of(call: usize, shift: i64, calls_per_request: usize) -> Option<RequestRank> {
     let task = usize::try_from(call as i64 + shift).ok()?;
-    Some(Rank(task / calls_per_request))
+    Some(RequestRank(task / calls_per_request))
 }
 
 fn is_within(call: &TimedCall, span: RequestSpan) -> bool {

@@ -1,8 +1,8 @@
 //! Causes of calls, inferred from their effects, backward in time.
 
-use super::forward::{EventContext, RequestSpan};
-use super::ids::{Assigned, CallId, RequestId, ThreadIndex};
-use super::timeline::{EventKind, Timeline};
+use super::follow_threads::{EventContext, RequestSpan};
+use super::host_timeline::{HostTimeline, ThreadEventKind};
+use super::ids::{AssignedCall, CallId, RequestId, ThreadIndex};
 
 /// Share of a thread's tasks, the shortest ones, that are sure to be one task each.
 const SINGLE_TASK_SHARE: f64 = 0.1;
@@ -11,9 +11,10 @@ const MIN_TASKS: usize = 10;
 /// Maximum number of effects without a call before them that a task reaches past.
 const MAX_EFFECTS: usize = 64;
 
+/// Causes of calls, as their effects tell them.
 #[derive(Debug)]
-pub(super) struct ByEffect {
-    pub(super) causes: Vec<Assigned<CallId, RequestId>>,
+pub(super) struct CausesByEffect {
+    pub(super) causes: Vec<AssignedCall<CallId, RequestId>>,
     /// By thread: rounds of calls that its tasks usually make.
     pub(super) usual_rounds: Vec<usize>,
 }
@@ -27,10 +28,10 @@ pub(super) struct ByEffect {
 /// seems to have made more rounds of calls than this thread's tasks usually do. Of these rounds only the usual number
 /// is taken.
 pub(super) fn follow_backward(
-    timeline: &Timeline,
+    timeline: &HostTimeline,
     spans: &[RequestSpan],
     contexts: &[EventContext],
-) -> ByEffect {
+) -> CausesByEffect {
     let has_results = find_threads_with_results(timeline, contexts);
     let walk = Walk { timeline, spans, contexts, has_results };
     // 1. Number of rounds that the tasks of each thread usually make.
@@ -55,10 +56,10 @@ pub(super) fn follow_backward(
                 break;
             };
             let calls = round.iter().filter(|sent| spans[request.0].contains(sent.at_ns));
-            causes.extend(calls.map(|sent| Assigned { call: sent.call, request }));
+            causes.extend(calls.map(|sent| AssignedCall { call: sent.call, request }));
         }
     });
-    ByEffect { causes, usual_rounds }
+    CausesByEffect { causes, usual_rounds }
 }
 
 /// Returns the number of rounds of the shortest tasks of a thread.
@@ -159,7 +160,7 @@ impl OpenTasks {
 }
 
 struct Walk<'t> {
-    timeline: &'t Timeline,
+    timeline: &'t HostTimeline,
     spans: &'t [RequestSpan],
     contexts: &'t [EventContext],
     has_results: Vec<bool>,
@@ -175,24 +176,24 @@ impl Walk<'_> {
             let is_open = |request: &RequestId| self.spans[request.0].contains(event.at_ns);
             let mut is_at_begin = false;
             match event.kind {
-                EventKind::Answers(request) if is_open(&request) => {
+                ThreadEventKind::Answers(request) if is_open(&request) => {
                     if let Some(task) = open[thread.0].begin(request) {
                         visit(thread, task);
                     }
                 }
                 // What the answer belongs to is not known for sure.
-                EventKind::Answers(_) => is_at_begin = true,
+                ThreadEventKind::Answers(_) => is_at_begin = true,
                 // Before it has read a request it worked for none that comes later.
-                EventKind::ReadsRequest(_) => is_at_begin = true,
-                EventKind::ReadsAnswer(_) if context.owes_many => is_at_begin = true,
-                EventKind::ReadsAnswer(_) => open[thread.0].end_round(),
-                EventKind::Asks(call) if context.own.is_none() => {
+                ThreadEventKind::ReadsRequest(_) => is_at_begin = true,
+                ThreadEventKind::ReadsAnswer(_) if context.owes_many => is_at_begin = true,
+                ThreadEventKind::ReadsAnswer(_) => open[thread.0].end_round(),
+                ThreadEventKind::Asks(call) if context.own.is_none() => {
                     let sent = SentCall { call, at_ns: event.at_ns };
                     for task in open[thread.0].add_call(sent, self.spans) {
                         visit(thread, task);
                     }
                 }
-                EventKind::Woken(waker) => {
+                ThreadEventKind::Woken(waker) => {
                     let works_for = open[thread.0].request();
                     let target = context.owes.or(works_for).filter(is_open);
                     // Workers wake each other for locks and queues. Of these wake-ups only those count whose waker has
@@ -213,7 +214,7 @@ impl Walk<'_> {
                     let is_given_work = context.own.is_some() && context.own == works_for;
                     is_at_begin = context.owes.is_none() && (is_given_work || context.owes_many);
                 }
-                EventKind::Asks(_) | EventKind::Reads | EventKind::Sends => {}
+                ThreadEventKind::Asks(_) | ThreadEventKind::Reads | ThreadEventKind::Sends => {}
             }
             if is_at_begin {
                 open[thread.0].end().for_each(|task| visit(thread, task));
@@ -226,12 +227,12 @@ impl Walk<'_> {
 }
 
 /// Finds threads that answer, or wake threads that owe an answer, without having read a request themselves.
-fn find_threads_with_results(timeline: &Timeline, contexts: &[EventContext]) -> Vec<bool> {
+fn find_threads_with_results(timeline: &HostTimeline, contexts: &[EventContext]) -> Vec<bool> {
     let mut has_results = vec![false; timeline.threads];
     for (event, context) in timeline.events.iter().zip(contexts) {
         let thread = match event.kind {
-            EventKind::Answers(_) => event.thread,
-            EventKind::Woken(Some(waker)) if context.owes.is_some() => waker,
+            ThreadEventKind::Answers(_) => event.thread,
+            ThreadEventKind::Woken(Some(waker)) if context.owes.is_some() => waker,
             _ => continue,
         };
         has_results[thread.0] |= context.own.is_none();

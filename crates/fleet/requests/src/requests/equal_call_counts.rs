@@ -7,8 +7,8 @@ mod order;
 use std::collections::{HashMap, HashSet};
 
 use super::HandOver;
-use super::forward::RequestSpan;
-use super::ids::{Assigned, Cause, Position, Rank, RequestId};
+use super::follow_threads::RequestSpan;
+use super::ids::{AssignedCall, CallCause, CallPosition, RequestId, RequestRank};
 
 /// Maximum share of requests that may have made another number of calls than the others.
 const MAX_IRREGULAR_SHARE: f64 = 0.01;
@@ -29,24 +29,24 @@ pub(super) struct TimedCall {
     pub(super) asked_ns: u64,
     /// Time at which its answer had been read; without an answer, when the call was sent.
     pub(super) answered_ns: u64,
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<CallCause>,
 }
 
 /// A cause of a call that had none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Inferred {
-    pub(super) call: Position,
-    pub(super) cause: Cause,
+pub(super) struct InferredCause {
+    pub(super) call: CallPosition,
+    pub(super) cause: CallCause,
 }
 
 /// Result of [`infer_causes`] for the calls of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Inference {
+pub(super) struct CauseInference {
     /// Whether the known causes contradict each other.
     pub(super) is_contradictory: bool,
     /// Calls whose cause is not believed any more.
-    pub(super) doubted: Vec<Position>,
-    pub(super) found: Vec<Inferred>,
+    pub(super) doubted: Vec<CallPosition>,
+    pub(super) found: Vec<InferredCause>,
 }
 
 /// Assigns calls to requests. `calls` are in send order, `requests` in receive order. Infers nothing where requests
@@ -63,13 +63,13 @@ pub(super) fn infer_causes(
     calls: &[TimedCall],
     requests: &[RequestId],
     spans: &[RequestSpan],
-) -> Inference {
+) -> CauseInference {
     let Some(mut process) = RegularProcess::new(calls, requests, spans) else {
-        return Inference::default();
+        return CauseInference::default();
     };
     if process.is_contradictory() {
         let doubted = process.find_out_of_order();
-        return Inference { is_contradictory: true, doubted, found: Vec::new() };
+        return CauseInference { is_contradictory: true, doubted, found: Vec::new() };
     }
     let doubted = process.doubt_overfull();
     let mut found = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn infer_causes(
             break;
         }
     }
-    Inference { found, doubted, is_contradictory: false }
+    CauseInference { found, doubted, is_contradictory: false }
 }
 
 /// Returns the number of calls that each request makes, if all may make the same number.
@@ -93,7 +93,7 @@ pub(super) fn calls_per_request(calls: usize, requests: usize) -> Option<usize> 
     is_number.then_some(each as usize)
 }
 
-type KnownCall = Assigned<Position, Rank>;
+type KnownCall = AssignedCall<CallPosition, RequestRank>;
 
 #[derive(Debug)]
 struct RegularProcess<'a> {
@@ -104,7 +104,7 @@ struct RegularProcess<'a> {
     spans: Vec<RequestSpan>,
     calls_per_request: usize,
     /// By call: the rank of its cause.
-    ranks: Vec<Option<Rank>>,
+    ranks: Vec<Option<RequestRank>>,
     /// By rank: the number of known calls.
     counts: Vec<usize>,
 }
@@ -116,9 +116,9 @@ impl<'a> RegularProcess<'a> {
         spans: &[RequestSpan],
     ) -> Option<Self> {
         let calls_per_request = calls_per_request(calls.len(), requests.len())?;
-        let rank_of: HashMap<RequestId, Rank> =
-            requests.iter().copied().zip((0..).map(Rank)).collect();
-        let ranks: Vec<Option<Rank>> =
+        let rank_of: HashMap<RequestId, RequestRank> =
+            requests.iter().copied().zip((0..).map(RequestRank)).collect();
+        let ranks: Vec<Option<RequestRank>> =
             calls.iter().map(|call| rank_of.get(&call.cause?.request).copied()).collect();
         let mut counts = vec![0; requests.len()];
         for &rank in ranks.iter().flatten() {
@@ -148,7 +148,7 @@ impl<'a> RegularProcess<'a> {
     }
 
     /// Finds calls known by effects or wake-ups that a queue in order would have given to another request.
-    fn find_out_of_order(&self) -> Vec<Position> {
+    fn find_out_of_order(&self) -> Vec<CallPosition> {
         self.known()
             .filter(|known| known.call.0 / self.calls_per_request != known.request.0)
             .map(|known| known.call)
@@ -158,10 +158,10 @@ impl<'a> RegularProcess<'a> {
 
     /// Forgets the causes of calls of requests that have too many, if others that lack one were open meanwhile. Returns
     /// these calls. A token in the bytes stays.
-    fn doubt_overfull(&mut self) -> Vec<Position> {
-        let lacking: Vec<Rank> =
-            (0..self.counts.len()).map(Rank).filter(|&rank| self.lacks(rank) > 0).collect();
-        let may_be_for_another = |call: Position| {
+    fn doubt_overfull(&mut self) -> Vec<CallPosition> {
+        let lacking: Vec<RequestRank> =
+            (0..self.counts.len()).map(RequestRank).filter(|&rank| self.lacks(rank) > 0).collect();
+        let may_be_for_another = |call: CallPosition| {
             let call = &self.calls[call.0];
             let next =
                 lacking.partition_point(|&rank| self.spans[rank.0].opened_ns <= call.asked_ns);
@@ -172,12 +172,12 @@ impl<'a> RegularProcess<'a> {
             .known()
             .filter(|known| self.counts[known.request.0] > self.calls_per_request)
             .collect();
-        let doubtful: HashSet<Rank> = overfull
+        let doubtful: HashSet<RequestRank> = overfull
             .iter()
             .filter(|known| may_be_for_another(known.call))
             .map(|known| known.request)
             .collect();
-        let doubted: Vec<Position> = overfull
+        let doubted: Vec<CallPosition> = overfull
             .into_iter()
             .filter(|known| doubtful.contains(&known.request))
             .map(|known| known.call)
@@ -191,29 +191,34 @@ impl<'a> RegularProcess<'a> {
         doubted
     }
 
-    fn evidence(&self, call: Position) -> Option<HandOver> {
+    fn evidence(&self, call: CallPosition) -> Option<HandOver> {
         self.calls[call.0].cause.map(|cause| cause.evidence)
     }
 
     /// Returns the known calls in send order.
     fn known(&self) -> impl Iterator<Item = KnownCall> {
-        let calls = (0..).map(Position).zip(&self.ranks);
-        calls.filter_map(|(call, rank)| Some(Assigned { call, request: (*rank)? }))
+        let calls = (0..).map(CallPosition).zip(&self.ranks);
+        calls.filter_map(|(call, rank)| Some(AssignedCall { call, request: (*rank)? }))
     }
 
     /// Returns the number of calls that a request lacks.
-    fn lacks(&self, rank: Rank) -> usize {
+    fn lacks(&self, rank: RequestRank) -> usize {
         self.calls_per_request.saturating_sub(self.counts[rank.0])
     }
 
-    fn assign(&mut self, call: Position, rank: Rank, evidence: HandOver) -> Inferred {
+    fn assign(
+        &mut self,
+        call: CallPosition,
+        rank: RequestRank,
+        evidence: HandOver,
+    ) -> InferredCause {
         self.ranks[call.0] = Some(rank);
         self.counts[rank.0] += 1;
-        Inferred { call, cause: Cause { request: self.requests[rank.0], evidence } }
+        InferredCause { call, cause: CallCause { request: self.requests[rank.0], evidence } }
     }
 
     /// Whether a request was open from a call to its answer.
-    fn is_open(&self, rank: Rank, call: &TimedCall) -> bool {
+    fn is_open(&self, rank: RequestRank, call: &TimedCall) -> bool {
         self.spans[rank.0].covers(call.asked_ns, call.answered_ns)
     }
 }
@@ -253,7 +258,7 @@ mod tests {
             }
         }
 
-        fn infer(&self) -> Inference {
+        fn infer(&self) -> CauseInference {
             let mut inference = infer_causes(&self.calls, &self.requests, &self.spans);
             inference.found.sort_unstable();
             inference
@@ -265,20 +270,21 @@ mod tests {
         100 + call / 3
     }
 
-    fn cause(request: usize, evidence: HandOver) -> Cause {
-        Cause { request: RequestId(request), evidence }
+    fn cause(request: usize, evidence: HandOver) -> CallCause {
+        CallCause { request: RequestId(request), evidence }
     }
 
-    fn positions(calls: &[usize]) -> Vec<Position> {
-        calls.iter().copied().map(Position).collect()
+    fn positions(calls: &[usize]) -> Vec<CallPosition> {
+        calls.iter().copied().map(CallPosition).collect()
     }
 
     /// An inference that finds the true causes of these calls.
-    fn finds(calls: &[usize], evidence: HandOver) -> Inference {
-        let found = calls
-            .iter()
-            .map(|&call| Inferred { call: Position(call), cause: cause(own(call), evidence) });
-        Inference { found: found.collect(), ..Inference::default() }
+    fn finds(calls: &[usize], evidence: HandOver) -> CauseInference {
+        let found = calls.iter().map(|&call| InferredCause {
+            call: CallPosition(call),
+            cause: cause(own(call), evidence),
+        });
+        CauseInference { found: found.collect(), ..CauseInference::default() }
     }
 
     #[test]
@@ -333,12 +339,14 @@ mod tests {
         }
         other.forget(&[31]);
         // Only that one request lacks a call.
-        let only =
-            Inferred { call: Position(31), cause: cause(100 + 31 * 7 % 100, HandOver::Exclusion) };
+        let only = InferredCause {
+            call: CallPosition(31),
+            cause: cause(100 + 31 * 7 % 100, HandOver::Exclusion),
+        };
         let inference = other.infer();
         assert!(!inference.is_contradictory);
         assert!(inference.found.iter().all(|found| *found == only));
-        assert_eq!(infer_causes(&[], &[], &[]), Inference::default());
+        assert_eq!(infer_causes(&[], &[], &[]), CauseInference::default());
     }
 
     #[test]
@@ -348,6 +356,9 @@ mod tests {
             story.calls[call].cause = Some(cause(own(call) + 1, HandOver::Backward));
         }
         let doubted = positions(&[30, 60, 90]);
-        assert_eq!(story.infer(), Inference { is_contradictory: true, doubted, found: Vec::new() });
+        assert_eq!(
+            story.infer(),
+            CauseInference { is_contradictory: true, doubted, found: Vec::new() }
+        );
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::exchange::Exchange;
-use super::forward::EventContext;
-use super::ids::{RequestId, Score};
-use super::timeline::{EventKind, Timeline};
+use super::follow_threads::EventContext;
+use super::host_timeline::{HostTimeline, ThreadEventKind};
+use super::ids::{PredictionScore, RequestId};
 
 /// Minimum share of a process' answers that must be to the request that the thread read last.
 const MIN_OWN_ANSWERS: f64 = 0.98;
@@ -16,22 +16,22 @@ const MIN_OWN_ANSWERS: f64 = 0.98;
 /// for a connection, and its tasks for their turn, in its own memory. So it works for other requests than the one that
 /// it read last. Its calls do not show that, but its answers do.
 #[derive(Debug, Default)]
-pub(super) struct Loops {
+pub(super) struct EventLoops {
     /// By process: whether each answer that it began was to the request that the thread worked for.
-    answers: HashMap<u32, Score>,
+    answers: HashMap<u32, PredictionScore>,
 }
 
-impl Loops {
+impl EventLoops {
     /// Compares the request that each answer of a host is to with the one that its thread worked for. Threads that have
     /// read nothing themselves, such as those of a pool, do not count. `received` returns a request's exchange.
     pub(super) fn new(
-        timeline: &Timeline,
+        timeline: &HostTimeline,
         contexts: &[EventContext],
         received: impl Fn(RequestId) -> Exchange,
     ) -> Self {
         let mut loops = Self::default();
         for (event, context) in timeline.events.iter().zip(contexts) {
-            let (EventKind::Answers(request), Some(own)) = (event.kind, context.own) else {
+            let (ThreadEventKind::Answers(request), Some(own)) = (event.kind, context.own) else {
                 continue;
             };
             let exchange = received(request);

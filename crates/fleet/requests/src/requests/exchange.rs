@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-use crate::messages::Side;
-use crate::rows::{EndId, Message, RowId, Way};
+use crate::host_rows::{ByteDirection, EndId, MessageRow, RowId};
+use crate::messages::MessageSide;
 
 /// A request and its answer, as one end saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
     pub end: EndId,
     /// Thread that sent or read the first bytes of the request, and when.
-    pub asked: Side,
+    pub asked: MessageSide,
     /// Offset of the request's first byte, as the end counts that direction.
     pub first_byte: u64,
     /// Bytes of the request.
     pub bytes: u64,
-    pub answer: Option<Answer>,
+    pub answer: Option<ExchangeAnswer>,
     /// Token that names the request in its bytes, where they were looked at.
     pub token: Option<u64>,
     /// Time on the host's clock until which its thread works for it without doubt: lost rows may hide the begin of
@@ -27,25 +27,25 @@ pub struct Exchange {
 
 /// The answer of an [`Exchange`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExchangeAnswer {
     /// Thread that sent or read the first bytes.
-    pub first: Side,
+    pub first: MessageSide,
     /// Thread that sent or read the last bytes.
-    pub last: Side,
+    pub last: MessageSide,
 }
 
 impl Exchange {
     /// Adds more of the request.
-    pub(super) fn ask(&mut self, row: &Message) {
+    pub(super) fn ask(&mut self, row: &MessageRow) {
         self.bytes = self.bytes.saturating_add(row.bytes);
         self.token = self.token.or(row.token);
         self.is_of_several |= row.thread != self.asked.thread;
     }
 
     /// Adds some of the answer.
-    pub(super) fn answer(&mut self, side: Side) {
+    pub(super) fn answer(&mut self, side: MessageSide) {
         let first = self.answer.map_or(side, |answer| answer.first);
-        self.answer = Some(Answer { first, last: side });
+        self.answer = Some(ExchangeAnswer { first, last: side });
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct ExchangeRow {
 
 /// Evidence that an exchange is several ones.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct ExchangeShape {
     /// Number of rows of its request.
     pub(super) asking_rows: usize,
     /// Whether more than one thread answered it.
@@ -80,7 +80,7 @@ pub(super) struct Exchanges {
     /// By exchange: bytes of the answer, as the end counts them.
     pub(super) answers: Vec<Option<Range<u64>>>,
     /// By exchange: evidence that it is several ones.
-    pub(super) shapes: Vec<Shape>,
+    pub(super) shapes: Vec<ExchangeShape>,
     pub(super) rows: Vec<ExchangeRow>,
 }
 
@@ -90,9 +90,9 @@ impl Exchanges {
     /// belongs to no exchange. A FIN must not be among the rows.
     pub(super) fn add(
         &mut self,
-        rows: &[&Message],
+        rows: &[&MessageRow],
         of_end: Range<usize>,
-        asks: Way,
+        asks: ByteDirection,
         closed_ns: Option<u64>,
     ) {
         // The byte that follows in each direction.
@@ -101,7 +101,7 @@ impl Exchanges {
         for id in of_end {
             let row = rows[id];
             let id = RowId(id);
-            let expected = &mut expected[usize::from(row.way == Way::Sent)];
+            let expected = &mut expected[usize::from(row.way == ByteDirection::Sent)];
             let has_hole = expected.is_some_and(|expected| expected != row.first_byte);
             *expected = row.first_byte.checked_add(row.bytes);
             if row.way != asks {
@@ -115,7 +115,7 @@ impl Exchanges {
                 self.shapes[at].has_hole |= has_hole;
                 self.shapes[at].is_answered_by_several |=
                     answered_by.is_some_and(|thread| thread != row.thread);
-                exchange.answer(Side::of(row));
+                exchange.answer(MessageSide::of(row));
                 let bytes = row.first_byte..row.first_byte.saturating_add(row.bytes);
                 let all = self.answers[at].get_or_insert(bytes.clone());
                 *all = all.start.min(bytes.start)..all.end.max(bytes.end);
@@ -146,14 +146,23 @@ impl Exchanges {
     }
 
     /// Begins an exchange with its first row.
-    pub(super) fn open(&mut self, id: RowId, row: &Message, closed_ns: Option<u64>) -> ExchangeId {
+    pub(super) fn open(
+        &mut self,
+        id: RowId,
+        row: &MessageRow,
+        closed_ns: Option<u64>,
+    ) -> ExchangeId {
         let exchange = ExchangeId(self.all.len());
         self.note_row(id, exchange, true);
         self.answers.push(None);
-        self.shapes.push(Shape { asking_rows: 1, is_answered_by_several: false, has_hole: false });
+        self.shapes.push(ExchangeShape {
+            asking_rows: 1,
+            is_answered_by_several: false,
+            has_hole: false,
+        });
         self.all.push(Exchange {
             end: row.end(),
-            asked: Side::of(row),
+            asked: MessageSide::of(row),
             first_byte: row.first_byte,
             bytes: row.bytes,
             answer: None,
@@ -175,43 +184,47 @@ impl Exchanges {
 }
 
 /// Leaves out the last row of an end of TCP, if that is the one byte of a FIN: received, after all that is sent.
-pub(super) fn without_fin(rows: &[&Message], of_end: Range<usize>, asks: Way) -> Range<usize> {
+pub(super) fn without_fin(
+    rows: &[&MessageRow],
+    of_end: Range<usize>,
+    asks: ByteDirection,
+) -> Range<usize> {
     let Some((last, before)) = rows[of_end.clone()].split_last() else {
         return of_end;
     };
     let is_after_an_answer = before.last().is_none_or(|row| row.way != asks);
-    let is_fin = last.way == Way::Received && last.bytes == 1 && is_after_an_answer;
+    let is_fin = last.way == ByteDirection::Received && last.bytes == 1 && is_after_an_answer;
     of_end.start..of_end.end - usize::from(is_fin)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::message;
+    use crate::test_rows::message;
 
     /// An exchange's first byte, bytes, times of its answer, and time until which it is sure.
     type Plain = (u64, u64, Option<(u64, u64)>, u64);
 
     /// Returns the exchanges of rows `(way, first byte, bytes)`, 10 ns apart.
-    fn exchanges(asks: Way, rows: &[(Way, u64, u64)]) -> Vec<Plain> {
-        let rows: Vec<Message> = rows
+    fn exchanges(asks: ByteDirection, rows: &[(ByteDirection, u64, u64)]) -> Vec<Plain> {
+        let rows: Vec<MessageRow> = rows
             .iter()
             .enumerate()
             .map(|(at, &(way, first, bytes))| message(1, 10 * at as u64, way, first, bytes))
             .collect();
-        let rows: Vec<&Message> = rows.iter().collect();
+        let rows: Vec<&MessageRow> = rows.iter().collect();
         let mut found = Exchanges::default();
         let of_end = without_fin(&rows, 0..rows.len(), asks);
         found.add(&rows, of_end, asks, None);
         found.finish();
-        let answer = |answer: Answer| (answer.first.at_ns, answer.last.at_ns);
+        let answer = |answer: ExchangeAnswer| (answer.first.at_ns, answer.last.at_ns);
         let plain =
             |one: &Exchange| (one.first_byte, one.bytes, one.answer.map(answer), one.sure_until_ns);
         found.all.iter().map(plain).collect()
     }
 
-    const R: Way = Way::Received;
-    const S: Way = Way::Sent;
+    const R: ByteDirection = ByteDirection::Received;
+    const S: ByteDirection = ByteDirection::Sent;
 
     #[test]
     fn directions_alternate() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::host_timeline::{HostTimeline, ThreadEvent, ThreadEventKind};
 use super::ids::{CallId, RequestId};
-use super::timeline::{Event, EventKind, Timeline};
 
 /// Time in which a request is open without doubt.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ impl ThreadState {
 /// Returns the context of each event. `causes` has the known cause of each call. Causes of calls that a thread sends
 /// while it works for a request that it read itself are added.
 pub(super) fn follow_forward(
-    timeline: &Timeline,
+    timeline: &HostTimeline,
     spans: &[RequestSpan],
     causes: &mut [Option<RequestId>],
 ) -> Vec<EventContext> {
@@ -93,9 +93,9 @@ pub(super) fn follow_forward(
         (0..timeline.threads).map(|_| ThreadState::default()).collect();
     let mut contexts = Vec::with_capacity(timeline.events.len());
     for event in &timeline.events {
-        let &Event { at_ns, kind, thread, since_ns } = event;
+        let &ThreadEvent { at_ns, kind, thread, since_ns } = event;
         states[thread.0].forget(spans, at_ns);
-        if let EventKind::Woken(Some(waker)) = kind {
+        if let ThreadEventKind::Woken(Some(waker)) = kind {
             states[waker.0].forget(spans, at_ns);
         }
         let state = &states[thread.0];
@@ -111,7 +111,7 @@ pub(super) fn follow_forward(
             context.own = None;
         }
         match kind {
-            EventKind::Woken(waker) => {
+            ThreadEventKind::Woken(waker) => {
                 let waker_state = waker.map(|waker| &states[waker.0]);
                 context.own = waker_state.and_then(|waker| waker.own);
                 let called_ns = waker_state.and_then(|waker| waker.called_ns);
@@ -130,7 +130,7 @@ pub(super) fn follow_forward(
                 // Which of several requests it goes on with is not known.
                 states[thread.0].own = states[thread.0].only_owed();
             }
-            EventKind::ReadsRequest(request) => {
+            ThreadEventKind::ReadsRequest(request) => {
                 let state = &mut states[thread.0];
                 let sure_until_ns = spans[request.0].sure_until_ns;
                 state.owes.insert(Owed { sure_until_ns, request });
@@ -138,14 +138,14 @@ pub(super) fn follow_forward(
                 state.woken_for = None;
                 state.forget(spans, at_ns);
             }
-            EventKind::ReadsAnswer(CallId(call)) => {
+            ThreadEventKind::ReadsAnswer(CallId(call)) => {
                 // A loop goes on with what it has read.
                 let state = &mut states[thread.0];
                 state.own = causes[call].or(state.only_owed());
                 (state.is_new_round, state.called_ns) = (true, Some(at_ns));
                 state.forget(spans, at_ns);
             }
-            EventKind::Asks(CallId(call)) => {
+            ThreadEventKind::Asks(CallId(call)) => {
                 causes[call] = causes[call].or(context.own);
                 let state = &mut states[thread.0];
                 state.called_ns = Some(at_ns);
@@ -153,11 +153,11 @@ pub(super) fn follow_forward(
                 let rounds = state.rounds;
                 context.woken_for = state.woken_for.map(|request| WokenFor { request, rounds });
             }
-            EventKind::Answers(request) => {
+            ThreadEventKind::Answers(request) => {
                 let state = &mut states[thread.0];
                 state.woken_for = state.woken_for.filter(|&other| other != request);
             }
-            EventKind::Reads | EventKind::Sends => {}
+            ThreadEventKind::Reads | ThreadEventKind::Sends => {}
         }
         contexts.push(context);
     }

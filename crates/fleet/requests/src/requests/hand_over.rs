@@ -5,18 +5,21 @@ use std::ops::Range;
 
 use luc_fleet_clocks::HostId;
 
-use super::backward::follow_backward;
+use super::answer_readers::AnswerReaders;
+use super::calls_for_others::CallsForOthers;
+use super::causes_by_effect::follow_backward;
+use super::event_loops::EventLoops;
 use super::exchange::ExchangeRow;
-use super::forward::{RequestSpan, follow_forward};
-use super::ids::{CallId, Cause, Rank, RequestId, Score};
-use super::loops::Loops;
-use super::others::Others;
-use super::readers::Readers;
-use super::timeline::{EventKind, RowRole, Timeline};
-use super::{HandOver, Outgoing, Requests, fifo, in_turn, queue, regular};
-use crate::messages::Side;
-use crate::rows::{End, EndId, Message};
-use crate::waits::Waits;
+use super::follow_threads::{RequestSpan, follow_forward};
+use super::host_timeline::{HostTimeline, RowRole, ThreadEventKind};
+use super::ids::{CallCause, CallId, PredictionScore, RequestId, RequestRank};
+use super::{
+    HandOver, Outgoing, Requests, calls_in_read_order, equal_call_counts, neighbouring_calls,
+    task_queue_causes,
+};
+use crate::fleet_waits::FleetWaits;
+use crate::host_rows::{ConnectionEnd, EndId, MessageRow};
+use crate::messages::MessageSide;
 
 /// Trust wake-ups alone if they agree with effects for this share of calls.
 const MIN_WAKE_UP_AGREEMENT: f64 = 0.98;
@@ -28,7 +31,7 @@ struct ProcessId {
 }
 
 impl ProcessId {
-    fn of(side: &Side) -> Self {
+    fn of(side: &MessageSide) -> Self {
         Self { host: side.host, process: side.process }
     }
 }
@@ -72,10 +75,10 @@ impl Requests {
     /// other.
     pub(super) fn infer_causes(
         &mut self,
-        waits: &Waits,
-        rows: &[&Message],
+        waits: &FleetWaits,
+        rows: &[&MessageRow],
         roles: &[Option<RowRole>],
-        by_id: &BTreeMap<EndId, End>,
+        by_id: &BTreeMap<EndId, ConnectionEnd>,
         has_all_waits: impl Fn(HostId) -> bool,
     ) {
         let spans: Vec<RequestSpan> = self
@@ -97,7 +100,7 @@ impl Requests {
             let host = rows[0].host;
             let has_all_waits = has_all_waits(host);
             let of_host = waits.host(host).filter(|_| has_all_waits);
-            let timeline = Timeline::new(of_host, rows, roles_of_host, has_all_waits);
+            let timeline = HostTimeline::new(of_host, rows, roles_of_host, has_all_waits);
             let by_process = self.note_causes_on_host(host, &timeline, &spans, by_id, &mut causes);
             let waits = has_all_waits.then_some(waits);
             for calls in by_process.of_threads {
@@ -135,7 +138,7 @@ impl Requests {
             let is_open = |request: &&RequestId| spans[request.0].contains(asked.at_ns);
             let mut open = same.into_iter().flatten().filter(is_open);
             if let (Some(&request), None) = (open.next(), open.next()) {
-                outgoing.cause = Some(Cause { request, evidence: HandOver::Token });
+                outgoing.cause = Some(CallCause { request, evidence: HandOver::Token });
             }
         }
     }
@@ -144,30 +147,30 @@ impl Requests {
     fn note_causes_on_host(
         &mut self,
         host: HostId,
-        timeline: &Timeline,
+        timeline: &HostTimeline,
         spans: &[RequestSpan],
-        by_id: &BTreeMap<EndId, End>,
+        by_id: &BTreeMap<EndId, ConnectionEnd>,
         causes: &mut [Option<RequestId>],
     ) -> CallsByProcess {
         // 1. The request that each thread works for, by what it read last.
         let contexts = follow_forward(timeline, spans, causes);
         let received = |request: RequestId| self.incoming[request.0].exchange;
-        let loops = Loops::new(timeline, &contexts, received);
+        let loops = EventLoops::new(timeline, &contexts, received);
         // 2. Effects of senders.
         let mut by_effect = follow_backward(timeline, spans, &contexts);
         // 3. Wake-ups by the readers of answers, and the calls that these show to be for other requests.
         let sent = |call: CallId| self.outgoing[call.0].exchange;
         let server = |call: CallId| Some(by_id.get(&sent(call).end)?.remote);
-        let readers = Readers::new(timeline, spans, &contexts, self.calls_of(host), sent);
+        let readers = AnswerReaders::new(timeline, spans, &contexts, self.calls_of(host), sent);
         let asked: Vec<CallId> = timeline
             .events
             .iter()
             .filter_map(|event| match event.kind {
-                EventKind::Asks(call) => Some(call),
+                ThreadEventKind::Asks(call) => Some(call),
                 _ => None,
             })
             .collect();
-        let others = Others::new(&readers, causes, &asked, sent, server);
+        let others = CallsForOthers::new(&readers, causes, &asked, sent, server);
         for &call in others.found.iter().map(|one| &one.call).chain(&others.in_doubt) {
             // What its thread read last does not tell.
             causes[call.0] = None;
@@ -176,7 +179,7 @@ impl Requests {
         let mut woken: Vec<WokenCall> = Vec::new();
         let mut of_loops: BTreeMap<u32, Vec<CallId>> = BTreeMap::new();
         for (event, context) in timeline.events.iter().zip(&contexts) {
-            if let EventKind::Asks(call) = event.kind {
+            if let ThreadEventKind::Asks(call) = event.kind {
                 let process = self.process_of(call);
                 if !loops.follows_what_it_reads(process) {
                     of_loops.entry(process).or_default().push(call);
@@ -189,7 +192,8 @@ impl Requests {
                 self.note_cause(call, causes[call.0], HandOver::SameThread);
             }
         }
-        // 5. Note what readers and effects say. A sender's next effect is no result of a call that may be another one's.
+        // 5. Note what readers and effects say. A sender's next effect is no result of a call that may be another
+        //    one's.
         readers.keep_trusted(&mut by_effect.causes);
         by_effect.causes.retain(|one| others.in_doubt.binary_search(&one.call).is_err());
         for one in others.found.into_iter().chain(readers.causes()).chain(by_effect.causes) {
@@ -198,9 +202,9 @@ impl Requests {
             }
         }
         // 6. Note wake-ups, unless they contradict effects: then they tell nothing of calls without an effect either.
-        let mut agreement = Score::default();
+        let mut agreement = PredictionScore::default();
         for &WokenCall { call, woken_for } in &woken {
-            if let (Some(Cause { request, evidence: HandOver::Backward }), Some(woken_for)) =
+            if let (Some(CallCause { request, evidence: HandOver::Backward }), Some(woken_for)) =
                 (self.outgoing[call.0].cause, woken_for)
             {
                 agreement.add(request == woken_for);
@@ -228,10 +232,10 @@ impl Requests {
         calls: &[CallId],
         spans: &[RequestSpan],
         received: &Received,
-        waits: Option<&Waits>,
+        waits: Option<&FleetWaits>,
     ) {
         let requests = self.requests_of(calls, received);
-        let inference = regular::infer_causes(&self.timed(calls), requests, spans);
+        let inference = equal_call_counts::infer_causes(&self.timed(calls), requests, spans);
         for position in inference.doubted {
             self.outgoing[calls[position.0].0].cause = None;
         }
@@ -241,22 +245,22 @@ impl Requests {
                 .map(|&call| self.outgoing[call.0].cause.map(|cause| cause.request))
                 .collect();
             for one in inference.found {
-                let Cause { request, evidence } = one.cause;
+                let CallCause { request, evidence } = one.cause;
                 self.note_cause(calls[one.call.0], Some(request), evidence);
             }
-            for one in queue::infer_causes(&causes) {
+            for one in neighbouring_calls::infer_causes(&causes) {
                 let call = calls[one.call.0];
                 let asked_ns = self.outgoing[call.0].exchange.asked.at_ns;
                 let request = Some(one.request).filter(|one| spans[one.0].contains(asked_ns));
                 self.note_cause(call, request, HandOver::Queue);
             }
         }
-        let each = regular::calls_per_request(calls.len(), requests.len());
+        let each = equal_call_counts::calls_per_request(calls.len(), requests.len());
         if let (Some(waits), Some(each)) = (waits, each) {
             let host = self.outgoing[calls[0].0].exchange.end.host;
             let takes = self.takes(calls, requests);
             let puts = self.puts(requests, spans);
-            for one in fifo::infer_causes(host, waits, &takes, &puts, each) {
+            for one in task_queue_causes::infer_causes(host, waits, &takes, &puts, each) {
                 self.note_cause(calls[one.call.0], Some(requests[one.request.0]), HandOver::Queue);
             }
         }
@@ -270,11 +274,11 @@ impl Requests {
         received: &Received,
     ) {
         let requests = self.requests_of(calls, received);
-        let Some(each) = regular::calls_per_request(calls.len(), requests.len()) else {
+        let Some(each) = equal_call_counts::calls_per_request(calls.len(), requests.len()) else {
             return;
         };
         let spans: Vec<RequestSpan> = requests.iter().map(|&request| spans[request.0]).collect();
-        for one in in_turn::infer_causes(&self.timed(calls), &spans, each) {
+        for one in calls_in_read_order::infer_causes(&self.timed(calls), &spans, each) {
             self.note_cause(calls[one.call.0], Some(requests[one.request.0]), HandOver::Queue);
         }
     }
@@ -290,12 +294,12 @@ impl Requests {
     }
 
     /// Returns the calls of a process as tasks that were taken from a queue.
-    fn takes(&self, calls: &[CallId], requests: &[RequestId]) -> Vec<fifo::TakenTask> {
-        let ranks: HashMap<RequestId, Rank> =
-            requests.iter().copied().zip((0..).map(Rank)).collect();
-        let take = |(&call, times): (&CallId, regular::TimedCall)| {
+    fn takes(&self, calls: &[CallId], requests: &[RequestId]) -> Vec<task_queue_causes::TakenTask> {
+        let ranks: HashMap<RequestId, RequestRank> =
+            requests.iter().copied().zip((0..).map(RequestRank)).collect();
+        let take = |(&call, times): (&CallId, equal_call_counts::TimedCall)| {
             let exchange = &self.outgoing[call.0].exchange;
-            fifo::TakenTask {
+            task_queue_causes::TakenTask {
                 thread: exchange.asked.thread,
                 asked_ns: times.asked_ns,
                 answered_ns: times.answered_ns,
@@ -308,10 +312,14 @@ impl Requests {
     }
 
     /// Returns the requests of a process as tasks that were put into a queue.
-    fn puts(&self, requests: &[RequestId], spans: &[RequestSpan]) -> Vec<fifo::PutTasks> {
+    fn puts(
+        &self,
+        requests: &[RequestId],
+        spans: &[RequestSpan],
+    ) -> Vec<task_queue_causes::PutTasks> {
         let put = |&request: &RequestId| {
             let exchange = &self.incoming[request.0].exchange;
-            fifo::PutTasks {
+            task_queue_causes::PutTasks {
                 thread: exchange.asked.thread,
                 span: spans[request.0],
                 is_first: exchange.first_byte == 0,
@@ -320,12 +328,12 @@ impl Requests {
         requests.iter().map(put).collect()
     }
 
-    fn timed(&self, calls: &[CallId]) -> Vec<regular::TimedCall> {
+    fn timed(&self, calls: &[CallId]) -> Vec<equal_call_counts::TimedCall> {
         let timed = |&call: &CallId| {
             let Outgoing { exchange, cause, .. } = self.outgoing[call.0];
             let asked_ns = exchange.asked.at_ns;
             let answered_ns = exchange.answer.map_or(asked_ns, |answer| answer.last.at_ns);
-            regular::TimedCall { asked_ns, answered_ns, cause }
+            equal_call_counts::TimedCall { asked_ns, answered_ns, cause }
         };
         calls.iter().map(timed).collect()
     }
@@ -347,7 +355,7 @@ impl Requests {
         if let Some(request) = request
             && !outgoing.exchange.is_of_several
         {
-            outgoing.cause.get_or_insert(Cause { request, evidence });
+            outgoing.cause.get_or_insert(CallCause { request, evidence });
         }
     }
 }

@@ -12,7 +12,7 @@ pub struct CallId(pub usize);
 
 /// Request that a call was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cause {
+pub struct CallCause {
     pub request: RequestId,
     pub evidence: HandOver,
 }
@@ -23,27 +23,27 @@ pub(super) struct ThreadIndex(pub(super) usize);
 
 /// Index of a call among those of one process, or of one process to one server, in send order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Position(pub(super) usize);
+pub(super) struct CallPosition(pub(super) usize);
 
 /// Index of a request among those of one process, in receive order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Rank(pub(super) usize);
+pub(super) struct RequestRank(pub(super) usize);
 
 /// A call, and the request that it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Assigned<C, R> {
+pub(super) struct AssignedCall<C, R> {
     pub(super) call: C,
     pub(super) request: R,
 }
 
 /// Number of predictions, and of those that were right.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Score {
+pub(super) struct PredictionScore {
     pub(super) all: usize,
     right: usize,
 }
 
-impl Score {
+impl PredictionScore {
     pub(super) fn add(&mut self, is_right: bool) {
         self.all += 1;
         self.right += usize::from(is_right);

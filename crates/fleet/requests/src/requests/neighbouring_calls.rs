@@ -1,6 +1,6 @@
 //! Causes of calls, inferred from the calls just before and just after them.
 
-use super::ids::{Assigned, Position, RequestId, Score};
+use super::ids::{AssignedCall, CallPosition, PredictionScore, RequestId};
 
 /// Minimum number of known calls that the rule must have been tried on.
 const MIN_KNOWN_CALLS: usize = 50;
@@ -11,19 +11,21 @@ const MIN_ACCURACY: f64 = 0.99;
 ///
 /// A queue that keeps the order has the tasks of one request side by side. A call belongs to the request of both its
 /// neighbours, provided that this rule predicts nearly all known causes.
-pub(super) fn infer_causes(causes: &[Option<RequestId>]) -> Vec<Assigned<Position, RequestId>> {
+pub(super) fn infer_causes(
+    causes: &[Option<RequestId>],
+) -> Vec<AssignedCall<CallPosition, RequestId>> {
     let known = |position: usize| causes.get(position).copied().flatten();
     let predict = |position: usize| {
         let before = known(position.checked_sub(1)?)?;
         (known(position + 1) == Some(before)).then_some(before)
     };
-    let (mut score, mut found) = (Score::default(), Vec::new());
+    let (mut score, mut found) = (PredictionScore::default(), Vec::new());
     for (position, cause) in causes.iter().enumerate() {
         let Some(request) = predict(position) else {
             continue;
         };
         match cause {
-            None => found.push(Assigned { call: Position(position), request }),
+            None => found.push(AssignedCall { call: CallPosition(position), request }),
             Some(cause) => score.add(*cause == request),
         }
     }
@@ -43,7 +45,7 @@ mod tests {
         };
         let in_order = causes(|call| call / 3, &[31, 33]);
         // The middle one of three is between its own; the first one is not.
-        let middle = Assigned { call: Position(31), request: RequestId(10) };
+        let middle = AssignedCall { call: CallPosition(31), request: RequestId(10) };
         assert_eq!(infer_causes(&in_order), [middle]);
         let shuffled = causes(|call| call * 7 % 5, &[31]);
         let too_few = &in_order[20..50];

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::exchange::{ExchangeId, Exchanges, Shape};
-use crate::messages::Side;
-use crate::rows::{Message, RowId, Way};
+use super::exchange::{ExchangeId, ExchangeShape, Exchanges};
+use crate::host_rows::{ByteDirection, MessageRow, RowId};
+use crate::messages::MessageSide;
 
 /// Maximum share of an end's exchanges that may be several ones by chance.
 const MAX_SEVERAL_SHARE: f64 = 0.02;
@@ -23,9 +23,9 @@ impl Exchanges {
     /// the exchange here for each of the peer's.
     pub(super) fn add_within(
         &mut self,
-        rows: &[&Message],
+        rows: &[&MessageRow],
         of_end: Range<usize>,
-        asks: Way,
+        asks: ByteDirection,
         closed_ns: Option<u64>,
         of_peer: &[ExchangeBytes],
     ) -> Vec<Option<ExchangeId>> {
@@ -60,7 +60,7 @@ impl Exchanges {
                 .filter_map(|(_, exchange)| *exchange)
                 .collect();
             for exchange in &read {
-                self.all[exchange.0].answer(Side::of(row));
+                self.all[exchange.0].answer(MessageSide::of(row));
             }
             if let Some(&first) = read.first() {
                 self.note_row(id, first, false);
@@ -75,7 +75,7 @@ impl Exchanges {
     pub(super) fn are_mixed(
         &self,
         exchanges: Range<usize>,
-        is_several: impl Fn(Shape, usize) -> bool,
+        is_several: impl Fn(ExchangeShape, usize) -> bool,
     ) -> bool {
         let shapes = self.shapes[exchanges.clone()].iter().enumerate();
         let several = shapes.filter(|&(at, &shape)| {
@@ -106,7 +106,7 @@ impl Exchanges {
 }
 
 /// Whether several threads ask before the first of them has an answer.
-pub(super) fn is_shared(rows: &[&Message], asks: Way) -> bool {
+pub(super) fn is_shared(rows: &[&MessageRow], asks: ByteDirection) -> bool {
     rows.windows(2).any(|pair| {
         let is_asked = pair.iter().all(|row| row.way == asks);
         is_asked && pair[0].thread != pair[1].thread
@@ -114,7 +114,11 @@ pub(super) fn is_shared(rows: &[&Message], asks: Way) -> bool {
 }
 
 /// Whether each exchange of the peer begins with a row of this end.
-pub(super) fn are_begins(of_peer: &[ExchangeBytes], rows: &[&Message], asks: Way) -> bool {
+pub(super) fn are_begins(
+    of_peer: &[ExchangeBytes],
+    rows: &[&MessageRow],
+    asks: ByteDirection,
+) -> bool {
     let asked = rows.iter().filter(|row| row.way == asks);
     let begins: BTreeSet<u64> = asked.map(|row| row.first_byte).collect();
     of_peer.iter().all(|one| begins.contains(&one.asked.start))
@@ -131,10 +135,10 @@ fn find_asked(of_peer: &[ExchangeBytes], byte: u64) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::requests::Exchange;
-    use crate::testing::message;
+    use crate::test_rows::message;
 
-    const R: Way = Way::Received;
-    const S: Way = Way::Sent;
+    const R: ByteDirection = ByteDirection::Received;
+    const S: ByteDirection = ByteDirection::Sent;
 
     #[test]
     fn threads_that_share_a_connection_have_a_request_each() {

@@ -9,9 +9,9 @@
 //! the Metropolis rule. A call is for a request if that is so in nearly all draws. Some known calls are hidden from
 //! some of the draws: only if the draws predict these, other calls are assigned.
 
-mod chain;
-mod tasks;
-mod times;
+mod queue_order_chain;
+mod queue_task_times;
+mod task_queue;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -20,13 +20,13 @@ use luc_fleet_clocks::HostId;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::ids::{Assigned, Position, Rank, Score};
-use crate::rows::Thread;
-use crate::waits::Waits;
-use chain::Chain;
-pub(super) use tasks::{PutTasks, TakenTask};
-use tasks::{Queue, QueueCall, QueueRequest};
-use times::{Moment, Threads};
+use super::ids::{AssignedCall, CallPosition, PredictionScore, RequestRank};
+use crate::fleet_waits::FleetWaits;
+use crate::host_rows::ThreadIdentity;
+use queue_order_chain::QueueOrderChain;
+use queue_task_times::{CallOrReadMoment, QueueThreads};
+pub(super) use task_queue::{PutTasks, TakenTask};
+use task_queue::{QueueCall, QueueRequest, TaskQueue};
 
 /// Number of chains, which begin alike and have other random numbers. One alone may stay with unlikely orders.
 const CHAIN_COUNT: u64 = 4;
@@ -56,23 +56,26 @@ const MIN_IN_ORDER_SHARE: f64 = 0.9;
 /// Assigns calls without a cause to requests. `calls` are in send order, `requests` in receive order.
 pub(super) fn infer_causes(
     host: HostId,
-    waits: &Waits,
+    waits: &FleetWaits,
     calls: &[TakenTask],
     requests: &[PutTasks],
     calls_per_request: usize,
-) -> Vec<Assigned<Position, Rank>> {
+) -> Vec<AssignedCall<CallPosition, RequestRank>> {
     // 1. Times at which tasks can have been put and taken.
     let is_all_known = calls.iter().all(|call| call.cause.is_some());
-    let mut takers: Vec<Thread> = calls.iter().map(|call| call.thread).collect();
+    let mut takers: Vec<ThreadIdentity> = calls.iter().map(|call| call.thread).collect();
     takers.sort_unstable();
     takers.dedup();
-    let threads = Threads::new(host, waits, &takers);
+    let threads = QueueThreads::new(host, waits, &takers);
     let Some(threads) = threads.filter(|_| !is_all_known && calls.len() <= MAX_CALLS) else {
         return Vec::new();
     };
     let requests = queue_requests(&threads, calls, requests);
-    let mut queue =
-        Queue { calls: queue_calls(&threads, calls), requests: &requests, waits_in_order: false };
+    let mut queue = TaskQueue {
+        calls: queue_calls(&threads, calls),
+        requests: &requests,
+        waits_in_order: false,
+    };
     queue.waits_in_order = queue.seems_to_wait_in_order();
     // 2. A test with hidden calls.
     let stretches = queue.split_into_stretches(calls_per_request);
@@ -81,7 +84,7 @@ pub(super) fn infer_causes(
     };
     // 3. The calls without a cause.
     let drawn = queue.draw(&stretches, &vec![false; queue.calls.len()]);
-    let mut found: Vec<Assigned<Position, Rank>> = drawn
+    let mut found: Vec<AssignedCall<CallPosition, RequestRank>> = drawn
         .into_iter()
         .filter(|one| one.share >= threshold && queue.cause(one.assigned.call).is_none())
         .map(|one| one.assigned)
@@ -90,33 +93,33 @@ pub(super) fn infer_causes(
     found
 }
 
-fn queue_calls(threads: &Threads, calls: &[TakenTask]) -> Vec<QueueCall> {
-    let mut last_ns: HashMap<Thread, u64> = HashMap::new();
+fn queue_calls(threads: &QueueThreads, calls: &[TakenTask]) -> Vec<QueueCall> {
+    let mut last_ns: HashMap<ThreadIdentity, u64> = HashMap::new();
     calls
         .iter()
         .map(|call| {
             let &TakenTask { thread, asked_ns, answered_ns, is_first, .. } = call;
             let before_ns = last_ns.insert(thread, asked_ns.max(answered_ns)).unwrap_or(0);
-            let sent = Moment { thread, at_ns: asked_ns, is_first };
+            let sent = CallOrReadMoment { thread, at_ns: asked_ns, is_first };
             QueueCall { taken: threads.taken(sent, before_ns.min(asked_ns)), call: *call }
         })
         .collect()
 }
 
 fn queue_requests(
-    threads: &Threads,
+    threads: &QueueThreads,
     calls: &[TakenTask],
     requests: &[PutTasks],
 ) -> Vec<QueueRequest> {
-    let mut by_effect: Vec<Vec<Position>> = vec![Vec::new(); requests.len()];
+    let mut by_effect: Vec<Vec<CallPosition>> = vec![Vec::new(); requests.len()];
     for (position, call) in calls.iter().enumerate() {
         if let Some(rank) = call.cause.filter(|_| call.is_by_effect) {
-            by_effect[rank.0].push(Position(position));
+            by_effect[rank.0].push(CallPosition(position));
         }
     }
-    let request = |(request, by_effect): (&PutTasks, Vec<Position>)| {
+    let request = |(request, by_effect): (&PutTasks, Vec<CallPosition>)| {
         let &PutTasks { thread, span, is_first } = request;
-        let read = Moment { thread, at_ns: span.opened_ns, is_first };
+        let read = CallOrReadMoment { thread, at_ns: span.opened_ns, is_first };
         QueueRequest { put: threads.put(read, span.sure_until_ns), span, by_effect }
     };
     requests.iter().zip(by_effect).map(request).collect()
@@ -125,7 +128,7 @@ fn queue_requests(
 /// Share of the draws in which a call is for a request.
 #[derive(Debug, Clone, Copy)]
 struct Drawn {
-    assigned: Assigned<Position, Rank>,
+    assigned: AssignedCall<CallPosition, RequestRank>,
     share: f64,
 }
 
@@ -133,21 +136,21 @@ struct Drawn {
 /// that of puts.
 #[derive(Debug)]
 struct Stretch {
-    calls: Vec<Position>,
-    ranks: Vec<Rank>,
+    calls: Vec<CallPosition>,
+    ranks: Vec<RequestRank>,
     /// Calls without the margins.
     inner: Range<usize>,
 }
 
-impl Queue<'_> {
-    fn cause(&self, call: Position) -> Option<Rank> {
+impl TaskQueue<'_> {
+    fn cause(&self, call: CallPosition) -> Option<RequestRank> {
         self.calls[call.0].call.cause
     }
 
     /// Whether requests seem to wait for their results in order. Then nearly all known calls that woke nobody ended
     /// while one that was taken earlier was waited for.
     fn seems_to_wait_in_order(&self) -> bool {
-        let mut score = Score::default();
+        let mut score = PredictionScore::default();
         for QueueCall { call, .. } in &self.calls {
             let Some(rank) = call.cause.filter(|_| !call.is_by_effect) else {
                 continue;
@@ -171,7 +174,7 @@ impl Queue<'_> {
         let mut drawn = self.draw(stretches, &hidden);
         drawn.retain(|one| hidden[one.assigned.call.0]);
         CONFIDENCE_THRESHOLDS.into_iter().find(|&threshold| {
-            let mut score = Score::default();
+            let mut score = PredictionScore::default();
             for Drawn { assigned, .. } in drawn.iter().filter(|one| one.share >= threshold) {
                 score.add(self.cause(assigned.call) == Some(assigned.request));
             }
@@ -183,11 +186,11 @@ impl Queue<'_> {
     /// calls for requests from before the trace shift all that follow.
     fn split_into_stretches(&self, calls_per_request: usize) -> Vec<Stretch> {
         // 1. Calls and tasks by the middles of their times.
-        let mut calls: Vec<Position> = (0..self.calls.len()).map(Position).collect();
+        let mut calls: Vec<CallPosition> = (0..self.calls.len()).map(CallPosition).collect();
         calls.sort_by_key(|&call| (self.calls[call.0].taken.middle(), call));
-        let mut order: Vec<Rank> = (0..self.requests.len()).map(Rank).collect();
+        let mut order: Vec<RequestRank> = (0..self.requests.len()).map(RequestRank).collect();
         order.sort_by_key(|&rank| (self.requests[rank.0].put.middle(), rank));
-        let ranks: Vec<Rank> =
+        let ranks: Vec<RequestRank> =
             order.iter().flat_map(|&rank| std::iter::repeat_n(rank, calls_per_request)).collect();
         let mut place_of = vec![0; order.len()];
         for (place, rank) in order.iter().enumerate() {
@@ -235,10 +238,11 @@ impl Queue<'_> {
         let draws = CHAIN_COUNT as f64 * (SWEEPS_PER_CHAIN - WARM_UP_SWEEPS) as f64;
         let mut drawn = Vec::new();
         for stretch in stretches {
-            let mut counts: HashMap<Assigned<Position, Rank>, usize> = HashMap::new();
+            let mut counts: HashMap<AssignedCall<CallPosition, RequestRank>, usize> =
+                HashMap::new();
             for seed in 0..CHAIN_COUNT {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                let mut chain = Chain::new(self, hidden, &stretch.calls, &stretch.ranks);
+                let mut chain = QueueOrderChain::new(self, hidden, &stretch.calls, &stretch.ranks);
                 for sweep in 0..SWEEPS_PER_CHAIN {
                     chain.sweep(&mut rng);
                     if sweep >= WARM_UP_SWEEPS {
@@ -248,7 +252,7 @@ impl Queue<'_> {
                     }
                 }
             }
-            let inner: HashSet<Position> =
+            let inner: HashSet<CallPosition> =
                 stretch.calls[stretch.inner.clone()].iter().copied().collect();
             let shares = counts
                 .into_iter()

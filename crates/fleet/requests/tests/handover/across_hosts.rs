@@ -2,22 +2,28 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
+use luc_fleet_clocks::{Bounds, HostEvent, HostId, ReferenceTime};
 use luc_fleet_requests::{
-    Connections, EndId, Forest, GapKind, LeftOut, Messages, PartKind, Paths, Waits, Way,
+    ByteDirection, Connections, CriticalPaths, EndId, FleetWaits, GapKind, MatchedMessages,
+    NumberedForest, PathPartKind, UnmatchedRows,
 };
 
-use crate::servers::{CLIENT_HOST, FRONT, Mode, Service};
+use crate::search_service::{CLIENT_HOST, FRONT, FrontEndThreads, SearchService};
 use crate::{SECOND, analysed, truth_of_incoming};
 
 #[test]
 fn edges_of_all_messages_are_found() {
-    let service =
-        Service { mode: Mode::Scatter(4), clients: 8, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+    let service = SearchService {
+        mode: FrontEndThreads::Scatter(4),
+        clients: 8,
+        back_ends: 3,
+        think_ns: 500_000,
+        lock_ns: 0,
+    };
     let simulation = service.simulate(5, SECOND / 5);
     let connections = Connections::pair(&simulation.ends(), &simulation.messages, &[]);
-    let found = Messages::matched(&connections, &simulation.messages);
-    assert_eq!(found.left_out, LeftOut::default());
+    let found = MatchedMessages::matched(&connections, &simulation.messages);
+    assert_eq!(found.left_out, UnmatchedRows::default());
     // When the trace ends, some bytes are on their way.
     assert!(found.gaps.iter().all(|gap| gap.kind == GapKind::NoReception));
     let mut by_reception: HashMap<(EndId, u64), u64> = HashMap::new();
@@ -25,7 +31,7 @@ fn edges_of_all_messages_are_found() {
         assert_eq!(edge.sent.host, edge.from.host);
         let send = simulation.messages.iter().find(|row| {
             row.end() == edge.from
-                && row.way == Way::Sent
+                && row.way == ByteDirection::Sent
                 && (row.first_byte..row.first_byte + row.bytes).contains(&edge.first_byte)
         });
         let send = send.expect("the row that sent it");
@@ -35,7 +41,7 @@ fn edges_of_all_messages_are_found() {
     let receptions: HashMap<(EndId, u64), u64> = simulation
         .messages
         .iter()
-        .filter(|row| row.way == Way::Received)
+        .filter(|row| row.way == ByteDirection::Received)
         .map(|row| ((row.end(), row.at_ns), row.bytes))
         .collect();
     assert_eq!(by_reception, receptions);
@@ -43,12 +49,17 @@ fn edges_of_all_messages_are_found() {
 
 #[test]
 fn trees_reach_across_hosts() {
-    let service =
-        Service { mode: Mode::Scatter(4), clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+    let service = SearchService {
+        mode: FrontEndThreads::Scatter(4),
+        clients: 4,
+        back_ends: 3,
+        think_ns: 500_000,
+        lock_ns: 0,
+    };
     let simulation = service.simulate(7, SECOND / 5);
     let (connections, found) = analysed(&simulation);
     let truth = truth_of_incoming(&simulation, &connections, &found);
-    let forest = Forest::new(&found.parents().expect("few nodes")).expect("no cycle");
+    let forest = NumberedForest::new(&found.parents().expect("few nodes")).expect("no cycle");
     let mut whole = 0;
     for (at, outgoing) in found.outgoing.iter().enumerate() {
         if outgoing.exchange.end.host != HostId(CLIENT_HOST as u32)
@@ -80,17 +91,20 @@ fn trees_reach_across_hosts() {
 #[test]
 fn critical_paths_find_the_slow_back_end() {
     const SLOW: usize = 3;
-    for mode in [Mode::SameThread, Mode::Pool(4), Mode::Scatter(16)] {
-        let service = Service { mode, clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+    for mode in
+        [FrontEndThreads::SameThread, FrontEndThreads::Pool(4), FrontEndThreads::Scatter(16)]
+    {
+        let service =
+            SearchService { mode, clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
         let simulation = service.simulate_with_slow(11, SECOND / 2, Some(SLOW));
         let (connections, found) = analysed(&simulation);
-        let edges = Messages::matched(&connections, &simulation.messages).edges;
-        let waits = Waits::of(&simulation.waits).expect("few");
-        let paths = Paths::new(&waits, &simulation.messages, &edges);
+        let edges = MatchedMessages::matched(&connections, &simulation.messages).edges;
+        let waits = FleetWaits::of(&simulation.waits).expect("few");
+        let paths = CriticalPaths::new(&waits, &simulation.messages, &edges);
         // Clocks that are known to 1 us.
-        let place = |event: Event| {
+        let place = |event: HostEvent| {
             let at_ns = event.at_ns + simulation.offset_ns(event.host.0 as usize, CLIENT_HOST);
-            Some(Placed {
+            Some(ReferenceTime {
                 at_ns: Some(at_ns),
                 bounds: Bounds::Both { low_ns: at_ns - 1000, high_ns: at_ns + 1000 },
             })
@@ -107,10 +121,10 @@ fn critical_paths_find_the_slow_back_end() {
             let mut reached_ns = exchange.asked.at_ns;
             for part in &parts {
                 assert_eq!(part.begin_ns, reached_ns);
-                assert_ne!(part.kind, PartKind::Contradictory);
+                assert_ne!(part.kind, PathPartKind::Contradictory);
                 reached_ns = part.end_ns;
                 *by_host.entry(part.thread.host.0).or_default() += part.end_ns - part.begin_ns;
-                if let PartKind::Network { from, error_ns, .. } = part.kind {
+                if let PathPartKind::Network { from, error_ns, .. } = part.kind {
                     assert!(
                         part.thread.host == from.host
                             || error_ns.is_some_and(|error| error <= 2000)

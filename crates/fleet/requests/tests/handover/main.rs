@@ -1,21 +1,21 @@
 //! Requests through pools: the share of calls that get the right cause.
 
-mod across;
-mod servers;
-mod simulated;
+mod across_hosts;
+mod search_service;
+mod server_simulation;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Cause, Connections, End, EndId, Exchange, Forest, HandOver, Message, RequestId, Requests,
-    TreeError, Wait, Waits, Way,
+    ByteDirection, CallCause, ConnectionEnd, Connections, EndId, Exchange, FleetWaits, HandOver,
+    MessageRow, NumberedForest, RequestId, Requests, ThreadWait, TreeError,
 };
-use luc_stats::random;
+use luc_stats::seeded_random;
 use proptest::prelude::*;
 use rand::RngExt;
-use servers::{FRONT, Mode, Service};
-use simulated::Simulation;
+use search_service::{FRONT, FrontEndThreads, SearchService};
+use server_simulation::ServerSimulation;
 
 /// Causes of a front end's calls.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Score {
     }
 }
 
-fn analysed(simulation: &Simulation) -> (Connections, Requests) {
+fn analysed(simulation: &ServerSimulation) -> (Connections, Requests) {
     let ends = simulation.ends();
     let connections = Connections::pair(&ends, &simulation.messages, &[]);
     assert!(connections.unpaired.is_empty());
@@ -40,7 +40,7 @@ fn analysed(simulation: &Simulation) -> (Connections, Requests) {
         &ends,
         &connections,
         &simulation.messages,
-        &Waits::of(&simulation.waits).expect("few"),
+        &FleetWaits::of(&simulation.waits).expect("few"),
         |_| true,
     );
     assert!(found.without_role.is_empty());
@@ -49,7 +49,7 @@ fn analysed(simulation: &Simulation) -> (Connections, Requests) {
 
 /// Returns the number that each incoming request's client has planted.
 fn truth_of_incoming(
-    simulation: &Simulation,
+    simulation: &ServerSimulation,
     connections: &Connections,
     found: &Requests,
 ) -> Vec<u64> {
@@ -63,13 +63,13 @@ fn truth_of_incoming(
     all.map(|exchange| truth(exchange.end, exchange.first_byte)).collect()
 }
 
-fn add_score(simulation: &Simulation, score: &mut Score) {
+fn add_score(simulation: &ServerSimulation, score: &mut Score) {
     let (connections, found) = analysed(simulation);
     add_score_of(simulation, &connections, &found, score);
 }
 
 fn add_score_of(
-    simulation: &Simulation,
+    simulation: &ServerSimulation,
     connections: &Connections,
     found: &Requests,
     score: &mut Score,
@@ -84,7 +84,7 @@ fn add_score_of(
         let truth = simulation.request_at(exchange.end, exchange.first_byte);
         match outgoing.cause {
             None => score.unknown += 1,
-            Some(Cause { request, evidence }) => {
+            Some(CallCause { request, evidence }) => {
                 let by = score.by.entry(evidence).or_default();
                 if incoming[request.0] == truth {
                     score.right += 1;
@@ -104,26 +104,26 @@ const SECOND: u64 = 1_000_000_000;
 fn saturated_pools_hand_over_as_they_should() {
     // (mode, clients, how long a lock is held, at least this share right, at most this share wrong)
     let cases = [
-        (Mode::SameThread, 8, 0, 0.99, 0.005),
-        (Mode::ThreadPerRequest, 8, 0, 0.99, 0.005),
-        (Mode::Pool(2), 8, 0, 0.99, 0.005),
-        (Mode::Pool(4), 16, 0, 0.99, 0.005),
-        (Mode::PoolAnswers(2), 8, 0, 0.99, 0.005),
-        (Mode::PoolAnswers(4), 16, 0, 0.99, 0.005),
-        (Mode::Scatter(2), 8, 0, 0.99, 0.005),
-        (Mode::Scatter(4), 16, 0, 0.99, 0.005),
+        (FrontEndThreads::SameThread, 8, 0, 0.99, 0.005),
+        (FrontEndThreads::ThreadPerRequest, 8, 0, 0.99, 0.005),
+        (FrontEndThreads::Pool(2), 8, 0, 0.99, 0.005),
+        (FrontEndThreads::Pool(4), 16, 0, 0.99, 0.005),
+        (FrontEndThreads::PoolAnswers(2), 8, 0, 0.99, 0.005),
+        (FrontEndThreads::PoolAnswers(4), 16, 0, 0.99, 0.005),
+        (FrontEndThreads::Scatter(2), 8, 0, 0.99, 0.005),
+        (FrontEndThreads::Scatter(4), 16, 0, 0.99, 0.005),
         // Of a result for which nobody waits yet an idle pool tells nothing.
-        (Mode::Scatter(16), 8, 0, 0.97, 0.005),
+        (FrontEndThreads::Scatter(16), 8, 0, 0.97, 0.005),
         // Wake-ups for a lock look like results.
-        (Mode::Pool(4), 16, 20_000, 0.98, 0.005),
-        (Mode::Pool(16), 8, 20_000, 0.98, 0.005),
-        (Mode::PoolAnswers(4), 16, 20_000, 0.98, 0.005),
-        (Mode::Scatter(4), 16, 20_000, 0.98, 0.005),
+        (FrontEndThreads::Pool(4), 16, 20_000, 0.98, 0.005),
+        (FrontEndThreads::Pool(16), 8, 20_000, 0.98, 0.005),
+        (FrontEndThreads::PoolAnswers(4), 16, 20_000, 0.98, 0.005),
+        (FrontEndThreads::Scatter(4), 16, 20_000, 0.98, 0.005),
         // 32 threads that queue for the lock for two thirds of the time: some wake-ups cannot be told from results.
-        (Mode::Scatter(16), 16, 20_000, 0.9, 0.01),
+        (FrontEndThreads::Scatter(16), 16, 20_000, 0.9, 0.01),
     ];
     for (mode, clients, lock_ns, least_right, most_wrong) in cases {
-        let service = Service { mode, clients, back_ends: 3, think_ns: 500_000, lock_ns };
+        let service = SearchService { mode, clients, back_ends: 3, think_ns: 500_000, lock_ns };
         let mut score = Score::default();
         for seed in 0..2 {
             add_score(&service.simulate(seed, SECOND * 6 / 10), &mut score);
@@ -144,10 +144,16 @@ fn saturated_pools_hand_over_as_they_should() {
 
 #[test]
 fn lost_rows_leave_causes_unknown() {
-    for mode in [Mode::SameThread, Mode::Pool(4), Mode::PoolAnswers(4), Mode::Scatter(4)] {
-        let service = Service { mode, clients: 16, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+    for mode in [
+        FrontEndThreads::SameThread,
+        FrontEndThreads::Pool(4),
+        FrontEndThreads::PoolAnswers(4),
+        FrontEndThreads::Scatter(4),
+    ] {
+        let service =
+            SearchService { mode, clients: 16, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
         let mut simulation = service.simulate(17, SECOND * 6 / 10);
-        let mut random = random::stream(32, 0);
+        let mut random = seeded_random::stream(32, 0);
         simulation.messages.retain(|_| !random.random_bool(0.01));
         simulation.waits.retain(|_| !random.random_bool(0.01));
         let mut score = Score::default();
@@ -166,15 +172,16 @@ fn lost_rows_leave_causes_unknown() {
 #[test]
 fn summed_waits_tell_nothing() {
     let cases = [
-        (Mode::SameThread, 0.99),
-        (Mode::PoolAnswers(4), 0.99),
-        (Mode::ThreadPerRequest, 0.99),
+        (FrontEndThreads::SameThread, 0.99),
+        (FrontEndThreads::PoolAnswers(4), 0.99),
+        (FrontEndThreads::ThreadPerRequest, 0.99),
         // Only wake-ups would tell.
-        (Mode::Pool(4), 0.0),
-        (Mode::Scatter(4), 0.0),
+        (FrontEndThreads::Pool(4), 0.0),
+        (FrontEndThreads::Scatter(4), 0.0),
     ];
     for (mode, least_right) in cases {
-        let service = Service { mode, clients: 16, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+        let service =
+            SearchService { mode, clients: 16, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
         let mut simulation = service.simulate(18, SECOND * 6 / 10);
         simulation.waits.retain(|wait| wait.on_ns - wait.off_ns >= 1_000_000);
         let ends = simulation.ends();
@@ -184,7 +191,7 @@ fn summed_waits_tell_nothing() {
                 &ends,
                 &connections,
                 &simulation.messages,
-                &Waits::of(&simulation.waits).expect("few"),
+                &FleetWaits::of(&simulation.waits).expect("few"),
                 |_| is_complete,
             );
             let mut score = Score::default();
@@ -201,8 +208,13 @@ fn summed_waits_tell_nothing() {
 
 #[test]
 fn a_name_in_the_bytes_is_the_best_evidence() {
-    let service =
-        Service { mode: Mode::SameThread, clients: 2, back_ends: 2, think_ns: 500_000, lock_ns: 0 };
+    let service = SearchService {
+        mode: FrontEndThreads::SameThread,
+        clients: 2,
+        back_ends: 2,
+        think_ns: 500_000,
+        lock_ns: 0,
+    };
     let mut simulation = service.simulate(3, SECOND / 20);
     let (connections, before) = analysed(&simulation);
     let truth = truth_of_incoming(&simulation, &connections, &before);
@@ -241,8 +253,11 @@ fn a_name_in_the_bytes_is_the_best_evidence() {
 }
 
 /// Returns the same rows with other names of hosts, in another order.
-fn renamed(simulation: &Simulation, seed: u64) -> (Vec<End>, Vec<Message>, Vec<Wait>) {
-    let mut random = random::stream(31, seed);
+fn renamed(
+    simulation: &ServerSimulation,
+    seed: u64,
+) -> (Vec<ConnectionEnd>, Vec<MessageRow>, Vec<ThreadWait>) {
+    let mut random = seeded_random::stream(31, seed);
     let rename = |host: HostId| HostId(1000 - 7 * host.0);
     let mut ends = simulation.ends();
     let (mut messages, mut waits) = (simulation.messages.clone(), simulation.waits.clone());
@@ -262,14 +277,17 @@ fn renamed(simulation: &Simulation, seed: u64) -> (Vec<End>, Vec<Message>, Vec<W
 #[test]
 fn neither_names_of_hosts_nor_the_order_of_rows_matter() {
     for (seed, mode) in
-        [Mode::Scatter(2), Mode::PoolAnswers(2), Mode::SameThread].into_iter().enumerate()
+        [FrontEndThreads::Scatter(2), FrontEndThreads::PoolAnswers(2), FrontEndThreads::SameThread]
+            .into_iter()
+            .enumerate()
     {
-        let service = Service { mode, clients: 6, back_ends: 2, think_ns: 300_000, lock_ns: 5000 };
+        let service =
+            SearchService { mode, clients: 6, back_ends: 2, think_ns: 300_000, lock_ns: 5000 };
         let simulation = service.simulate(seed as u64, SECOND / 10);
         let (_, before) = analysed(&simulation);
         let (ends, messages, waits) = renamed(&simulation, seed as u64);
         let connections = Connections::pair(&ends, &messages, &[]);
-        let waits = Waits::of(&waits).expect("few");
+        let waits = FleetWaits::of(&waits).expect("few");
         let after = Requests::find(&ends, &connections, &messages, &waits, |_| true);
         // Each call with its cause, by connection and byte: these are the same under any name.
         let plain = |found: &Requests| -> BTreeSet<_> {
@@ -277,7 +295,7 @@ fn neither_names_of_hosts_nor_the_order_of_rows_matter() {
                 let place = |exchange: &Exchange| {
                     (exchange.end.connection, exchange.first_byte, exchange.asked.at_ns)
                 };
-                let cause = outgoing.cause.map(|Cause { request, evidence }| {
+                let cause = outgoing.cause.map(|CallCause { request, evidence }| {
                     (place(&found.incoming[request.0].exchange), evidence)
                 });
                 (place(&outgoing.exchange), cause)
@@ -293,8 +311,8 @@ proptest! {
 
     #[test]
     fn forged_rows_make_no_cause_in_the_future(seed in 0_u64..4, edits in prop::collection::vec(any_edit(), 1..40)) {
-        let modes = [Mode::Scatter(2), Mode::PoolAnswers(2), Mode::SameThread, Mode::Pool(2)];
-        let service = Service { mode: modes[seed as usize], clients: 4, back_ends: 2, think_ns: 300_000, lock_ns: 5000 };
+        let modes = [FrontEndThreads::Scatter(2), FrontEndThreads::PoolAnswers(2), FrontEndThreads::SameThread, FrontEndThreads::Pool(2)];
+        let service = SearchService { mode: modes[seed as usize], clients: 4, back_ends: 2, think_ns: 300_000, lock_ns: 5000 };
         let simulation = service.simulate(seed, SECOND / 100);
         let (mut ends, mut messages, mut waits) =
             (simulation.ends(), simulation.messages.clone(), simulation.waits.clone());
@@ -308,7 +326,7 @@ proptest! {
                 3 => messages[row].connection = number % 9,
                 4 => messages[row].thread.id = number as u32 % 5 + 1000,
                 5 => { messages.remove(row); }
-                6 => messages.push(Message { way: Way::Sent, ..messages[row] }),
+                6 => messages.push(MessageRow { way: ByteDirection::Sent, ..messages[row] }),
                 7 => waits[wait].woken_ns = Some(number),
                 8 => waits[wait].waker = Some(waits[number as usize % waits.len()].thread),
                 9 => waits[wait].off_ns = number,
@@ -319,7 +337,7 @@ proptest! {
             }
         }
         let connections = Connections::pair(&ends, &messages, &[]);
-        let waits = Waits::of(&waits).expect("few");
+        let waits = FleetWaits::of(&waits).expect("few");
         let found = Requests::find(&ends, &connections, &messages, &waits, |_| true);
         for outgoing in &found.outgoing {
             if let Some(cause) = outgoing.cause {
@@ -332,7 +350,7 @@ proptest! {
             }
         }
         // A forest, or an error that names a node.
-        match Forest::new(&found.parents().expect("few nodes")) {
+        match NumberedForest::new(&found.parents().expect("few nodes")) {
             Ok(forest) => prop_assert_eq!(forest.len(), found.incoming.len() + found.outgoing.len()),
             Err(error) => prop_assert!(matches!(error, TreeError::Cycle(_))),
         }

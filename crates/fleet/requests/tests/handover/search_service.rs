@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use rand::RngExt;
 
-use crate::simulated::{Op, Simulation, Then};
+use crate::server_simulation::{NextSteps, ServerSimulation, ThreadStep};
 
 /// Way in which the front end hands a request over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum FrontEndThreads {
     /// The thread that reads a request does it.
     SameThread,
     /// One thread reads; a new one is made for each request, and answers.
@@ -24,8 +24,8 @@ pub(crate) enum Mode {
 
 /// Properties of the simulated service.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Service {
-    pub(crate) mode: Mode,
+pub(crate) struct SearchService {
+    pub(crate) mode: FrontEndThreads,
     pub(crate) clients: usize,
     pub(crate) back_ends: usize,
     /// Time from an answer to the client's next request, ns.
@@ -42,16 +42,20 @@ const SLOW_NS: u64 = 10_000_000;
 /// Idle connections of the front end to back ends, the last used on top.
 type Idle = Rc<RefCell<Vec<Vec<usize>>>>;
 
-impl Service {
+impl SearchService {
     /// Holds the lock for a while, if there is one.
-    fn locked(&self, simulation: &mut Simulation) -> Vec<Op> {
+    fn locked(&self, simulation: &mut ServerSimulation) -> Vec<ThreadStep> {
         match self.lock_ns {
             0 => Vec::new(),
-            lock_ns => vec![Op::Lock, Op::Run(simulation.about(lock_ns)), Op::Unlock],
+            lock_ns => vec![
+                ThreadStep::Lock,
+                ThreadStep::Run(simulation.about(lock_ns)),
+                ThreadStep::Unlock,
+            ],
         }
     }
 
-    pub(crate) fn simulate(&self, seed: u64, until_ns: u64) -> Simulation {
+    pub(crate) fn simulate(&self, seed: u64, until_ns: u64) -> ServerSimulation {
         self.simulate_with_slow(seed, until_ns, None)
     }
 
@@ -60,114 +64,130 @@ impl Service {
         seed: u64,
         until_ns: u64,
         slow_host: Option<usize>,
-    ) -> Simulation {
-        let mut simulation = Simulation::new(seed, 2 + self.back_ends);
+    ) -> ServerSimulation {
+        let mut simulation = ServerSimulation::new(seed, 2 + self.back_ends);
         simulation.slow_host = slow_host;
         let idle: Idle = Rc::new(RefCell::new(vec![Vec::new(); self.back_ends]));
         let queue = simulation.queue();
         let workers = match self.mode {
-            Mode::Pool(workers) | Mode::PoolAnswers(workers) | Mode::Scatter(workers) => workers,
-            Mode::SameThread | Mode::ThreadPerRequest => 0,
+            FrontEndThreads::Pool(workers)
+            | FrontEndThreads::PoolAnswers(workers)
+            | FrontEndThreads::Scatter(workers) => workers,
+            FrontEndThreads::SameThread | FrontEndThreads::ThreadPerRequest => 0,
         };
         for _ in 0..workers {
-            simulation.thread(FRONT, vec![Op::Then(worker(queue))]);
+            simulation.thread(FRONT, vec![ThreadStep::Then(worker(queue))]);
         }
         for _ in 0..self.clients {
             let [client, server] = simulation.connect(CLIENT_HOST, FRONT);
-            simulation.thread(CLIENT_HOST, vec![Op::Then(ask_for_ever(client, self.think_ns))]);
             simulation
-                .thread(FRONT, vec![Op::Then(serve_for_ever(*self, server, queue, idle.clone()))]);
+                .thread(CLIENT_HOST, vec![ThreadStep::Then(ask_for_ever(client, self.think_ns))]);
+            simulation.thread(
+                FRONT,
+                vec![ThreadStep::Then(serve_for_ever(*self, server, queue, idle.clone()))],
+            );
         }
         simulation.run(until_ns);
         simulation
     }
 }
 
-fn worker(queue: usize) -> Then {
-    Box::new(move |_, _| vec![Op::Take { queue }, Op::Then(worker(queue))])
+fn worker(queue: usize) -> NextSteps {
+    Box::new(move |_, _| vec![ThreadStep::Take { queue }, ThreadStep::Then(worker(queue))])
 }
 
-fn ask_for_ever(end: usize, think_ns: u64) -> Then {
+fn ask_for_ever(end: usize, think_ns: u64) -> NextSteps {
     Box::new(move |simulation, _| {
         let think_ns = simulation.about(think_ns);
         let bytes = simulation.random.random_range(200..600);
         let request = simulation.new_request();
         vec![
-            Op::Run(think_ns),
-            Op::Send { end, bytes, request },
-            Op::Receive { end },
-            Op::Then(ask_for_ever(end, think_ns)),
+            ThreadStep::Run(think_ns),
+            ThreadStep::Send { end, bytes, request },
+            ThreadStep::Receive { end },
+            ThreadStep::Then(ask_for_ever(end, think_ns)),
         ]
     })
 }
 
-fn serve_for_ever(service: Service, end: usize, queue: usize, idle: Idle) -> Then {
+fn serve_for_ever(service: SearchService, end: usize, queue: usize, idle: Idle) -> NextSteps {
     Box::new(move |_, _| {
-        let then: Then = Box::new(move |simulation, _| {
+        let then: NextSteps = Box::new(move |simulation, _| {
             let request = simulation.request_of(end);
-            let mut ops = vec![Op::Run(simulation.about(20_000))];
+            let mut ops = vec![ThreadStep::Run(simulation.about(20_000))];
             ops.extend(service.locked(simulation));
             let everything = handle(service, request, idle.clone());
             // As a log's lock is taken, before each answer.
             let mut log = service.locked(simulation);
-            log.push(Op::Then(answer(end, request)));
-            let answer = Op::Then(Box::new(move |_: &mut Simulation, _| log));
+            log.push(ThreadStep::Then(answer(end, request)));
+            let answer = ThreadStep::Then(Box::new(move |_: &mut ServerSimulation, _| log));
             match service.mode {
-                Mode::SameThread => ops.extend([Op::Then(everything), answer]),
-                Mode::ThreadPerRequest => {
-                    ops.push(Op::Spawn(Box::new(|_, _| vec![Op::Then(everything), answer])));
+                FrontEndThreads::SameThread => ops.extend([ThreadStep::Then(everything), answer]),
+                FrontEndThreads::ThreadPerRequest => {
+                    ops.push(ThreadStep::Spawn(Box::new(|_, _| {
+                        vec![ThreadStep::Then(everything), answer]
+                    })));
                 }
-                Mode::Pool(_) => {
+                FrontEndThreads::Pool(_) => {
                     let counter = simulation.counter();
-                    let task: Then =
-                        Box::new(move |_, _| vec![Op::Then(everything), Op::Count { counter }]);
-                    ops.extend([Op::Push { queue, task }, Op::Await { counter, until: 1 }, answer]);
+                    let task: NextSteps = Box::new(move |_, _| {
+                        vec![ThreadStep::Then(everything), ThreadStep::Count { counter }]
+                    });
+                    ops.extend([
+                        ThreadStep::Push { queue, task },
+                        ThreadStep::Await { counter, until: 1 },
+                        answer,
+                    ]);
                 }
-                Mode::PoolAnswers(_) => {
-                    let task: Then = Box::new(|_, _| vec![Op::Then(everything), answer]);
-                    ops.push(Op::Push { queue, task });
+                FrontEndThreads::PoolAnswers(_) => {
+                    let task: NextSteps =
+                        Box::new(|_, _| vec![ThreadStep::Then(everything), answer]);
+                    ops.push(ThreadStep::Push { queue, task });
                 }
-                Mode::Scatter(_) => {
+                FrontEndThreads::Scatter(_) => {
                     let all: Vec<usize> = (0..service.back_ends).collect();
                     let some = owners(simulation, service);
                     for asked in [all, some] {
                         ops.extend(scattered(simulation, service, &asked, request, queue, &idle));
-                        ops.push(Op::Run(simulation.about(15_000)));
+                        ops.push(ThreadStep::Run(simulation.about(15_000)));
                     }
                     ops.push(answer);
                 }
             }
-            ops.push(Op::Then(serve_for_ever(service, end, queue, idle)));
+            ops.push(ThreadStep::Then(serve_for_ever(service, end, queue, idle)));
             ops
         });
-        vec![Op::Receive { end }, Op::Then(then)]
+        vec![ThreadStep::Receive { end }, ThreadStep::Then(then)]
     })
 }
 
-fn answer(end: usize, request: u64) -> Then {
+fn answer(end: usize, request: u64) -> NextSteps {
     Box::new(move |simulation, _| {
         let bytes = simulation.random.random_range(1000..5000);
-        vec![Op::Run(simulation.about(10_000)), Op::Send { end, bytes, request }]
+        vec![ThreadStep::Run(simulation.about(10_000)), ThreadStep::Send { end, bytes, request }]
     })
 }
 
 /// Returns the back ends that own the results.
-fn owners(simulation: &mut Simulation, service: Service) -> Vec<usize> {
+fn owners(simulation: &mut ServerSimulation, service: SearchService) -> Vec<usize> {
     let first = simulation.random.random_range(0..service.back_ends);
     let second = simulation.random.random_range(0..service.back_ends);
     if first == second { vec![first] } else { vec![first, second] }
 }
 
 /// Asks all back ends, merges, and asks the owners for snippets, in one thread.
-fn handle(service: Service, request: u64, idle: Idle) -> Then {
+fn handle(service: SearchService, request: u64, idle: Idle) -> NextSteps {
     Box::new(move |simulation, _| {
         let merge_ns = simulation.about(30_000);
         let some = owners(simulation, service);
         let all = (0..service.back_ends).collect();
         let mut ops = service.locked(simulation);
-        ops.extend([Op::Then(calls(all, request, idle.clone())), Op::Run(merge_ns)]);
+        ops.extend([
+            ThreadStep::Then(calls(all, request, idle.clone())),
+            ThreadStep::Run(merge_ns),
+        ]);
         ops.extend(service.locked(simulation));
-        ops.extend([Op::Then(calls(some, request, idle)), Op::Run(merge_ns / 2)]);
+        ops.extend([ThreadStep::Then(calls(some, request, idle)), ThreadStep::Run(merge_ns / 2)]);
         ops.extend(service.locked(simulation));
         ops
     })
@@ -175,50 +195,55 @@ fn handle(service: Service, request: u64, idle: Idle) -> Then {
 
 /// Puts a task for each back end, and waits for each.
 fn scattered(
-    simulation: &mut Simulation,
-    service: Service,
+    simulation: &mut ServerSimulation,
+    service: SearchService,
     asked: &[usize],
     request: u64,
     queue: usize,
     idle: &Idle,
-) -> Vec<Op> {
+) -> Vec<ThreadStep> {
     let counter = simulation.counter();
     let mut ops = Vec::new();
     for &back_end in asked {
         let idle = idle.clone();
-        let task: Then = Box::new(move |simulation, _| {
+        let task: NextSteps = Box::new(move |simulation, _| {
             let mut ops = service.locked(simulation);
-            ops.extend([Op::Then(calls(vec![back_end], request, idle)), Op::Run(2000)]);
+            ops.extend([
+                ThreadStep::Then(calls(vec![back_end], request, idle)),
+                ThreadStep::Run(2000),
+            ]);
             ops.extend(service.locked(simulation));
-            ops.push(Op::Count { counter });
+            ops.push(ThreadStep::Count { counter });
             ops
         });
-        ops.extend([Op::Push { queue, task }, Op::Run(1500)]);
+        ops.extend([ThreadStep::Push { queue, task }, ThreadStep::Run(1500)]);
     }
     for until in 1..=asked.len() as u64 {
-        ops.extend([Op::Await { counter, until }, Op::Run(3000)]);
+        ops.extend([ThreadStep::Await { counter, until }, ThreadStep::Run(3000)]);
     }
     ops
 }
 
 /// Calls these back ends all at once, and reads their answers one after another.
-fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> Then {
+fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> NextSteps {
     Box::new(move |simulation, _| {
         let mut ends = Vec::new();
         for &back_end in &back_ends {
             let last = idle.borrow_mut()[back_end].pop();
             let end = last.unwrap_or_else(|| {
                 let [client, server] = simulation.connect(FRONT, 2 + back_end);
-                simulation
-                    .thread(2 + back_end, vec![Op::Then(work_for_ever(2 + back_end, server))]);
+                simulation.thread(
+                    2 + back_end,
+                    vec![ThreadStep::Then(work_for_ever(2 + back_end, server))],
+                );
                 client
             });
             ends.push(end);
         }
-        let send = |&end: &usize| Op::Send { end, bytes: 150 + request % 50, request };
-        let mut ops: Vec<Op> = ends.iter().map(send).collect();
-        ops.extend(ends.iter().map(|&end| Op::Receive { end }));
-        ops.push(Op::Then(Box::new(move |_, _| {
+        let send = |&end: &usize| ThreadStep::Send { end, bytes: 150 + request % 50, request };
+        let mut ops: Vec<ThreadStep> = ends.iter().map(send).collect();
+        ops.extend(ends.iter().map(|&end| ThreadStep::Receive { end }));
+        ops.push(ThreadStep::Then(Box::new(move |_, _| {
             for (&back_end, end) in back_ends.iter().zip(ends) {
                 idle.borrow_mut()[back_end].push(end);
             }
@@ -229,18 +254,18 @@ fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> Then {
 }
 
 /// A back end's thread of one connection.
-fn work_for_ever(host: usize, end: usize) -> Then {
+fn work_for_ever(host: usize, end: usize) -> NextSteps {
     Box::new(move |_, _| {
-        let then: Then = Box::new(move |simulation, _| {
+        let then: NextSteps = Box::new(move |simulation, _| {
             let request = simulation.request_of(end);
             let is_slow = simulation.slow_host == Some(host);
             let work_ns = if is_slow { SLOW_NS } else { simulation.about(1_000_000) };
             vec![
-                Op::Run(work_ns),
-                Op::Then(answer(end, request)),
-                Op::Then(work_for_ever(host, end)),
+                ThreadStep::Run(work_ns),
+                ThreadStep::Then(answer(end, request)),
+                ThreadStep::Then(work_for_ever(host, end)),
             ]
         });
-        vec![Op::Receive { end }, Op::Then(then)]
+        vec![ThreadStep::Receive { end }, ThreadStep::Then(then)]
     })
 }

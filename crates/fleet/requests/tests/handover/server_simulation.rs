@@ -6,16 +6,19 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{End, EndId, Message, Opener, Packet, Thread, Wait, Way};
-use luc_stats::random;
+use luc_fleet_requests::{
+    ByteDirection, ConnectionEnd, ConnectionOpener, EndId, MessageRow, PacketRow, ThreadIdentity,
+    ThreadWait,
+};
+use luc_stats::seeded_random;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// A function that returns a thread's next steps, when it comes to them.
-pub(crate) type Then = Box<dyn FnOnce(&mut Simulation, usize) -> Vec<Op>>;
+pub(crate) type NextSteps = Box<dyn FnOnce(&mut ServerSimulation, usize) -> Vec<ThreadStep>>;
 
 /// One step of a thread.
-pub(crate) enum Op {
+pub(crate) enum ThreadStep {
     /// Computes for this long.
     Run(u64),
     /// Sends a whole message for a request, in one or two calls.
@@ -31,7 +34,7 @@ pub(crate) enum Op {
     /// Puts a task into a queue, and wakes a thread that waits for one.
     Push {
         queue: usize,
-        task: Then,
+        task: NextSteps,
     },
     /// Takes a task and does it.
     Take {
@@ -50,9 +53,9 @@ pub(crate) enum Op {
     Lock,
     /// Releases the lock, and wakes a thread that waits for it.
     Unlock,
-    Spawn(Then),
+    Spawn(NextSteps),
     /// Decides the next steps.
-    Then(Then),
+    Then(NextSteps),
 }
 
 enum Event {
@@ -62,14 +65,14 @@ enum Event {
 
 struct SimulatedThread {
     host: usize,
-    thread: Thread,
-    script: VecDeque<Op>,
+    thread: ThreadIdentity,
+    script: VecDeque<ThreadStep>,
     is_waiting: bool,
     off_ns: u64,
 }
 
 struct Socket {
-    row: End,
+    row: ConnectionEnd,
     peer: usize,
     sent: u64,
     arrived: u64,
@@ -82,7 +85,7 @@ struct Socket {
 }
 
 /// Hosts with threads, their connections, and the rows of a recorder.
-pub(crate) struct Simulation {
+pub(crate) struct ServerSimulation {
     pub(crate) random: ChaCha8Rng,
     now_ns: u64,
     next: u64,
@@ -90,15 +93,15 @@ pub(crate) struct Simulation {
     events: Vec<Option<Event>>,
     threads: Vec<SimulatedThread>,
     sockets: Vec<Socket>,
-    queues: Vec<(VecDeque<Then>, VecDeque<usize>)>,
+    queues: Vec<(VecDeque<NextSteps>, VecDeque<usize>)>,
     counters: Vec<(u64, Option<usize>)>,
     /// One lock for each host: whether it is held, and the threads that wait.
     locks: Vec<(bool, VecDeque<usize>)>,
     /// Each host's clock less the true time.
     clocks: Vec<u64>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) waits: Vec<Wait>,
+    pub(crate) messages: Vec<MessageRow>,
+    pub(crate) packets: Vec<PacketRow>,
+    pub(crate) waits: Vec<ThreadWait>,
     /// Request of each message, by the sender's end and its first byte.
     pub(crate) truth: BTreeMap<(EndId, u64), u64>,
     last_request: u64,
@@ -106,9 +109,9 @@ pub(crate) struct Simulation {
     pub(crate) slow_host: Option<usize>,
 }
 
-impl Simulation {
+impl ServerSimulation {
     pub(crate) fn new(seed: u64, hosts: usize) -> Self {
-        let mut random = random::stream(21, seed);
+        let mut random = seeded_random::stream(21, seed);
         let clocks = (0..hosts).map(|_| random.random_range(1..1_000_000_000_000)).collect();
         Self {
             random,
@@ -144,11 +147,11 @@ impl Simulation {
         self.next += 1;
     }
 
-    pub(crate) fn thread(&mut self, host: usize, script: Vec<Op>) -> usize {
+    pub(crate) fn thread(&mut self, host: usize, script: Vec<ThreadStep>) -> usize {
         let at = self.threads.len();
         self.threads.push(SimulatedThread {
             host,
-            thread: Thread { id: 1000 + at as u32, start_ns: self.on_clock(host) },
+            thread: ThreadIdentity { id: 1000 + at as u32, start_ns: self.on_clock(host) },
             script: script.into(),
             is_waiting: false,
             off_ns: 0,
@@ -183,7 +186,7 @@ impl Simulation {
         let addresses = [address(client, 10_000 + at as u16), address(server, 8080)];
         for side in [0, 1] {
             self.sockets.push(Socket {
-                row: End {
+                row: ConnectionEnd {
                     host: HostId([client, server][side] as u32),
                     connection: (at + side) as u64,
                     namespace: 1,
@@ -193,7 +196,11 @@ impl Simulation {
                     own_isn: Some(isn[side]),
                     peer_isn: Some(isn[1 - side]),
                     at_start: None,
-                    opener: Some(if side == 0 { Opener::This } else { Opener::Peer }),
+                    opener: Some(if side == 0 {
+                        ConnectionOpener::This
+                    } else {
+                        ConnectionOpener::Peer
+                    }),
                     opened_ns: None,
                     closed_ns: None,
                 },
@@ -220,7 +227,7 @@ impl Simulation {
         self.sockets[end].request
     }
 
-    pub(crate) fn ends(&self) -> Vec<End> {
+    pub(crate) fn ends(&self) -> Vec<ConnectionEnd> {
         self.sockets.iter().map(|socket| socket.row).collect()
     }
 
@@ -255,7 +262,7 @@ impl Simulation {
         socket.arrived = first.max(upto);
         let waiting = socket.waiting.take();
         if upto > first {
-            self.packet(end, Way::Received, first, upto - first);
+            self.packet(end, ByteDirection::Received, first, upto - first);
         }
         if let Some(thread) = waiting {
             // An interrupt: now and then the recorder has the name of whom it interrupted.
@@ -268,11 +275,11 @@ impl Simulation {
         }
     }
 
-    fn packet(&mut self, end: usize, way: Way, first_byte: u64, bytes: u64) {
+    fn packet(&mut self, end: usize, way: ByteDirection, first_byte: u64, bytes: u64) {
         let socket = &self.sockets[end];
         // A packet leaves after the call has begun.
-        let after_ns = if way == Way::Sent { 200 } else { 0 };
-        self.packets.push(Packet {
+        let after_ns = if way == ByteDirection::Sent { 200 } else { 0 };
+        self.packets.push(PacketRow {
             host: socket.row.host,
             at_ns: self.on_clock(socket.row.host.0 as usize) + after_ns,
             connection: socket.row.connection,
@@ -283,9 +290,16 @@ impl Simulation {
         });
     }
 
-    fn message(&mut self, thread: usize, end: usize, way: Way, first_byte: u64, bytes: u64) {
+    fn message(
+        &mut self,
+        thread: usize,
+        end: usize,
+        way: ByteDirection,
+        first_byte: u64,
+        bytes: u64,
+    ) {
         let thread = &self.threads[thread];
-        self.messages.push(Message {
+        self.messages.push(MessageRow {
             host: HostId(thread.host as u32),
             at_ns: self.on_clock(thread.host),
             thread: thread.thread,
@@ -307,7 +321,7 @@ impl Simulation {
         let latency_ns = self.about(8_000);
         let host = self.threads[thread].host;
         let woken_ns = self.on_clock(host);
-        self.waits.push(Wait {
+        self.waits.push(ThreadWait {
             host: HostId(host as u32),
             thread: self.threads[thread].thread,
             off_ns: self.threads[thread].off_ns,
@@ -326,68 +340,68 @@ impl Simulation {
     fn go_on(&mut self, at: usize) {
         while let Some(op) = self.threads[at].script.pop_front() {
             match op {
-                Op::Run(ns) => {
+                ThreadStep::Run(ns) => {
                     self.schedule(ns, Event::Resume(at));
                     return;
                 }
-                Op::Then(then) => {
+                ThreadStep::Then(then) => {
                     let ops = then(self, at);
                     self.first(at, ops);
                 }
-                Op::Spawn(then) => {
+                ThreadStep::Spawn(then) => {
                     let host = self.threads[at].host;
-                    self.thread(host, vec![Op::Then(then)]);
+                    self.thread(host, vec![ThreadStep::Then(then)]);
                 }
-                Op::Send { end, bytes, request } => {
+                ThreadStep::Send { end, bytes, request } => {
                     self.send(at, end, bytes, request);
                     // The call takes time, so that no two rows of a thread have one time.
-                    self.threads[at].script.push_front(Op::Run(1500));
+                    self.threads[at].script.push_front(ThreadStep::Run(1500));
                 }
-                Op::Receive { end } => {
+                ThreadStep::Receive { end } => {
                     self.receive(at, end);
                     return;
                 }
-                Op::Lock => {
+                ThreadStep::Lock => {
                     let lock = &mut self.locks[self.threads[at].host];
                     if lock.0 {
                         lock.1.push_back(at);
-                        self.threads[at].script.push_front(Op::Lock);
+                        self.threads[at].script.push_front(ThreadStep::Lock);
                         self.block(at);
                         return;
                     }
                     lock.0 = true;
                 }
-                Op::Unlock => {
+                ThreadStep::Unlock => {
                     let lock = &mut self.locks[self.threads[at].host];
                     lock.0 = false;
                     if let Some(waiting) = lock.1.pop_front() {
                         self.wake(waiting, Some(at));
                     }
                 }
-                Op::Push { queue, task } => {
+                ThreadStep::Push { queue, task } => {
                     self.queues[queue].0.push_back(task);
                     if let Some(worker) = self.queues[queue].1.pop_front() {
                         self.wake(worker, Some(at));
                     }
                 }
-                Op::Take { queue } => match self.queues[queue].0.pop_front() {
-                    Some(task) => self.first(at, vec![Op::Then(task)]),
+                ThreadStep::Take { queue } => match self.queues[queue].0.pop_front() {
+                    Some(task) => self.first(at, vec![ThreadStep::Then(task)]),
                     None => {
-                        self.threads[at].script.push_front(Op::Take { queue });
+                        self.threads[at].script.push_front(ThreadStep::Take { queue });
                         self.queues[queue].1.push_back(at);
                         self.block(at);
                         return;
                     }
                 },
-                Op::Count { counter } => {
+                ThreadStep::Count { counter } => {
                     self.counters[counter].0 += 1;
                     if let Some(waiting) = self.counters[counter].1.take() {
                         self.wake(waiting, Some(at));
                     }
                 }
-                Op::Await { counter, until } => {
+                ThreadStep::Await { counter, until } => {
                     if self.counters[counter].0 < until {
-                        self.threads[at].script.push_front(Op::Await { counter, until });
+                        self.threads[at].script.push_front(ThreadStep::Await { counter, until });
                         self.counters[counter].1 = Some(at);
                         self.block(at);
                         return;
@@ -398,7 +412,7 @@ impl Simulation {
         self.threads[at].is_waiting = true;
     }
 
-    fn first(&mut self, at: usize, ops: Vec<Op>) {
+    fn first(&mut self, at: usize, ops: Vec<ThreadStep>) {
         for op in ops.into_iter().rev() {
             self.threads[at].script.push_front(op);
         }
@@ -413,8 +427,8 @@ impl Simulation {
         let head = if self.random.random_bool(0.3) { bytes / 3 } else { bytes };
         for (part, length) in [(first, head), (first + head, bytes - head)] {
             if length > 0 {
-                self.message(at, end, Way::Sent, part, length);
-                self.packet(end, Way::Sent, part, length);
+                self.message(at, end, ByteDirection::Sent, part, length);
+                self.packet(end, ByteDirection::Sent, part, length);
                 let delay_ns = 15_000 + self.about(10_000);
                 let upto = part + length;
                 self.schedule(delay_ns, Event::Arrive { end: peer, upto });
@@ -429,7 +443,7 @@ impl Simulation {
         let boundary = socket.boundaries.front().copied();
         let available = boundary.map_or(0, |(until, _)| socket.arrived.min(until) - socket.read);
         if available == 0 {
-            self.threads[at].script.push_front(Op::Receive { end });
+            self.threads[at].script.push_front(ThreadStep::Receive { end });
             self.sockets[end].waiting = Some(at);
             self.block(at);
             return;
@@ -437,14 +451,14 @@ impl Simulation {
         let part =
             if available > 100 && self.random.random_bool(0.3) { available / 2 } else { available };
         let first = self.sockets[end].read;
-        self.message(at, end, Way::Received, first, part);
+        self.message(at, end, ByteDirection::Received, first, part);
         let socket = &mut self.sockets[end];
         socket.read += part;
         let is_whole = boundary.is_some_and(|(until, _)| socket.read == until);
         if is_whole {
             socket.request = socket.boundaries.pop_front().map_or(0, |(_, request)| request);
         } else {
-            self.threads[at].script.push_front(Op::Receive { end });
+            self.threads[at].script.push_front(ThreadStep::Receive { end });
         }
         // The call takes time.
         self.schedule(1000, Event::Resume(at));

@@ -1,23 +1,23 @@
 //! Promises of pairs of ends and of messages, on planted connections, random splits and forged rows.
 
-mod plain;
-mod planted;
-mod properties;
+mod plain_matching;
+mod planted_connections;
+mod random_splits;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Address, Connections, End, EndId, Gap, GapKind, Message, MessageEdge, Messages, PairEvidence,
-    Side, Way, WhyUnpaired,
+    ByteDirection, ByteGap, ConnectionEnd, Connections, EndAddress, EndId, GapKind,
+    MatchedMessages, MessageEdge, MessageRow, MessageSide, PairEvidence, WhyUnpaired,
 };
-use luc_stats::random;
-use planted::{Kind, Planted, plant};
+use luc_stats::seeded_random;
+use planted_connections::{PlantedEnds, PlantedKind, plant};
 use rand::RngExt;
 
 /// New, older at both ends, and older at one; each with NAT and without.
-const KINDS: [Kind; 8] = [
+const KINDS: [PlantedKind; 8] = [
     kind(false, false, false),
     kind(false, false, true),
     kind(true, true, false),
@@ -28,8 +28,8 @@ const KINDS: [Kind; 8] = [
     kind(false, true, true),
 ];
 
-const fn kind(client_is_old: bool, server_is_old: bool, is_nat: bool) -> Kind {
-    Kind { is_old: [client_is_old, server_is_old], is_nat }
+const fn kind(client_is_old: bool, server_is_old: bool, is_nat: bool) -> PlantedKind {
+    PlantedKind { is_old: [client_is_old, server_is_old], is_nat }
 }
 
 /// Cuts a stream into rows at random, as `(first, bytes)`.
@@ -44,7 +44,12 @@ fn cuts(random: &mut impl rand::Rng, bytes: u64) -> Vec<(u64, u64)> {
 }
 
 /// Returns both sides' rows of a direction.
-fn rows(random: &mut impl rand::Rng, planted: &Planted, sender: usize, bytes: u64) -> Vec<Message> {
+fn rows(
+    random: &mut impl rand::Rng,
+    planted: &PlantedEnds,
+    sender: usize,
+    bytes: u64,
+) -> Vec<MessageRow> {
     let mut rows = Vec::new();
     let bytes = planted.passed(sender) + bytes;
     for side in [sender, 1 - sender] {
@@ -64,8 +69,8 @@ fn shuffle<T>(random: &mut impl rand::Rng, all: &mut [T]) {
 }
 
 /// Plants 300 connections of 6 hosts, of all kinds: those of one client port reconnect with the same four numbers.
-fn fleet(seed: u64) -> (Vec<Planted>, Vec<End>, Vec<Message>) {
-    let mut random = random::stream(7, seed);
+fn fleet(seed: u64) -> (Vec<PlantedEnds>, Vec<ConnectionEnd>, Vec<MessageRow>) {
+    let mut random = seeded_random::stream(7, seed);
     let (mut planted, mut messages) = (Vec::new(), Vec::new());
     for at in 0..300_u64 {
         let kind = KINDS[random.random_range(0..KINDS.len())];
@@ -80,7 +85,7 @@ fn fleet(seed: u64) -> (Vec<Planted>, Vec<End>, Vec<Message>) {
         }
         planted.push(one);
     }
-    let mut ends: Vec<End> = planted.iter().flat_map(|planted| planted.ends).collect();
+    let mut ends: Vec<ConnectionEnd> = planted.iter().flat_map(|planted| planted.ends).collect();
     shuffle(&mut random, &mut ends);
     shuffle(&mut random, &mut messages);
     (planted, ends, messages)
@@ -91,7 +96,7 @@ fn all_planted_connections_and_edges_are_found_and_no_others() {
     for seed in 0..4 {
         let (planted, ends, messages) = fleet(seed);
         let connections = Connections::pair(&ends, &messages, &[]);
-        let truth: BTreeSet<[EndId; 2]> = planted.iter().map(Planted::ids).collect();
+        let truth: BTreeSet<[EndId; 2]> = planted.iter().map(PlantedEnds::ids).collect();
         let found: BTreeSet<[EndId; 2]> = connections.pairs.iter().map(|pair| pair.ends).collect();
         assert_eq!(found, truth, "seed {seed}: {:?}", connections.unpaired);
         assert!(connections.unpaired.is_empty());
@@ -100,7 +105,7 @@ fn all_planted_connections_and_edges_are_found_and_no_others() {
         {
             assert!(connections.pairs.iter().any(|pair| pair.evidence == evidence));
         }
-        let found = Messages::matched(&connections, &messages);
+        let found = MatchedMessages::matched(&connections, &messages);
         let expected: BTreeSet<MessageEdge> =
             planted.iter().flat_map(|planted| expected(planted, &messages)).collect();
         assert_eq!(found.edges.len(), expected.len());
@@ -110,21 +115,24 @@ fn all_planted_connections_and_edges_are_found_and_no_others() {
 }
 
 /// Checks bytes that only one end has seen, as the ends are traced from different moments on.
-fn is_before_the_trace(gap: &Gap) -> bool {
+fn is_before_the_trace(gap: &ByteGap) -> bool {
     matches!(gap.kind, GapKind::NoSend | GapKind::NoReception) && gap.first_byte < 20_000
 }
 
 /// Finds all edges of a connection by the plain algorithm.
-fn expected(planted: &Planted, messages: &[Message]) -> Vec<MessageEdge> {
-    let of = |side: usize, way| -> Vec<Message> {
+fn expected(planted: &PlantedEnds, messages: &[MessageRow]) -> Vec<MessageEdge> {
+    let of = |side: usize, way| -> Vec<MessageRow> {
         let rows = messages.iter().filter(|row| row.end() == planted.ends[side].id());
         rows.filter(|row| row.way == way).copied().collect()
     };
     let mut edges = Vec::new();
     for sender in [0, 1] {
-        let (sends, receptions) = (of(sender, Way::Sent), of(1 - sender, Way::Received));
-        for (send, reception, range) in plain::edges(&sends, &receptions, planted.shift(sender)) {
-            let side = |row: &Message| Side {
+        let (sends, receptions) =
+            (of(sender, ByteDirection::Sent), of(1 - sender, ByteDirection::Received));
+        for (send, reception, range) in
+            plain_matching::edges(&sends, &receptions, planted.shift(sender))
+        {
+            let side = |row: &MessageRow| MessageSide {
                 host: row.host,
                 thread: row.thread,
                 process: row.process,
@@ -145,7 +153,7 @@ fn expected(planted: &Planted, messages: &[Message]) -> Vec<MessageEdge> {
 
 #[test]
 fn ends_that_fit_several_are_left_unpaired() {
-    let mut random = random::stream(8, 0);
+    let mut random = seeded_random::stream(8, 0);
     let kind = KINDS[2];
     // Two hosts with the same private addresses and, by accident, the same numbers.
     let one = plant(&mut random, [0, 1], [1, 2], 40_000, kind);
@@ -153,8 +161,8 @@ fn ends_that_fit_several_are_left_unpaired() {
     copy.host = HostId(2);
     let mut rows = one.whole();
     let copied = rows.clone().into_iter().filter(|row| row.end() == one.ends[0].id());
-    rows.extend(copied.map(|row| Message { host: copy.host, ..row }));
-    let pair = |ends: &[End]| Connections::pair(ends, &rows, &[]);
+    rows.extend(copied.map(|row| MessageRow { host: copy.host, ..row }));
+    let pair = |ends: &[ConnectionEnd]| Connections::pair(ends, &rows, &[]);
     let found = pair(&[one.ends[0], one.ends[1], copy]);
     assert!(found.pairs.is_empty());
     assert!(found.unpaired.iter().all(|(_, why)| *why == WhyUnpaired::Ambiguous));
@@ -166,7 +174,7 @@ fn ends_that_fit_several_are_left_unpaired() {
     assert_eq!(found.pairs.len(), 1);
     assert_eq!(found.unpaired, [(copy.id(), WhyUnpaired::NoPeer)]);
     // Rows of one number that contradict each other say nothing.
-    let other = End { closed_ns: Some(5), ..one.ends[0] };
+    let other = ConnectionEnd { closed_ns: Some(5), ..one.ends[0] };
     let found = pair(&[one.ends[0], one.ends[1], other]);
     let contradictory = (one.ends[0].id(), WhyUnpaired::Contradictory);
     assert_eq!(found.unpaired, [contradictory, (one.ends[1].id(), WhyUnpaired::NoPeer)]);
@@ -176,10 +184,10 @@ fn ends_that_fit_several_are_left_unpaired() {
 
 #[test]
 fn loopback_is_of_one_namespace() {
-    let mut one = plant(&mut random::stream(9, 0), [0, 1], [1, 2], 40_000, KINDS[2]);
+    let mut one = plant(&mut seeded_random::stream(9, 0), [0, 1], [1, 2], 40_000, KINDS[2]);
     for end in &mut one.ends {
         let moved = |address, ip: &str| match address {
-            Address::Internet(address) => {
+            EndAddress::Internet(address) => {
                 SocketAddr::new(ip.parse().expect("an address"), address.port()).into()
             }
             other => other,
@@ -187,7 +195,7 @@ fn loopback_is_of_one_namespace() {
         end.local = moved(end.local, "127.0.0.1");
         end.remote = moved(end.remote, "::ffff:127.0.0.1");
     }
-    let evidence = |one: &Planted| {
+    let evidence = |one: &PlantedEnds| {
         let found = Connections::pair(&one.ends, &one.whole(), &[]);
         found.pairs.first().map(|pair| pair.evidence)
     };
@@ -201,10 +209,10 @@ fn loopback_is_of_one_namespace() {
 
 #[test]
 fn too_many_bytes_wear_numbers_out() {
-    let mut random = random::stream(10, 0);
+    let mut random = seeded_random::stream(10, 0);
     for (bytes, evidence) in [(100_000_000, Some(PairEvidence::Addresses)), (1_u64 << 31, None)] {
         let one = plant(&mut random, [0, 1], [1, 2], 40_000, KINDS[2]);
-        let rows: Vec<Message> = [0, 1]
+        let rows: Vec<MessageRow> = [0, 1]
             .into_iter()
             .flat_map(|sender| {
                 [0, 1].map(|side| {
@@ -224,7 +232,7 @@ fn too_many_bytes_wear_numbers_out() {
     let row = |side, first| one.row(side, 0, first, 10, 1, first).expect("in the trace");
     let rows = [row(0, first), row(1, first + 5)];
     let connections = Connections::pair(&one.ends, &rows, &[]);
-    let found = Messages::matched(&connections, &rows);
+    let found = MatchedMessages::matched(&connections, &rows);
     assert_eq!(found.edges.iter().map(|edge| edge.bytes).collect::<Vec<_>>(), [5]);
     assert_eq!(connections.pairs[0].shifts, [0, 0]);
     assert_eq!(connections.pairs[0].client, Some(one.ends[0].id()));
@@ -233,11 +241,11 @@ fn too_many_bytes_wear_numbers_out() {
 
 #[test]
 fn a_fin_is_no_loss() {
-    let mut random = random::stream(11, 0);
+    let mut random = seeded_random::stream(11, 0);
     let one = plant(&mut random, [0, 1], [1, 2], 40_000, KINDS[0]);
-    let kinds = |rows: &[Message]| {
+    let kinds = |rows: &[MessageRow]| {
         let connections = Connections::pair(&one.ends, rows, &[]);
-        let found = Messages::matched(&connections, rows);
+        let found = MatchedMessages::matched(&connections, rows);
         let gaps = found.gaps.iter().map(|gap| (gap.kind, gap.bytes));
         (found.edges.len(), gaps.collect::<Vec<_>>())
     };

@@ -1,6 +1,6 @@
-//! A plain version of `Messages::matched` for one connection, which compares every row with every other.
+//! A plain version of `MatchedMessages::matched` for one connection, which compares every row with every other.
 
-use luc_fleet_requests::{Message, Way};
+use luc_fleet_requests::{ByteDirection, MessageRow};
 
 /// A range of bytes: the first and the one after the last.
 type Range = (i128, i128);
@@ -9,9 +9,9 @@ type Range = (i128, i128);
 pub(crate) type PlainEdge = (usize, usize, Range);
 
 /// Returns all edges of one direction. `shift` is added to the receiver's offsets.
-pub(crate) fn edges(sends: &[Message], receptions: &[Message], shift: i64) -> Vec<PlainEdge> {
-    let sends = ranges(sends, Way::Sent, 0);
-    let receptions = ranges(receptions, Way::Received, shift);
+pub(crate) fn edges(sends: &[MessageRow], receptions: &[MessageRow], shift: i64) -> Vec<PlainEdge> {
+    let sends = ranges(sends, ByteDirection::Sent, 0);
+    let receptions = ranges(receptions, ByteDirection::Received, shift);
     let mut edges = Vec::new();
     for (at_send, send) in &sends {
         for (at_reception, reception) in &receptions {
@@ -32,13 +32,13 @@ pub(crate) fn edges(sends: &[Message], receptions: &[Message], shift: i64) -> Ve
 }
 
 /// Returns the bytes of each row of one way, each row once.
-fn ranges(rows: &[Message], way: Way, shift: i64) -> Vec<(usize, Range)> {
+fn ranges(rows: &[MessageRow], way: ByteDirection, shift: i64) -> Vec<(usize, Range)> {
     let mut ranges = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let end = u128::from(row.first_byte) + u128::from(row.bytes);
         let moved = match way {
-            Way::Sent => 0,
-            Way::Received => i128::from(shift),
+            ByteDirection::Sent => 0,
+            ByteDirection::Received => i128::from(shift),
         };
         // Rows beyond 64 bits, also with the shift that keeps offsets from being negative, are damaged.
         let is_damaged = end + moved.max(0).unsigned_abs() > u128::from(u64::MAX);

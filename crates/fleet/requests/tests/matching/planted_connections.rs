@@ -3,12 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{AtStart, End, EndId, Message, Opener, Thread, Way};
+use luc_fleet_requests::{
+    ByteDirection, ConnectionEnd, ConnectionOpener, EndId, MessageRow, SequenceAtStart,
+    ThreadIdentity,
+};
 use rand::{Rng, RngExt};
 
 /// Properties of a planted connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct PlantedKind {
     /// Ends that lack the initial sequence numbers.
     pub(crate) is_old: [bool; 2],
     /// Whether the server sees another address than the client has.
@@ -17,8 +20,8 @@ pub(crate) struct Kind {
 
 /// A connection of two hosts: its ends, and the raw number of the first byte of each direction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Planted {
-    pub(crate) ends: [End; 2],
+pub(crate) struct PlantedEnds {
+    pub(crate) ends: [ConnectionEnd; 2],
     /// Raw number of offset 0 of each direction, by sender.
     isn: [u32; 2],
     /// Whether each end is older than its trace, and how many bytes of each direction had passed then.
@@ -36,8 +39,8 @@ pub(crate) fn plant(
     hosts: [u32; 2],
     ids: [u64; 2],
     port: u16,
-    kind: Kind,
-) -> Planted {
+    kind: PlantedKind,
+) -> PlantedEnds {
     // Some so near the end of 32 bits that they wrap; but numbers of a real kernel are random.
     let isn = [0, 1].map(|_| {
         let near: u32 = random.random_range(0..20_000);
@@ -50,7 +53,7 @@ pub(crate) fn plant(
     let seen = if kind.is_nat { address(200, port ^ 0x5555) } else { client };
     let end = |side: usize| {
         let is_old = kind.is_old[side];
-        End {
+        ConnectionEnd {
             host: HostId(hosts[side]),
             connection: ids[side],
             namespace: 1,
@@ -59,20 +62,24 @@ pub(crate) fn plant(
             peer: None,
             own_isn: (!is_old).then_some(isn[side]),
             peer_isn: (!is_old).then_some(isn[1 - side]),
-            at_start: is_old.then(|| AtStart {
+            at_start: is_old.then(|| SequenceAtStart {
                 snd_nxt: raw(side, side),
                 rcv_nxt: raw(side, 1 - side),
                 copied_seq: raw(side, 1 - side),
             }),
-            opener: (!is_old).then_some(if side == 0 { Opener::This } else { Opener::Peer }),
+            opener: (!is_old).then_some(if side == 0 {
+                ConnectionOpener::This
+            } else {
+                ConnectionOpener::Peer
+            }),
             opened_ns: None,
             closed_ns: None,
         }
     };
-    Planted { ends: [end(0), end(1)], isn, is_old: kind.is_old, passed }
+    PlantedEnds { ends: [end(0), end(1)], isn, is_old: kind.is_old, passed }
 }
 
-impl Planted {
+impl PlantedEnds {
     pub(crate) fn ids(&self) -> [EndId; 2] {
         let mut ids = [self.ends[0].id(), self.ends[1].id()];
         ids.sort_unstable();
@@ -96,7 +103,7 @@ impl Planted {
     }
 
     /// Returns rows of the same 100 bytes at both ends, in both directions.
-    pub(crate) fn whole(&self) -> Vec<Message> {
+    pub(crate) fn whole(&self) -> Vec<MessageRow> {
         let places = [(0, 0), (1, 0), (0, 1), (1, 1)];
         let row = |(side, sender)| self.row(side, sender, self.passed(sender), 100, 1, 0);
         places.into_iter().filter_map(row).collect()
@@ -111,15 +118,15 @@ impl Planted {
         bytes: u64,
         thread: u32,
         at_ns: u64,
-    ) -> Option<Message> {
+    ) -> Option<MessageRow> {
         let end = &self.ends[side];
-        Some(Message {
+        Some(MessageRow {
             host: end.host,
             at_ns,
-            thread: Thread { id: thread, start_ns: 1 },
+            thread: ThreadIdentity { id: thread, start_ns: 1 },
             process: 1,
             connection: end.connection,
-            way: if side == sender { Way::Sent } else { Way::Received },
+            way: if side == sender { ByteDirection::Sent } else { ByteDirection::Received },
             first_byte: first.checked_sub(self.origin(side, sender))?,
             bytes,
             token: None,

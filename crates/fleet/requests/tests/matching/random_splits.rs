@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    AtStart, Connections, End, EndId, GapKind, Message, MessageEdge, Messages, Side, Thread, Way,
+    ByteDirection, ConnectionEnd, Connections, EndId, GapKind, MatchedMessages, MessageEdge,
+    MessageRow, MessageSide, SequenceAtStart, ThreadIdentity,
 };
-use luc_stats::random;
+use luc_stats::seeded_random;
 use proptest::prelude::*;
 use rand::RngExt;
 
-use crate::planted::plant;
+use crate::planted_connections::plant;
 use crate::{KINDS, expected, fleet, rows, shuffle};
 
 /// A row of one of two ends, near another often enough to overlap.
@@ -25,7 +26,7 @@ proptest! {
     #[test]
     fn edges_are_those_of_the_plain_algorithm(seed in any::<u64>(), kind in 0..KINDS.len(), bytes in 0_u64..20_000,
                                               lost in prop_oneof![Just(0.0), 0.0_f64..0.5], twice in 0.0_f64..0.3, fin in any::<bool>()) {
-        let mut random = random::stream(12, seed);
+        let mut random = seeded_random::stream(12, seed);
         let planted = plant(&mut random, [3, 1], [1, 2], 40_000, KINDS[kind]);
         let mut messages = rows(&mut random, &planted, 0, bytes);
         messages.extend(rows(&mut random, &planted, 1, bytes / 3));
@@ -33,7 +34,7 @@ proptest! {
             messages.extend(planted.row(1, 0, planted.passed(0) + bytes, 1, 1, 1));
         }
         messages.retain(|_| !random.random_bool(lost));
-        let again: Vec<Message> = messages.iter().filter(|_| random.random_bool(twice)).copied().collect();
+        let again: Vec<MessageRow> = messages.iter().filter(|_| random.random_bool(twice)).copied().collect();
         messages.extend(again);
         shuffle(&mut random, &mut messages);
         let connections = Connections::pair(&planted.ends, &messages, &[]);
@@ -42,7 +43,7 @@ proptest! {
             prop_assert!(lost > 0.0 && KINDS[kind].is_old != [false, false]);
             return Ok(());
         }
-        let found = Messages::matched(&connections, &messages);
+        let found = MatchedMessages::matched(&connections, &messages);
         let edges: BTreeSet<MessageEdge> = found.edges.iter().copied().collect();
         prop_assert_eq!(edges.len(), found.edges.len());
         prop_assert_eq!(edges, expected(&planted, &messages).into_iter().collect::<BTreeSet<_>>());
@@ -57,29 +58,29 @@ proptest! {
 
     #[test]
     fn forged_rows_make_no_wrong_edge(rows in prop::collection::vec(any_row(), 0..40), kind in 0..2_usize) {
-        let planted = plant(&mut random::stream(13, 1), [0, 1], [1, 2], 40_000, KINDS[kind]);
-        let messages: Vec<Message> = rows
+        let planted = plant(&mut seeded_random::stream(13, 1), [0, 1], [1, 2], 40_000, KINDS[kind]);
+        let messages: Vec<MessageRow> = rows
             .into_iter()
-            .map(|(is_server, is_received, first_byte, bytes, thread)| Message {
+            .map(|(is_server, is_received, first_byte, bytes, thread)| MessageRow {
                 host: planted.ends[usize::from(is_server)].host,
                 at_ns: first_byte,
-                thread: Thread { id: thread, start_ns: 0 },
+                thread: ThreadIdentity { id: thread, start_ns: 0 },
                 process: 0,
                 connection: planted.ends[usize::from(is_server)].connection,
-                way: if is_received { Way::Received } else { Way::Sent },
+                way: if is_received { ByteDirection::Received } else { ByteDirection::Sent },
                 first_byte,
                 bytes,
                 token: None,
             })
             .collect();
         let connections = Connections::pair(&planted.ends, &messages, &[]);
-        let found = Messages::matched(&connections, &messages);
+        let found = MatchedMessages::matched(&connections, &messages);
         let edges: BTreeSet<MessageEdge> = found.edges.iter().copied().collect();
         prop_assert_eq!(edges, expected(&planted, &messages).into_iter().collect::<BTreeSet<_>>());
         // Each byte of each row is on an edge, in a gap, or in a row that is left out.
         let left_out = found.left_out;
-        let distinct: BTreeSet<&Message> = messages.iter().filter(|row| row.bytes > 0).collect();
-        let beyond = |row: &&&Message| row.first_byte.checked_add(row.bytes).is_none();
+        let distinct: BTreeSet<&MessageRow> = messages.iter().filter(|row| row.bytes > 0).collect();
+        let beyond = |row: &&&MessageRow| row.first_byte.checked_add(row.bytes).is_none();
         let all_beyond = messages.iter().filter(|row| row.bytes > 0).filter(|row| beyond(&row)).count();
         prop_assert_eq!(left_out.beyond, all_beyond as u64);
         prop_assert_eq!(left_out.empty, messages.iter().filter(|row| row.bytes == 0).count() as u64);
@@ -96,25 +97,25 @@ proptest! {
                                           prop::option::of((0_u32..9, 0_u32..9)), any::<bool>()), 0..30),
         reach in any_row(),
     ) {
-        let planted = plant(&mut random::stream(14, 1), [0, 1], [1, 2], 40_000, KINDS[2]);
-        let ends: Vec<End> = numbers
+        let planted = plant(&mut seeded_random::stream(14, 1), [0, 1], [1, 2], 40_000, KINDS[2]);
+        let ends: Vec<ConnectionEnd> = numbers
             .iter()
             .enumerate()
-            .map(|(at, &(host, own_isn, peer_isn, start, is_client))| End {
+            .map(|(at, &(host, own_isn, peer_isn, start, is_client))| ConnectionEnd {
                 host: HostId(host),
                 connection: at as u64 % 20,
                 own_isn,
                 peer_isn,
-                at_start: start.map(|(snd_nxt, read)| AtStart { snd_nxt, rcv_nxt: read, copied_seq: read }),
+                at_start: start.map(|(snd_nxt, read)| SequenceAtStart { snd_nxt, rcv_nxt: read, copied_seq: read }),
                 ..planted.ends[usize::from(is_client)]
             })
             .collect();
-        let row = Message {
-            host: HostId(reach.4), at_ns: 0, thread: Thread { id: 0, start_ns: 0 }, process: 0, connection: 3,
-            way: Way::Sent, first_byte: reach.2, bytes: reach.3, token: None,
+        let row = MessageRow {
+            host: HostId(reach.4), at_ns: 0, thread: ThreadIdentity { id: 0, start_ns: 0 }, process: 0, connection: 3,
+            way: ByteDirection::Sent, first_byte: reach.2, bytes: reach.3, token: None,
         };
         let found = Connections::pair(&ends, &[row], &[]);
-        let all: BTreeSet<EndId> = ends.iter().map(End::id).collect();
+        let all: BTreeSet<EndId> = ends.iter().map(ConnectionEnd::id).collect();
         let mut listed: Vec<EndId> = found.pairs.iter().flat_map(|pair| pair.ends).collect();
         listed.extend(found.unpaired.iter().map(|(end, _)| *end));
         prop_assert_eq!(listed.len(), all.len());
@@ -138,11 +139,11 @@ proptest! {
         let (_, mut ends, mut messages) = fleet(seed % 5);
         messages.truncate(4000);
         let before = Connections::pair(&ends, &messages, &[]);
-        let edges = Messages::matched(&before, &messages);
+        let edges = MatchedMessages::matched(&before, &messages);
         // Any one-to-one map: multiplication by an odd number.
         let rename = |host: HostId| HostId((host.0 + 1).wrapping_mul(names | 1));
         let rename_end = |end: EndId| EndId { host: rename(end.host), ..end };
-        let mut random = random::stream(15, seed);
+        let mut random = seeded_random::stream(15, seed);
         shuffle(&mut random, &mut ends);
         shuffle(&mut random, &mut messages);
         ends.iter_mut().for_each(|end| end.host = rename(end.host));
@@ -159,11 +160,11 @@ proptest! {
         let renamed: BTreeSet<MessageEdge> = edges.edges.iter().map(|edge| MessageEdge {
             from: rename_end(edge.from),
             to: rename_end(edge.to),
-            sent: Side { host: rename(edge.sent.host), ..edge.sent },
-            received: Side { host: rename(edge.received.host), ..edge.received },
+            sent: MessageSide { host: rename(edge.sent.host), ..edge.sent },
+            received: MessageSide { host: rename(edge.received.host), ..edge.received },
             ..*edge
         }).collect();
-        let again = Messages::matched(&after, &messages);
+        let again = MatchedMessages::matched(&after, &messages);
         prop_assert_eq!(renamed, again.edges.into_iter().collect::<BTreeSet<_>>());
         prop_assert_eq!(edges.left_out, again.left_out);
     }

@@ -9,7 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::PullError;
-use super::stream::StreamError;
+use super::tar_stream::StreamError;
 
 /// Maximum number of bytes kept of a command's standard error.
 const MAX_STDERR_BYTES: u64 = 4096;

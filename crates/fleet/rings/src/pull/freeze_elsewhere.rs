@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use super::PullError;
-use super::stream::StreamError;
-use super::there::{self, Ssh};
-use crate::travel::OtherRing;
-use crate::window::Window;
+use super::ssh::{self, Ssh};
+use super::tar_stream::StreamError;
+use crate::pass_trigger::OtherRing;
+use crate::time_window::TimeWindow;
 
 /// Options of ssh: it must not ask for a password, and a host that is gone must not hold up others.
 const SSH_OPTIONS: [&str; 3] =
@@ -21,7 +21,7 @@ const MAX_LINE_BYTES: u64 = 64;
 
 /// Result of another host that kept a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptThere {
+pub struct RemotelyKept {
     /// Addresses on other hosts that its services at the ports asked.
     pub called: BTreeSet<SocketAddr>,
     /// Last line that luc-fleet there or ssh printed.
@@ -35,10 +35,10 @@ pub struct KeptThere {
 /// [`PullError`] if the host cannot be reached, or has nothing of the window.
 pub fn freeze_there(
     ring: &OtherRing,
-    window: Window,
+    window: TimeWindow,
     ports: &[u16],
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<KeptThere, PullError> {
+) -> Result<RemotelyKept, PullError> {
     let [from, to] = window.seconds();
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let mut words = vec!["freeze", "--from", &from, "--to", &to];
@@ -46,13 +46,13 @@ pub fn freeze_there(
         words.extend(["--called-by", port]);
     }
     words.push(&ring.directory);
-    let (called, said) = there::run(
+    let (called, said) = ssh::run(
         Ssh { host: &ring.host, options: &SSH_OPTIONS },
         &words,
         |out| parse_addresses(out),
         look,
     )?;
-    Ok(KeptThere { called, said })
+    Ok(RemotelyKept { called, said })
 }
 
 /// Parses an address on each line.

@@ -5,12 +5,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use luc_events::ring::{KEPT, Segment};
+use luc_events::ring::{KEPT, RingSegment};
 
-use super::files::{files, newest_first};
-use super::{PullError, Received};
-use crate::moment::Moment;
-use crate::window::{Window, segments};
+use super::segment_files::{files, newest_first};
+use super::{PullError, ReceivedAmount};
+use crate::log_time::LogTime;
+use crate::time_window::{TimeWindow, segments};
 
 /// Creates a directory that appears only when it is complete.
 ///
@@ -41,10 +41,10 @@ pub fn put(
 /// Links the files of segments into a directory, or copies them to another file system. `look` is as in
 /// [`pull`](super::pull).
 pub(super) fn copy(
-    segments: &[Segment],
+    segments: &[RingSegment],
     to: &Path,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<Received, PullError> {
+) -> Result<ReceivedAmount, PullError> {
     newest_first(segments, |segment, received| {
         let folder = to.join(segment.name.to_string());
         fs::create_dir(&folder).map_err(PullError::io(&folder, "create it"))?;
@@ -60,9 +60,9 @@ pub(super) fn copy(
 }
 
 fn copy_files(
-    segment: &Segment,
+    segment: &RingSegment,
     folder: &Path,
-    received: &mut Received,
+    received: &mut ReceivedAmount,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), PullError> {
     for path in files(&segment.path)? {
@@ -85,7 +85,10 @@ fn copy_files(
 ///
 /// # Errors
 /// [`PullError`]; nothing is then kept.
-pub fn freeze(directory: &Path, window: Window) -> Result<(PathBuf, Received), PullError> {
+pub fn freeze(
+    directory: &Path,
+    window: TimeWindow,
+) -> Result<(PathBuf, ReceivedAmount), PullError> {
     let segments = segments(directory, window)?;
     let begin = segments.first().map_or(0, |segment| segment.real_ns()[0]);
     let kept = directory.join(KEPT);
@@ -96,9 +99,9 @@ pub fn freeze(directory: &Path, window: Window) -> Result<(PathBuf, Received), P
         _ => {}
     }
     // The name has no character that a shell or a source may interpret.
-    let seconds = Moment(begin / 1_000_000_000 * 1_000_000_000);
+    let seconds = LogTime(begin / 1_000_000_000 * 1_000_000_000);
     let path = kept.join(seconds.to_string().replace([':', '-'], ""));
-    let mut received = Received::default();
+    let mut received = ReceivedAmount::default();
     put(&path, |folder| {
         received = copy(&segments, folder, &mut |_| ControlFlow::Continue(()))?;
         Ok(())

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use super::files::Received;
-use super::stream::{Limits, receive};
-use super::there::{self, Ssh};
-use super::{PullError, Pulled, command, keep};
-use crate::window::{Window, segments};
+use super::segment_files::ReceivedAmount;
+use super::ssh::{self, Ssh};
+use super::tar_stream::{StreamLimits, receive};
+use super::{PullError, Pulled, command, keep_segments};
+use crate::time_window::{TimeWindow, segments};
 
 /// Program that reaches object stores.
 pub const STORE: &str = "luc-fleet-store";
@@ -127,7 +127,7 @@ impl PullFrom {
     /// whether to go on.
     pub(super) fn fetch(
         &self,
-        window: Window,
+        window: TimeWindow,
         into: &Path,
         look: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Pulled, PullError> {
@@ -135,7 +135,7 @@ impl PullFrom {
             RingPlace::Here(directory) => {
                 let segments = segments(directory, window)?;
                 let host = segments.first().map(|one| one.trace.host.clone());
-                let received = keep::copy(&segments, into, look)?;
+                let received = keep_segments::copy(&segments, into, look)?;
                 (host.unwrap_or_default(), received, String::new())
             }
             RingPlace::There { host, directory } => {
@@ -157,16 +157,16 @@ impl PullFrom {
 fn fetch_by_ssh(
     host: &str,
     directory: &str,
-    window: Window,
+    window: TimeWindow,
     into: &Path,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<(Received, String), PullError> {
+) -> Result<(ReceivedAmount, String), PullError> {
     let [from, to] = window.seconds();
     let words = ["window", "--from", &from, "--to", &to, directory];
-    there::run(
+    ssh::run(
         Ssh { host, options: &[] },
         &words,
-        |out| receive(out, into, Limits::default()),
+        |out| receive(out, into, StreamLimits::default()),
         look,
     )
 }
@@ -174,16 +174,17 @@ fn fetch_by_ssh(
 /// Gets a window by luc-fleet-store. Also returns the last line that it printed.
 fn fetch_from_store(
     url: &str,
-    window: Window,
+    window: TimeWindow,
     into: &Path,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<(Received, String), PullError> {
+) -> Result<(ReceivedAmount, String), PullError> {
     // A missing program fails to run, which the error says.
-    let program = luc_host::programs::beside(STORE);
+    let program = luc_host::installed_programs::beside(STORE);
     let mut command = Command::new(program.unwrap_or_else(|| STORE.into()));
     let [from, to] = window.seconds();
     command.args(["window", "--from", &from, "--to", &to, url]);
-    let received = |out: command::CountingReader<'_, _>| receive(out, into, Limits::default());
+    let received =
+        |out: command::CountingReader<'_, _>| receive(out, into, StreamLimits::default());
     command::run(command, INSTALL_STORE, url, received, look)
 }
 

@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_events::ring::{self, Segment};
+use luc_events::ring::{self, RingSegment};
 
 use super::PullError;
-use crate::window::WindowError;
+use crate::time_window::WindowError;
 
 /// Amount of what was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedAmount {
     pub segments: u64,
     /// Number of segments that the ring's recorder removed before they were taken, as far as known.
     pub gone: u64,
@@ -26,10 +26,10 @@ pub struct Received {
 /// # Errors
 /// Errors of `take` for a segment that still exists; [`WindowError::GoesOn`] if none could be taken.
 pub(super) fn newest_first(
-    segments: &[Segment],
-    mut take: impl FnMut(&Segment, &mut Received) -> Result<(), PullError>,
-) -> Result<Received, PullError> {
-    let mut received = Received::default();
+    segments: &[RingSegment],
+    mut take: impl FnMut(&RingSegment, &mut ReceivedAmount) -> Result<(), PullError>,
+) -> Result<ReceivedAmount, PullError> {
+    let mut received = ReceivedAmount::default();
     for (older, segment) in segments.iter().enumerate().rev() {
         match take(segment, &mut received) {
             Ok(()) => received.segments += 1,

@@ -5,7 +5,7 @@ use std::process::{ChildStdout, Command};
 
 use super::PullError;
 use super::command::{self, CountingReader};
-use super::stream::StreamError;
+use super::tar_stream::StreamError;
 
 /// Host, and the options with which ssh reaches it.
 #[derive(Clone, Copy)]

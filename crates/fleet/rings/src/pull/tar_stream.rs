@@ -5,22 +5,22 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use luc_events::ring::{self, Name, Segment};
-use luc_events::store::{Reader, StoreError};
+use luc_events::ring::{self, RingSegment, SegmentName};
+use luc_events::store::{StoreError, TraceReader};
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::PullError;
-use super::files::{Received, files, newest_first};
+use super::segment_files::{ReceivedAmount, files, newest_first};
 
 /// Maximum amount that is taken from one host.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct StreamLimits {
     pub files: u64,
     /// Total size of the files.
     pub bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for StreamLimits {
     /// Limits that hold hours of a busy host.
     fn default() -> Self {
         Self { files: 20_000, bytes: 4 << 30 }
@@ -41,7 +41,7 @@ pub enum StreamError {
     #[error("it sends '{0}' twice")]
     Twice(String),
     #[error("it sends more than {} files or {} bytes: ask for a shorter window", .0.files, .0.bytes)]
-    TooMuch(Limits),
+    TooMuch(StreamLimits),
     #[error("it sends no segment")]
     Nothing,
     #[error("it sends a line that is no address: '{0}'")]
@@ -54,7 +54,7 @@ pub enum StreamError {
 ///
 /// # Errors
 /// [`PullError`] if a segment cannot be read, or the stream not be written.
-pub fn send(segments: &[Segment], out: impl Write) -> Result<Received, PullError> {
+pub fn send(segments: &[RingSegment], out: impl Write) -> Result<ReceivedAmount, PullError> {
     let mut archive = Builder::new(out);
     let sent = newest_first(segments, |segment, sent| {
         // All files are opened first: an open file can be read after it was removed.
@@ -90,8 +90,12 @@ pub fn send(segments: &[Segment], out: impl Write) -> Result<Received, PullError
 ///
 /// # Errors
 /// [`StreamError`]; the directory then has a part of the stream.
-pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Received, StreamError> {
-    let mut received = Received::default();
+pub fn receive(
+    stream: impl Read,
+    into: &Path,
+    limits: StreamLimits,
+) -> Result<ReceivedAmount, StreamError> {
+    let mut received = ReceivedAmount::default();
     let mut segments = BTreeSet::new();
     let mut archive = Archive::new(stream);
     // Raw: no long names, no attributes, nothing sparse.
@@ -132,7 +136,7 @@ pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Receive
         return Err(StreamError::Nothing);
     }
     for name in &segments {
-        Reader::open(&into.join(name.to_string())).map_err(StreamError::Segment)?;
+        TraceReader::open(&into.join(name.to_string())).map_err(StreamError::Segment)?;
     }
     received.segments = segments.len() as u64;
     Ok(received)
@@ -149,7 +153,7 @@ fn copy_error(error: io::Error) -> StreamError {
 }
 
 /// Splits a path into segment and file name; `None`: no segment has a file of this name.
-fn parse_path(path: &str) -> Option<(Name, &str)> {
+fn parse_path(path: &str) -> Option<(SegmentName, &str)> {
     let (folder, file) = path.split_once('/')?;
     let name = folder.parse().ok()?;
     ring::is_file_of_table(file).then_some((name, file))
@@ -159,20 +163,21 @@ fn parse_path(path: &str) -> Option<(Name, &str)> {
 mod tests {
     use std::ops::ControlFlow;
 
-    use luc_events::store::Writer;
-    use luc_events::tables::Trace;
+    use luc_events::store::TraceWriter;
+    use luc_events::tables::TraceDescription;
 
     use super::*;
-    use crate::pull::keep;
-    use crate::window::WindowError;
+    use crate::pull::keep_segments;
+    use crate::time_window::WindowError;
 
     /// Creates a ring with two segments, and a stream of both.
     fn sent() -> (tempfile::TempDir, Vec<u8>) {
         let folder = tempfile::tempdir().expect("made");
         for number in [1, 2] {
-            let name = Name { run: 1, number }.to_string();
-            let writer = Writer::create(&folder.path().join(name), Trace::default());
-            let written = writer.and_then(|writer| writer.finish(Trace::default()));
+            let name = SegmentName { run: 1, number }.to_string();
+            let writer =
+                TraceWriter::create(&folder.path().join(name), TraceDescription::default());
+            let written = writer.and_then(|writer| writer.finish(TraceDescription::default()));
             written.expect("written");
         }
         let segments = ring::segments(folder.path()).expect("listed");
@@ -181,7 +186,7 @@ mod tests {
         (folder, stream)
     }
 
-    fn received(stream: &[u8], limits: Limits) -> Result<Received, StreamError> {
+    fn received(stream: &[u8], limits: StreamLimits) -> Result<ReceivedAmount, StreamError> {
         let folder = tempfile::tempdir().expect("made");
         receive(stream, folder.path(), limits)
     }
@@ -204,7 +209,8 @@ mod tests {
     fn segments_arrive_as_they_were() {
         let (ring, stream) = sent();
         let folder = tempfile::tempdir().expect("made");
-        let received = receive(&stream[..], folder.path(), Limits::default()).expect("received");
+        let received =
+            receive(&stream[..], folder.path(), StreamLimits::default()).expect("received");
         assert_eq!((received.segments, received.files), (2, 2));
         for segment in ring::segments(folder.path()).expect("listed") {
             let name = segment.name.to_string();
@@ -223,7 +229,7 @@ mod tests {
         let (mut stream, mut looked) = (Vec::new(), 0);
         let copy = ring.path().join("copy");
         fs::create_dir(&copy).expect("made");
-        let copied = keep::copy(&segments, &copy, &mut |_| {
+        let copied = keep_segments::copy(&segments, &copy, &mut |_| {
             looked += 1;
             ControlFlow::Continue(())
         });
@@ -232,7 +238,7 @@ mod tests {
             assert_eq!((taken.segments, taken.gone, taken.files), (1, 1, 1));
         }
         assert_eq!(looked, 1);
-        let sent = received(&stream, Limits::default()).expect("received");
+        let sent = received(&stream, StreamLimits::default()).expect("received");
         assert_eq!((sent.segments, sent.files), (1, 1));
         let names = ring::names(&copy).expect("listed");
         assert_eq!(names, [segments[1].name]);
@@ -247,7 +253,7 @@ mod tests {
         let segments = ring::segments(ring.path()).expect("listed");
         let copy = ring.path().join("copy");
         fs::create_dir(&copy).expect("made");
-        let copied = keep::copy(&segments, &copy, &mut |_| ControlFlow::Break(()));
+        let copied = keep_segments::copy(&segments, &copy, &mut |_| ControlFlow::Break(()));
         assert!(matches!(copied, Err(PullError::Interrupted)), "{copied:?}");
     }
 
@@ -264,7 +270,7 @@ mod tests {
             b"trace-000001-000001.parquet",
             b"\xff",
         ] {
-            let refused = received(&one(EntryType::Regular, name, b""), Limits::default());
+            let refused = received(&one(EntryType::Regular, name, b""), StreamLimits::default());
             assert!(matches!(refused, Err(StreamError::NotOfSegment(_))), "{refused:?}");
         }
         for kind in [
@@ -278,7 +284,7 @@ mod tests {
             EntryType::XGlobalHeader,
             EntryType::GNUSparse,
         ] {
-            let refused = received(&one(kind, FILE, b""), Limits::default());
+            let refused = received(&one(kind, FILE, b""), StreamLimits::default());
             assert!(matches!(refused, Err(StreamError::NotAFile)), "{kind:?} {refused:?}");
         }
     }
@@ -286,7 +292,9 @@ mod tests {
     #[test]
     fn a_stream_has_bounds() {
         let (_ring, stream) = sent();
-        for limits in [Limits { files: 1, bytes: 1 << 20 }, Limits { files: 9, bytes: 100 }] {
+        for limits in
+            [StreamLimits { files: 1, bytes: 1 << 20 }, StreamLimits { files: 9, bytes: 100 }]
+        {
             let refused = received(&stream, limits);
             assert!(matches!(refused, Err(StreamError::TooMuch(_))), "{refused:?}");
         }
@@ -296,22 +304,22 @@ mod tests {
         header.as_mut_bytes().copy_from_slice(&huge[..512]);
         header.set_cksum();
         huge[..512].copy_from_slice(header.as_bytes());
-        let refused = received(&huge, Limits::default());
+        let refused = received(&huge, StreamLimits::default());
         assert!(matches!(refused, Err(StreamError::TooMuch(_))), "{refused:?}");
     }
 
     #[test]
     fn what_is_torn_twice_or_empty_is_refused() {
         let (_ring, stream) = sent();
-        let torn = received(&stream[..700], Limits::default());
+        let torn = received(&stream[..700], StreamLimits::default());
         assert!(matches!(torn, Err(StreamError::Read(_))), "{torn:?}");
         let twice: Vec<u8> = [&stream[..stream.len() - 1024], &stream].concat();
-        let twice = received(&twice, Limits::default());
+        let twice = received(&twice, StreamLimits::default());
         assert!(matches!(twice, Err(StreamError::Twice(_))), "{twice:?}");
-        assert!(matches!(received(&[0; 1024], Limits::default()), Err(StreamError::Nothing)));
-        assert!(matches!(received(&[], Limits::default()), Err(StreamError::Nothing)));
+        assert!(matches!(received(&[0; 1024], StreamLimits::default()), Err(StreamError::Nothing)));
+        assert!(matches!(received(&[], StreamLimits::default()), Err(StreamError::Nothing)));
         let noise = one(EntryType::Regular, FILE, b"no Parquet");
-        let noise = received(&noise, Limits::default());
+        let noise = received(&noise, StreamLimits::default());
         assert!(matches!(noise, Err(StreamError::Segment(_))), "{noise:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_powercut::client::{self, AckClients};
+use luc_powercut::ack_clients::{self, AckClients};
 use luc_workload::workers::ClientKind;
 
 /// The clients of `luc powercut`
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 /// Runs the clients until they are killed.
 pub(super) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    client::run(&AckClients {
+    ack_clients::run(&AckClients {
         directory: args.dir,
         seed: args.seed,
         clients: args.threads,

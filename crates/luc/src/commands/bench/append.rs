@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
-use luc_workload::units::file_size_bytes;
-use luc_workload::workloads::append::{self, Append, Report};
-use luc_workload::workloads::timed::Head;
+use luc_workload::option_units::file_size_bytes;
+use luc_workload::workloads::append::{self, Append, AppendReport};
+use luc_workload::workloads::timed_run::TimedReportHead;
 
-use super::timed::{Call, Common, Shown};
+use super::timed_options::{ShownFigures, SyncCallOption, TimedOptions};
 
 /// Append records to logs, with fdatasync after each
 ///
@@ -24,7 +24,7 @@ use super::timed::{Call, Common, Shown};
   luc bench append --dir /mnt/x --threads 8 --slow-clients 1 --slow-factor 10 --call fsync")]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: TimedOptions,
     /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 16)]
     threads: usize,
@@ -35,8 +35,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE")]
     preallocate: Option<String>,
     /// Call that synchronizes
-    #[arg(long, value_enum, default_value_t = Call::Fdatasync)]
-    call: Call,
+    #[arg(long, value_enum, default_value_t = SyncCallOption::Fdatasync)]
+    call: SyncCallOption,
 }
 
 /// Runs the workload and prints its figures.
@@ -55,10 +55,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     args.common.present(&plan.timed, |tick| append::run(&plan, tick))
 }
 
-impl Shown for Report {
+impl ShownFigures for AppendReport {
     const NAME: &'static str = "append";
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &TimedReportHead {
         &self.head
     }
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_workload::units::file_size_bytes;
-use luc_workload::workloads::commit::{self, Commit, Part, Work};
+use luc_workload::option_units::file_size_bytes;
+use luc_workload::workloads::commit::{self, CommitBench, CommitWork, RoundMedian};
 
-use super::{or_interrupted, show, status};
+use super::{or_interrupted, status, workload_output};
 
 /// Measure one journal commit, or one flush, that serves N files
 ///
@@ -54,7 +54,7 @@ enum How {
     Overwrite,
 }
 
-impl From<How> for Work {
+impl From<How> for CommitWork {
     fn from(how: How) -> Self {
         match how {
             How::Create => Self::Create,
@@ -67,7 +67,7 @@ impl From<How> for Work {
 }
 
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = Commit {
+    let plan = CommitBench {
         directory: args.dir.clone(),
         files: args.files,
         work: args.work.into(),
@@ -75,7 +75,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         seed: args.seed,
     };
-    let bar = show::Bar::rounds("commit", args.rounds.saturating_add(args.rounds / 10));
+    let bar = workload_output::WorkloadProgressBar::rounds(
+        "commit",
+        args.rounds.saturating_add(args.rounds / 10),
+    );
     let outcome = commit::run(&plan, &mut |done| bar.tick_round(done));
     bar.clear();
     let report = match outcome {
@@ -110,7 +113,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(status(report.interrupted))
 }
 
-fn interval(part: &Part) -> String {
+fn interval(part: &RoundMedian) -> String {
     match (part.low_us, part.high_us) {
         (Some(low), Some(high)) => format!("{low:.1} to {high:.1}"),
         _ => "needs 6 rounds".to_owned(),

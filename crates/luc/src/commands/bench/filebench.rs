@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use luc_filebench::{Drawn, FilebenchError, Options, Workload};
-use luc_workload::units::seconds_ns;
+use luc_filebench::{DrawnValues, FilebenchError, FilebenchOptions, WorkloadFile};
+use luc_workload::option_units::seconds_ns;
 
-use super::{or_interrupted, show, status};
+use super::{or_interrupted, status, workload_output};
 
 /// Run a Filebench workload file (.f), or a stock workload by its name
 ///
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     // 1. The workload, and root's consent to its commands.
     let measured_ns = args.seconds.map(|seconds| seconds_ns("--seconds", seconds)).transpose()?;
-    let workload = Workload::load(&args.file, &args.set)?;
+    let workload = WorkloadFile::load(&args.file, &args.set)?;
     if rustix::process::geteuid().is_root()
         && !args.system
         && !workload.is_stock()
@@ -73,7 +73,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         );
     }
     // 2. The run.
-    let options = Options {
+    let options = FilebenchOptions {
         directory: args.dir.clone(),
         measured_ns,
         seed: args.seed,
@@ -81,9 +81,9 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         cold: args.cold,
     };
     let bar = if workload.is_open_ended(&options) {
-        show::Bar::none()
+        workload_output::WorkloadProgressBar::none()
     } else {
-        show::Bar::new("filebench", &workload.schedule(&options))
+        workload_output::WorkloadProgressBar::new("filebench", &workload.schedule(&options))
     };
     let outcome = workload.run(&options, &mut |progress| bar.tick(progress));
     bar.clear();
@@ -107,8 +107,8 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let first = format!(
         "filebench {}{quirks}{cold}: {}, {}, seed {}",
         report.file,
-        show::clients(head.clients, head.client_kind),
-        show::times(head.measured_s, head.warmup_s, head.interrupted),
+        workload_output::clients(head.clients, head.client_kind),
+        workload_output::times(head.measured_s, head.warmup_s, head.interrupted),
         head.seed
     );
     let rates = format!(
@@ -118,9 +118,9 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.read_mib_per_second,
         report.written_mib_per_second
     );
-    show::text(&[&first, &rates], &report.operations);
+    workload_output::text(&[&first, &rates], &report.operations);
     for drawn in &report.drawn {
-        let Drawn { operation, count, mean, deviation } = drawn;
+        let DrawnValues { operation, count, mean, deviation } = drawn;
         println!("{operation}: {count} draws, mean {mean:.3}, standard deviation {deviation:.3}");
     }
     Ok(status(head.interrupted))

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use luc_units::format_duration;
-use luc_workload::units::{duration_ns, file_size_bytes};
+use luc_workload::option_units::{duration_ns, file_size_bytes};
 use luc_workload::workers::{Arrivals, ClientKind};
-use luc_workload::workloads::initial_write::{self, Figure, Include, InitialWrite};
+use luc_workload::workloads::initial_write::{
+    self, InitialWrite, ThroughputMedian, TimedChildCalls,
+};
 
-use super::{Directories, or_interrupted, show, status};
+use super::{Directories, or_interrupted, status, workload_output};
 
 /// Write new files from many clients at once, as IOzone's initial write does
 ///
@@ -87,7 +89,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         kind: if args.processes { ClientKind::Process } else { ClientKind::Thread },
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         record_size_bytes: file_size_bytes("--record-size", &args.record_size)?,
-        include: Include {
+        include: TimedChildCalls {
             fsync: args.include.contains(&What::Fsync),
             close: args.include.contains(&What::Close),
         },
@@ -98,7 +100,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         seed: args.seed,
         no_fsync: args.no_fsync,
     };
-    let bar = show::Bar::rounds("initial-write", args.rounds);
+    let bar = workload_output::WorkloadProgressBar::rounds("initial-write", args.rounds);
     let outcome = initial_write::run(&plan, &mut |done| bar.tick_round(done));
     bar.clear();
     let report = match outcome {
@@ -110,19 +112,19 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(status(report.interrupted));
     }
     let included = match report.include {
-        Include { close: true, .. } => "write, fsync and close",
-        Include { fsync: true, .. } => "write and fsync",
-        Include { .. } => "write",
+        TimedChildCalls { close: true, .. } => "write, fsync and close",
+        TimedChildCalls { fsync: true, .. } => "write and fsync",
+        TimedChildCalls { .. } => "write",
     };
     let head = format!(
         "initial-write: {}, files of {} bytes in records of {}, {} rounds{}, {included} timed, seed {}{}",
-        show::clients(report.clients, report.client_kind),
+        workload_output::clients(report.clients, report.client_kind),
         report.file_size_bytes,
         report.record_size_bytes,
         report.rounds.len(),
         if report.interrupted { " (interrupted)" } else { "" },
         report.seed,
-        show::arrivals(report.arrivals.as_ref()) + &copying(report.copy_ns_per_kib)
+        workload_output::arrivals(report.arrivals.as_ref()) + &copying(report.copy_ns_per_kib)
     );
     let rates = format!(
         "children see {} KiB/s; parent sees {} KiB/s (medians of rounds); {:.1} children are blocked (mean)",
@@ -130,8 +132,8 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         figure(report.parent_kib_per_second),
         report.blocked_children
     );
-    let head = show::unsafe_if(report.no_fsync, head);
-    show::text(&[&head, &rates], &report.operations);
+    let head = workload_output::unsafe_if(report.no_fsync, head);
+    workload_output::text(&[&head, &rates], &report.operations);
     Ok(status(report.interrupted))
 }
 
@@ -143,7 +145,7 @@ fn copying(ns_per_kib: u64) -> String {
     }
 }
 
-fn figure(figure: Figure) -> String {
+fn figure(figure: ThroughputMedian) -> String {
     match (figure.low, figure.high) {
         (Some(low), Some(high)) => format!("{:.0} ({low:.0} to {high:.0})", figure.median),
         _ => format!("{:.0}", figure.median),

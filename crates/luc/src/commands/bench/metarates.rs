@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
-use luc_workload::units::file_size_bytes;
+use luc_workload::option_units::file_size_bytes;
 use luc_workload::workers::Arrivals;
-use luc_workload::workloads::metarates::{self, Metarates, Report};
-use luc_workload::workloads::timed::Head;
+use luc_workload::workloads::metarates::{self, Metarates, MetaratesReport};
+use luc_workload::workloads::timed_run::TimedReportHead;
 
 use super::Directories;
-use super::timed::{Common, Shown};
+use super::timed_options::{ShownFigures, TimedOptions};
 
 /// Create files as fast as fsync allows
 ///
@@ -25,7 +25,7 @@ use super::timed::{Common, Shown};
   luc bench metarates --dir /mnt/x --threads 4 --rounds 50 --directories own --arrivals 40us")]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: TimedOptions,
     /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 16)]
     threads: usize,
@@ -65,15 +65,15 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     args.common.present(&plan.timed, |tick| metarates::run(&plan, tick))
 }
 
-impl Shown for Report {
+impl ShownFigures for MetaratesReport {
     const NAME: &'static str = "metarates";
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &TimedReportHead {
         &self.head
     }
 
     fn rates(&self) -> String {
-        let arrivals = super::show::arrivals(self.arrivals.as_ref());
+        let arrivals = super::workload_output::arrivals(self.arrivals.as_ref());
         format!(
             "{:.1} files/s ({} files); file creation rate {:.1}/s = N / mean(T_open + T_fsync + T_close){arrivals}",
             self.creations_per_second, self.creations, self.file_creation_rate_per_second

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
-use luc_workload::units::file_size_bytes;
-use luc_workload::workloads::oltp::{self, Oltp, Report, SyncMethod};
-use luc_workload::workloads::timed::Head;
+use luc_workload::option_units::file_size_bytes;
+use luc_workload::workloads::oltp::{self, Oltp, OltpReport, SyncMethod};
+use luc_workload::workloads::timed_run::TimedReportHead;
 
-use super::timed::{Common, Shown};
+use super::timed_options::{ShownFigures, TimedOptions};
 
 /// Run a database as Filebench's oltp models it: readers, overwriting writers, one log writer
 ///
@@ -27,7 +27,7 @@ use super::timed::{Common, Shown};
   luc bench oltp --dir /mnt/x --readers 20 --writers 4 --log-durability dsync")]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: TimedOptions,
     /// Set of parameters: Filebench's or the LUC paper's
     #[arg(long, value_enum, default_value_t = Parameters::Filebench)]
     parameters: Parameters,
@@ -118,10 +118,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     args.common.present(&plan.timed, |tick| oltp::run(&plan, tick))
 }
 
-impl Shown for Report {
+impl ShownFigures for OltpReport {
     const NAME: &'static str = "oltp";
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &TimedReportHead {
         &self.head
     }
 

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
-use luc_workload::units::file_size_bytes;
-use luc_workload::workloads::overwrite::{self, Overwrite, Report};
-use luc_workload::workloads::timed::Head;
+use luc_workload::option_units::file_size_bytes;
+use luc_workload::workloads::overwrite::{self, Overwrite, OverwriteReport};
+use luc_workload::workloads::timed_run::TimedReportHead;
 
-use super::timed::{Call, Common, Shown};
+use super::timed_options::{ShownFigures, SyncCallOption, TimedOptions};
 
 /// Overwrite files in place, with fdatasync after each write
 ///
@@ -22,7 +22,7 @@ use super::timed::{Call, Common, Shown};
   luc bench overwrite --dir /mnt/x --threads 8 --slow-clients 1 --slow-factor 10 --call fsync")]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: TimedOptions,
     /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 16)]
     threads: usize,
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Offsets::Consecutive)]
     offsets: Offsets,
     /// Call that synchronizes
-    #[arg(long, value_enum, default_value_t = Call::Fdatasync)]
-    call: Call,
+    #[arg(long, value_enum, default_value_t = SyncCallOption::Fdatasync)]
+    call: SyncCallOption,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -55,18 +55,18 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         record_size_bytes: file_size_bytes("--record-size", &args.record_size)?,
         offsets: match args.offsets {
-            Offsets::Consecutive => overwrite::Offsets::Consecutive,
-            Offsets::Random => overwrite::Offsets::Random,
+            Offsets::Consecutive => overwrite::OverwriteOrder::Consecutive,
+            Offsets::Random => overwrite::OverwriteOrder::Random,
         },
         call: args.call.into(),
     };
     args.common.present(&plan.timed, |tick| overwrite::run(&plan, tick))
 }
 
-impl Shown for Report {
+impl ShownFigures for OverwriteReport {
     const NAME: &'static str = "overwrite";
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &TimedReportHead {
         &self.head
     }
 

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use luc_units::{format_duration, format_size};
 use luc_workload::BenchError;
-use luc_workload::units::{duration_ns, size_bytes};
-use luc_workload::workloads::ranking::files::{self, Creation, Place};
-use luc_workload::workloads::ranking::{self, Direction, Pace, Ranking, Report};
+use luc_workload::option_units::{duration_ns, size_bytes};
+use luc_workload::workloads::ranking::probe_files::{self, FilePlacement, ProbeFileCreation};
+use luc_workload::workloads::ranking::{self, FileUse, ProbePace, RankingProbe, RankingReport};
 
-use super::{or_interrupted, show, status};
+use super::{or_interrupted, status, workload_output};
 
 /// Read or write a file once, block by block: the probe for disks that tasks share
 ///
@@ -77,7 +77,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         return create(args, size_bytes("--create", size)?);
     }
     let plan = plan(args)?;
-    let bar = show::Bar::rounds("ranking", 100);
+    let bar = workload_output::WorkloadProgressBar::rounds("ranking", 100);
     let outcome = ranking::run(&plan, &mut |done| bar.tick_round((done * 100.0) as usize));
     bar.clear();
     let report = match outcome {
@@ -98,7 +98,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(status(report.interrupted))
 }
 
-fn plan(args: &Args) -> Result<Ranking, BenchError> {
+fn plan(args: &Args) -> Result<RankingProbe, BenchError> {
     let [file] = args.files.as_slice() else {
         return Err(BenchError::Input {
             option: format!("{} files", args.files.len()),
@@ -109,11 +109,11 @@ fn plan(args: &Args) -> Result<Ranking, BenchError> {
     let for_time = args.for_time.as_deref();
     let think = args.think.as_deref();
     let think_ns = think.map(|text| duration_ns("--think", text)).transpose()?;
-    Ok(Ranking {
+    Ok(RankingProbe {
         file: file.clone(),
         block_bytes: size_bytes("--block", &args.block)?,
-        pace: think_ns.map_or(Pace::Nops(args.nops.unwrap_or(0)), Pace::Think),
-        direction: if args.write { Direction::Write } else { Direction::Read },
+        pace: think_ns.map_or(ProbePace::Nops(args.nops.unwrap_or(0)), ProbePace::Think),
+        direction: if args.write { FileUse::Write } else { FileUse::Read },
         random: args.random,
         cold: args.cold,
         interval_ns: duration_ns("--interval", &args.interval)?,
@@ -122,8 +122,11 @@ fn plan(args: &Args) -> Result<Ranking, BenchError> {
 }
 
 fn create(args: &Args, size_bytes: u64) -> anyhow::Result<ExitCode> {
-    let places =
-        files::create(&Creation { files: args.files.clone(), size_bytes, spread: args.spread })?;
+    let places = probe_files::create(&ProbeFileCreation {
+        files: args.files.clone(),
+        size_bytes,
+        spread: args.spread,
+    })?;
     if args.json {
         luc_cli::print_json(&places)?;
         return Ok(ExitCode::SUCCESS);
@@ -134,8 +137,8 @@ fn create(args: &Args, size_bytes: u64) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(place: &Place) -> String {
-    let Place { file, size_bytes, device_offset_bytes, extents } = place;
+fn line(place: &FilePlacement) -> String {
+    let FilePlacement { file, size_bytes, device_offset_bytes, extents } = place;
     let place = match (device_offset_bytes, extents) {
         (Some(offset), Some(1)) => format!("in one piece at {:.1} MB", *offset as f64 / 1e6),
         (Some(offset), Some(pieces)) => {
@@ -146,10 +149,10 @@ fn line(place: &Place) -> String {
     format!("{}: {}, {place}", file.display(), format_size(*size_bytes))
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &RankingReport) -> String {
     let (did, sync) = match report.direction {
-        Direction::Read => ("read", ""),
-        Direction::Write => ("written", " with fsync"),
+        FileUse::Read => ("read", ""),
+        FileUse::Write => ("written", " with fsync"),
     };
     let pace = match (report.nops, report.think_us) {
         (0, 0.0) => String::new(),

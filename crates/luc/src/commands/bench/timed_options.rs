@@ -5,16 +5,16 @@ use std::process::ExitCode;
 
 use luc_workload::BenchError;
 use luc_workload::latency::LatencyFigures;
-use luc_workload::units::{duration_ns, seconds_ns};
-use luc_workload::workers::{ClientKind, Distribution, Progress, Schedule, Think};
-use luc_workload::workloads::timed::{Head, SyncCall, Timed};
+use luc_workload::option_units::{duration_ns, seconds_ns};
+use luc_workload::workers::{ClientKind, RunProgress, RunSchedule, ThinkDistribution, ThinkTime};
+use luc_workload::workloads::timed_run::{SyncCall, TimedPlan, TimedReportHead};
 use serde::Serialize;
 
-use super::{or_interrupted, show, status};
+use super::{or_interrupted, status, workload_output};
 
 /// Options that the timed workloads share.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct TimedOptions {
     /// Directory to work in, on the measured file system
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
@@ -58,29 +58,29 @@ enum How {
 
 /// The call that synchronizes.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(super) enum Call {
+pub(super) enum SyncCallOption {
     Fdatasync,
     Fsync,
 }
 
-impl From<Call> for SyncCall {
-    fn from(call: Call) -> Self {
+impl From<SyncCallOption> for SyncCall {
+    fn from(call: SyncCallOption) -> Self {
         match call {
-            Call::Fdatasync => Self::Fdatasync,
-            Call::Fsync => Self::Fsync,
+            SyncCallOption::Fdatasync => Self::Fdatasync,
+            SyncCallOption::Fsync => Self::Fsync,
         }
     }
 }
 
-impl Common {
+impl TimedOptions {
     /// The common part of a plan for `clients` clients.
-    pub(super) fn timed(&self, clients: usize) -> Result<Timed, BenchError> {
+    pub(super) fn timed(&self, clients: usize) -> Result<TimedPlan, BenchError> {
         let kind = if self.processes { ClientKind::Process } else { ClientKind::Thread };
         let warmup_ns =
             self.warmup.as_deref().map(|text| duration_ns("--warmup", text)).transpose()?;
-        Ok(Timed {
+        Ok(TimedPlan {
             directory: self.dir.clone(),
-            schedule: Schedule::new(
+            schedule: RunSchedule::new(
                 clients,
                 kind,
                 warmup_ns,
@@ -92,12 +92,12 @@ impl Common {
         })
     }
 
-    fn think(&self, clients: usize) -> Result<Think, BenchError> {
-        let think = Think {
+    fn think(&self, clients: usize) -> Result<ThinkTime, BenchError> {
+        let think = ThinkTime {
             mean_ns: duration_ns("--think", &self.think)?,
             distribution: match self.think_distribution {
-                How::Constant => Distribution::Constant,
-                How::Exponential => Distribution::Exponential,
+                How::Constant => ThinkDistribution::Constant,
+                How::Exponential => ThinkDistribution::Exponential,
             },
             slow_clients: self.slow_clients,
             slow_factor: self.slow_factor,
@@ -107,12 +107,12 @@ impl Common {
     }
 
     /// Runs a workload and prints its figures: as JSON, or as the head, a line with rates, and the latencies.
-    pub(super) fn present<R: Shown>(
+    pub(super) fn present<R: ShownFigures>(
         &self,
-        timed: &Timed,
-        run: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<R, BenchError>,
+        timed: &TimedPlan,
+        run: impl FnOnce(&mut dyn FnMut(RunProgress)) -> Result<R, BenchError>,
     ) -> anyhow::Result<ExitCode> {
-        let bar = show::Bar::new(R::NAME, &timed.schedule);
+        let bar = workload_output::WorkloadProgressBar::new(R::NAME, &timed.schedule);
         let outcome = run(&mut |progress| bar.tick(progress));
         bar.clear();
         let report = match outcome {
@@ -127,22 +127,22 @@ impl Common {
         let first = format!(
             "{}: {}, {}, seed {}",
             report.title(),
-            show::clients(head.clients, head.client_kind),
-            show::times(head.measured_s, head.warmup_s, head.interrupted),
+            workload_output::clients(head.clients, head.client_kind),
+            workload_output::times(head.measured_s, head.warmup_s, head.interrupted),
             head.seed
         );
-        let first = show::unsafe_if(head.no_fsync, first);
-        show::text(&[&first, &report.rates()], report.operations());
+        let first = workload_output::unsafe_if(head.no_fsync, first);
+        workload_output::text(&[&first, &report.rates()], report.operations());
         Ok(status(head.interrupted))
     }
 }
 
 /// The figures that every timed workload prints.
-pub(super) trait Shown: Serialize {
+pub(super) trait ShownFigures: Serialize {
     const NAME: &'static str;
 
     /// The figures common to all workloads.
-    fn head(&self) -> &Head;
+    fn head(&self) -> &TimedReportHead;
 
     /// The name, with the name of its parameter set if it has several.
     fn title(&self) -> String {

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
 use luc_workload::workers::Arrivals;
-use luc_workload::workloads::timed::Head;
-use luc_workload::workloads::varmail::{self, Report, Varmail};
+use luc_workload::workloads::timed_run::TimedReportHead;
+use luc_workload::workloads::varmail::{self, Varmail, VarmailReport};
 
 use super::Directories;
-use super::timed::{Common, Shown};
+use super::timed_options::{ShownFigures, TimedOptions};
 
 /// Run a mail server as Filebench's varmail models it
 ///
@@ -23,7 +23,7 @@ use super::timed::{Common, Shown};
   luc bench varmail --dir /mnt/x --parameters luc --threads 8 --rounds 50 --arrivals 100us")]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: TimedOptions,
     /// Number of clients [default: 16, with --parameters luc 64]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -70,10 +70,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     args.common.present(&plan.timed, |tick| varmail::run(&plan, tick))
 }
 
-impl Shown for Report {
+impl ShownFigures for VarmailReport {
     const NAME: &'static str = "varmail";
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &TimedReportHead {
         &self.head
     }
 
@@ -82,7 +82,7 @@ impl Shown for Report {
     }
 
     fn rates(&self) -> String {
-        let arrivals = super::show::arrivals(self.arrivals.as_ref());
+        let arrivals = super::workload_output::arrivals(self.arrivals.as_ref());
         format!(
             "{:.1} operations/s ({} operations); {:.1} fsyncs/s{arrivals}",
             self.flowops_per_second, self.flowops, self.fsyncs_per_second

@@ -4,23 +4,23 @@ use std::io::{IsTerminal as _, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_workload::latency::LatencyFigures;
-use luc_workload::workers::{Arrivals, ClientKind, Progress, Schedule};
+use luc_workload::workers::{Arrivals, ClientKind, RunProgress, RunSchedule};
 
 /// Minimum length of a run that has a progress bar.
 const MIN_SHOWN_NS: u64 = 2_000_000_000;
 
 /// A progress bar on a terminal's stderr; nothing otherwise. It draws only when ticked, without a
 /// thread of its own, so that clients can be forked.
-pub(super) struct Bar(ProgressBar);
+pub(super) struct WorkloadProgressBar(ProgressBar);
 
 /// The first line of a report, which says when nothing was kept.
 pub(super) fn unsafe_if(no_fsync: bool, head: String) -> String {
     if no_fsync { format!("{head}; UNSAFE: without fsync") } else { head }
 }
 
-impl Bar {
+impl WorkloadProgressBar {
     /// A bar for a run of `schedule`; hidden if that is short.
-    pub(super) fn new(name: &'static str, schedule: &Schedule) -> Self {
+    pub(super) fn new(name: &'static str, schedule: &RunSchedule) -> Self {
         let total_ns = schedule.warmup_ns + schedule.measured_ns;
         if total_ns <= MIN_SHOWN_NS {
             return Self(ProgressBar::hidden());
@@ -51,7 +51,7 @@ impl Bar {
         Self(bar)
     }
 
-    pub(super) fn tick(&self, progress: Progress) {
+    pub(super) fn tick(&self, progress: RunProgress) {
         self.0.set_position(progress.elapsed_ns / 1_000_000);
     }
 

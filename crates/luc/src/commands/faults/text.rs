@@ -1,12 +1,12 @@
 //! The reports of `luc faults` as text.
 
-use luc_powercut::faults::{CommandReport, Report};
+use luc_powercut::faults::{CommandReport, FaultsReport};
 
 /// Number of differences that are printed; JSON has all.
 const MAX_SHOWN: usize = 20;
 
 /// Prints what the trials came to.
-pub(super) fn of_trials(report: &Report) {
+pub(super) fn of_trials(report: &FaultsReport) {
     let early = if report.interrupted { " (interrupted)" } else { "" };
     println!(
         "{} trials{early} on {}, Linux {}: {} requests failed, {} differences",

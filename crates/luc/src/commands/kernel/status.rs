@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use luc_gate::inspect::filesystem;
-use luc_module::lease::Leases;
-use luc_module::table::{Row, Table};
-use luc_module::{Device, Journal, Key, Machine, Module, Settings, Stats};
+use luc_module::setting_leases::SettingLeases;
+use luc_module::stats_table::{StatsRow, StatsTable};
+use luc_module::{
+    BlockDeviceNumber, JournalSettings, JournalStats, LucModule, MachinePaths, ModuleJournal,
+    SettingKey,
+};
 use luc_units::parse_duration_ns;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -46,7 +49,7 @@ pub(super) struct Args {
 
 /// Writes numeric settings as JSON numbers.
 fn with_numbers<S: serde::Serializer>(
-    settings: &Settings,
+    settings: &JournalSettings,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(settings.iter().map(|(key, value)| {
@@ -84,18 +87,18 @@ struct Status {
 #[derive(Debug, Serialize)]
 struct JournalStatus {
     journal: String,
-    device: Device,
+    device: BlockDeviceNumber,
     mount_point: Option<String>,
     /// Process ids of the runs that lend its settings.
     lent: usize,
     #[serde(serialize_with = "with_numbers")]
-    settings: Settings,
+    settings: JournalSettings,
     fsyncs_per_commit: Option<f64>,
     /// `None` if this user may not read them.
-    stats: Option<Stats>,
+    stats: Option<JournalStats>,
 }
 
-pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn main(machine: &MachinePaths, args: &Args) -> anyhow::Result<ExitCode> {
     let Some(interval) = &args.watch else {
         show(&look(machine, &mut BTreeMap::new())?, args.json, &Head::once())?;
         return Ok(ExitCode::SUCCESS);
@@ -126,9 +129,12 @@ pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Reads all journals, with figures since those in `before`, which the current ones replace.
-fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Result<Status> {
-    let module = Module::open(machine)?;
-    let leases = Leases::of(machine);
+fn look(
+    machine: &MachinePaths,
+    before: &mut BTreeMap<String, JournalStats>,
+) -> anyhow::Result<Status> {
+    let module = LucModule::open(machine)?;
+    let leases = SettingLeases::of(machine);
     let mut now = BTreeMap::new();
     let mut journals = Vec::new();
     for journal in module.journals()? {
@@ -143,7 +149,7 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
             now.insert(journal.name.clone(), stats);
             since
         });
-        let Device { major, minor } = journal.device;
+        let BlockDeviceNumber { major, minor } = journal.device;
         let mounted = filesystem::of_device(major, minor).ok();
         journals.push(JournalStatus {
             lent: leases.of_journal(&journal).len(),
@@ -151,7 +157,7 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
             device: journal.device,
             journal: journal.name,
             settings,
-            fsyncs_per_commit: since.as_ref().and_then(Stats::fsyncs_per_commit),
+            fsyncs_per_commit: since.as_ref().and_then(JournalStats::fsyncs_per_commit),
             stats: since,
         });
     }
@@ -165,7 +171,9 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
     })
 }
 
-fn read(journal: &Journal) -> Result<(Settings, Option<Stats>), luc_module::Error> {
+fn read(
+    journal: &ModuleJournal,
+) -> Result<(JournalSettings, Option<JournalStats>), luc_module::Error> {
     Ok((journal.settings()?, journal.stats()?))
 }
 
@@ -202,18 +210,18 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
         let value = journal.settings.get(key);
         value.unwrap_or_default().to_owned()
     };
-    let rows: Vec<Row> = status
+    let rows: Vec<StatsRow> = status
         .journals
         .iter()
-        .map(|journal| Row {
+        .map(|journal| StatsRow {
             mount_point: journal.mount_point.clone().unwrap_or_else(|| "-".to_owned()),
             journal: journal.journal.clone(),
-            policy: word(journal, Key::Policy),
-            copy_out: word(journal, Key::CopyOut),
+            policy: word(journal, SettingKey::Policy),
+            copy_out: word(journal, SettingKey::CopyOut),
             lent: journal.lent,
             stats: journal.stats.clone(),
         })
         .collect();
-    write!(out, "{}", Table(&rows))?;
+    write!(out, "{}", StatsTable(&rows))?;
     Ok(out.flush()?)
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
-use luc_events::ring::Limits;
-use luc_probe::{Options, Recorder, RingOptions, RingSink};
+use luc_events::ring::RingLimits;
+use luc_probe::{Recorder, RecorderOptions, RingOptions, RingSink};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
 /// Minimum length of a segment: segments end some seconds after their time.
@@ -22,8 +22,8 @@ const MIN_RING_BYTES: u64 = 16 << 20;
 pub(crate) struct Args {
     /// Keep only the last TIME, such as 10m
     ///
-    /// The directory then has a trace for every 10 s. The oldest are removed. After the recorder was killed, the same
-    /// command goes on with it.
+    /// The directory then has a trace for every 10 s. Traces older than TIME are removed. After the recorder was killed,
+    /// the same command goes on with it.
     #[arg(long, value_name = "TIME", requires = "fleet", requires = "out")]
     ring: Option<String>,
 
@@ -63,7 +63,7 @@ impl Args {
             bail!("--ring-size {}: give 16M or more", self.ring_size);
         }
         Ok(Some(RingOptions {
-            limits: Limits { keep_ns, keep_bytes },
+            limits: RingLimits { keep_ns, keep_bytes },
             segment: Duration::from_nanos(segment_ns),
         }))
     }
@@ -71,7 +71,7 @@ impl Args {
 
 /// Begins to record into a ring, and reports files that a killed recorder had left.
 pub(crate) fn start(
-    options: Options,
+    options: RecorderOptions,
     out: &Path,
     ring: RingOptions,
     quiet: bool,

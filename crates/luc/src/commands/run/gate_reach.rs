@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::bail;
 use luc_gate::inspect::Gateability;
-use luc_launch::Reach as LaunchReach;
+use luc_launch::GateReach as LaunchReach;
 use luc_module::level::EffectiveLevel;
 
 /// Way in which the gate reaches a command's calls, by --reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::commands) enum Reach {
+pub(in crate::commands) enum ReachOption {
     /// The library for programs that can load it, notifications for others: static programs, Go programs, and those
     /// of other C libraries or machines. As root, set-user-ID programs are notified, too
     Auto,
@@ -21,7 +21,7 @@ pub(in crate::commands) enum Reach {
     Notify,
 }
 
-impl fmt::Display for Reach {
+impl fmt::Display for ReachOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Auto => "auto",
@@ -35,8 +35,9 @@ impl fmt::Display for Reach {
 const HARM: &str =
     "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
 
+/// Way to a command's calls that was decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decided {
+pub(super) enum DecidedReach {
     Library,
     /// Asked for, although the kernel module batches everywhere.
     NeedsNone,
@@ -45,7 +46,7 @@ pub(super) enum Decided {
     NotifiedAsAsked,
 }
 
-impl Reach {
+impl ReachOption {
     /// Decides for a program.
     ///
     /// # Errors
@@ -54,18 +55,18 @@ impl Reach {
         self,
         program: &Gateability,
         level: EffectiveLevel,
-    ) -> anyhow::Result<Decided> {
+    ) -> anyhow::Result<DecidedReach> {
         Ok(match self {
-            Self::Library => Decided::Library,
-            Self::Auto if level == EffectiveLevel::Kernel => Decided::Library,
+            Self::Library => DecidedReach::Library,
+            Self::Auto if level == EffectiveLevel::Kernel => DecidedReach::Library,
             Self::Auto if is_for_notifier(program) && luc_notify::available().is_ok() => {
-                Decided::Notified
+                DecidedReach::Notified
             }
-            Self::Auto => Decided::Library,
-            Self::Notify if level == EffectiveLevel::Kernel => Decided::NeedsNone,
+            Self::Auto => DecidedReach::Library,
+            Self::Notify if level == EffectiveLevel::Kernel => DecidedReach::NeedsNone,
             Self::Notify => {
                 luc_notify::available()?;
-                Decided::NotifiedAsAsked
+                DecidedReach::NotifiedAsAsked
             }
         })
     }
@@ -76,7 +77,7 @@ fn is_for_notifier(program: &Gateability) -> bool {
     program.needs_notifier() || program.adds_privileges() && luc_notify::is_privileged()
 }
 
-impl Decided {
+impl DecidedReach {
     /// The way in which a program would be reached, in one line. The error says why it would not be.
     pub(super) fn check(
         self,
@@ -102,7 +103,7 @@ impl Decided {
             }
             return Ok(text);
         }
-        luc_launch::library::find()?;
+        luc_launch::preload_library::find()?;
         if let Some(reason) = program.reason() {
             bail!(
                 "{name} cannot be gated: {reason}; try --reach notify, or run it without the gate"
@@ -185,25 +186,25 @@ mod tests {
 
     #[test]
     fn only_programs_that_nothing_else_reaches_are_notified_unasked() {
-        let decide = |reach: Reach, program: Gateability, level| {
+        let decide = |reach: ReachOption, program: Gateability, level| {
             reach.decide(&program, level).expect("decided").is_notified()
         };
         let gate = EffectiveLevel::Gate;
         let can = luc_notify::available().is_ok();
-        assert_eq!(decide(Reach::Auto, Gateability::Static, gate), can);
-        assert_eq!(decide(Reach::Auto, Gateability::Go, gate), can);
+        assert_eq!(decide(ReachOption::Auto, Gateability::Static, gate), can);
+        assert_eq!(decide(ReachOption::Auto, Gateability::Go, gate), can);
         let of_musl = Gateability::ForeignLibc { loader: "/lib/ld-other.so.1".into() };
-        assert_eq!(decide(Reach::Auto, of_musl, gate), can);
+        assert_eq!(decide(ReachOption::Auto, of_musl, gate), can);
         // Without root they would keep it from the privileges that it is made for.
         let set_id = Gateability::SetId(Privilege::Group);
         let is_root = luc_notify::is_privileged();
-        assert_eq!(decide(Reach::Auto, set_id, gate), can && is_root);
-        assert!(!decide(Reach::Auto, Gateability::Gateable, gate));
-        assert!(!decide(Reach::Auto, Gateability::Static, EffectiveLevel::Kernel));
-        assert!(!decide(Reach::Notify, Gateability::Static, EffectiveLevel::Kernel));
-        assert!(!decide(Reach::Library, Gateability::Static, gate));
+        assert_eq!(decide(ReachOption::Auto, set_id, gate), can && is_root);
+        assert!(!decide(ReachOption::Auto, Gateability::Gateable, gate));
+        assert!(!decide(ReachOption::Auto, Gateability::Static, EffectiveLevel::Kernel));
+        assert!(!decide(ReachOption::Notify, Gateability::Static, EffectiveLevel::Kernel));
+        assert!(!decide(ReachOption::Library, Gateability::Static, gate));
         if can {
-            assert!(decide(Reach::Notify, Gateability::Gateable, gate));
+            assert!(decide(ReachOption::Notify, Gateability::Gateable, gate));
         }
     }
 }

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use luc_cli::JsonFile;
-use luc_gate::Policy;
-use luc_run::{Comparison, Options, PlannedRun, Progress, RunError, level_name};
-use luc_stats::Side;
+use luc_gate::GatePolicy;
+use luc_run::{GainComparison, GainOptions, GainProgress, PlannedRun, RunError, level_name};
+use luc_stats::RunSide;
 use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use rustix::stdio::{dup2_stdin, stdin};
 
@@ -17,11 +17,11 @@ use crate::commands::progress_bar;
 /// Compares a run with the same one without the gate and the module, where the gate only counts.
 pub(super) fn main(
     with: &PlannedRun,
-    options: Options,
+    options: GainOptions,
     json: Option<JsonFile>,
     is_quiet: bool,
 ) -> anyhow::Result<ExitCode> {
-    if with.settings.policy == Policy::Off {
+    if with.settings.policy == GatePolicy::Off {
         bail!("--compare with --policy off would compare nothing; choose another policy");
     }
     let Some(without) = with.without() else {
@@ -31,18 +31,18 @@ pub(super) fn main(
         );
     };
     let input = RepeatedInput::new();
-    let run = |side: Side| {
+    let run = |side: RunSide| {
         input.rewind();
-        let planned = if side == Side::With { with } else { &without };
+        let planned = if side == RunSide::With { with } else { &without };
         let outcome = planned.run(None)?;
         say_failures(&outcome);
         Ok(outcome)
     };
     let bar = progress_bar(1, "{bar:30} run {pos} of {len}, {eta} left");
     let compared = luc_run::compare(options, run, &mut |progress| match progress {
-        Progress::Begin(runs) => bar.set_length(runs as u64),
-        Progress::Step => bar.inc(1),
-        Progress::Unexplained(reason) => bar.suspend(|| say_unexplained(reason)),
+        GainProgress::Begin(runs) => bar.set_length(runs as u64),
+        GainProgress::Step => bar.inc(1),
+        GainProgress::Unexplained(reason) => bar.suspend(|| say_unexplained(reason)),
     });
     bar.finish_and_clear();
     let comparison = match compared {
@@ -100,7 +100,7 @@ impl RepeatedInput {
     }
 }
 
-fn report(comparison: &Comparison, pairs: u32, level: &str) {
+fn report(comparison: &GainComparison, pairs: u32, level: &str) {
     if let Some(last) = comparison.with.last() {
         eprintln!("luc: the last run with {level}:");
         eprint!("{last}");

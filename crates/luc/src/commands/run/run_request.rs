@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
-use luc_gate::{Policy, Settings};
-use luc_launch::Command;
-use luc_module::{Key, level};
+use luc_gate::{CallSettings, GatePolicy};
+use luc_launch::RunCommand;
+use luc_module::{SettingKey, level};
 use luc_units::parse_duration_ns;
 
-use super::reach::Reach;
+use super::gate_reach::ReachOption;
 
 /// Component that brings callers together, by --level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -24,7 +24,7 @@ enum Level {
     Both,
 }
 
-impl From<Level> for level::Level {
+impl From<Level> for level::RequestedLevel {
     fn from(level: Level) -> Self {
         match level {
             Level::Auto => Self::Auto,
@@ -69,15 +69,15 @@ pub(crate) struct Args {
         default_value = "auto",
         help = "Policy that brings callers together: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
     )]
-    policy: Policy,
+    policy: GatePolicy,
 
     /// Component that brings callers together
     #[arg(long, value_enum, default_value_t = Level::Auto)]
     level: Level,
 
     /// Way in which the gate reaches the command's calls
-    #[arg(long, value_enum, default_value_t = Reach::Auto)]
-    reach: Reach,
+    #[arg(long, value_enum, default_value_t = ReachOption::Auto)]
+    reach: ReachOption,
 
     /// Kernel module only: when journal blocks are copied: off, on, heuristic or auto [default: auto]
     #[arg(long, value_name = "MODE", value_parser = copy_out)]
@@ -124,11 +124,11 @@ pub(crate) struct Args {
 /// A command to run, and how: the command line without its grammar.
 #[derive(Debug)]
 pub(super) struct RunRequest {
-    pub(super) command: Command,
-    pub(super) mode: Mode,
-    pub(super) level: level::Level,
-    pub(super) reach: Reach,
-    pub(super) policy: Policy,
+    pub(super) command: RunCommand,
+    pub(super) mode: RunMode,
+    pub(super) level: level::RequestedLevel,
+    pub(super) reach: ReachOption,
+    pub(super) policy: GatePolicy,
     /// Longest time that a caller is held, if one was given.
     pub(super) max_wait_ns: Option<u64>,
     /// Copying mode of the kernel module, if one was given.
@@ -140,8 +140,9 @@ pub(super) struct RunRequest {
     pub(super) is_quiet: bool,
 }
 
+/// Mode of `luc run`: check, one run, or a comparison.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Mode {
+pub(super) enum RunMode {
     /// None: only says how the command would be reached.
     Check,
     Once,
@@ -157,12 +158,12 @@ impl Args {
     /// Finds the command's program, and takes the options apart from their grammar.
     pub(super) fn request(self) -> anyhow::Result<RunRequest> {
         let mode = match self.compare {
-            _ if self.check => Mode::Check,
-            Some(pairs) => Mode::Compare { pairs, seed: self.seed },
-            None => Mode::Once,
+            _ if self.check => RunMode::Check,
+            Some(pairs) => RunMode::Compare { pairs, seed: self.seed },
+            None => RunMode::Once,
         };
         Ok(RunRequest {
-            command: Command::resolve(&self.command, self.compare.is_some())?,
+            command: RunCommand::resolve(&self.command, self.compare.is_some())?,
             mode,
             level: self.level.into(),
             reach: self.reach,
@@ -178,9 +179,9 @@ impl Args {
 
 impl RunRequest {
     /// Settings of the gate.
-    pub(super) fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> CallSettings {
         let longest_wait_ns = self.max_wait_ns.unwrap_or(LONGEST_WAIT_NS);
-        Settings { policy: self.policy, longest_wait_ns }
+        CallSettings { policy: self.policy, longest_wait_ns }
     }
 }
 
@@ -193,7 +194,7 @@ fn wait_ns(text: &str) -> Result<u64, String> {
 }
 
 pub(in crate::commands) fn copy_out(text: &str) -> Result<String, String> {
-    match Key::CopyOut.check(text) {
+    match SettingKey::CopyOut.check(text) {
         Ok(()) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
     }

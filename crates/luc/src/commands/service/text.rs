@@ -2,22 +2,22 @@
 
 use std::fmt::Write as _;
 
-use luc_service::containers::state::ATTACHED;
-use luc_service::enable::Enabled;
-use luc_service::plan::Way;
-use luc_service::status::{Reached, Status};
+use luc_service::containers::container_state::ATTACHED;
+use luc_service::enable_plan::GateWay;
+use luc_service::enable_units::EnabledUnit;
+use luc_service::unit_status::{ProcessReach, UnitStatus};
 use luc_units::plain;
 
 /// Maximum number of processes that are listed of a service.
 const MAX_PROCESSES: usize = 20;
 
 /// The text about a service that was enabled, or would be.
-pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
-    let Enabled { plan, path, .. } = enabled;
+pub(super) fn enabled(enabled: &EnabledUnit, is_dry: bool) -> String {
+    let EnabledUnit { plan, path, .. } = enabled;
     let mut text = String::new();
     let way = match plan.way {
-        Way::Library => "the library",
-        Way::Notify => "notifications of its system calls",
+        GateWay::Library => "the library",
+        GateWay::Notify => "notifications of its system calls",
     };
     let verb = if is_dry { "would write" } else { "wrote" };
     // Writes to a String cannot fail.
@@ -49,12 +49,12 @@ pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
 }
 
 /// Describes a service or a container in its present state.
-pub(super) fn status(status: &Status) -> String {
+pub(super) fn status(status: &UnitStatus) -> String {
     let mut text = String::new();
     let way = match status.way {
         None => "not enabled",
-        Some(Way::Library) => "enabled, by the library",
-        Some(Way::Notify) => "enabled, by notifications",
+        Some(GateWay::Library) => "enabled, by the library",
+        Some(GateWay::Notify) => "enabled, by notifications",
     };
     let _ = match &status.container {
         None => writeln!(text, "{}: {way}; {}", status.unit, status.state),
@@ -72,11 +72,11 @@ pub(super) fn status(status: &Status) -> String {
     };
     for process in status.processes.iter().take(MAX_PROCESSES) {
         let reached = match process.reached {
-            Reached::Library => "the library is in it",
-            Reached::Notifier => "a filter notifies of its calls",
-            Reached::LibraryAside => "the library is in it, and stands aside",
-            Reached::Nothing => "not reached",
-            Reached::Unknown => "not known: only root sees it",
+            ProcessReach::Library => "the library is in it",
+            ProcessReach::Notifier => "a filter notifies of its calls",
+            ProcessReach::LibraryAside => "the library is in it, and stands aside",
+            ProcessReach::Nothing => "not reached",
+            ProcessReach::Unknown => "not known: only root sees it",
         };
         let _ = writeln!(text, "  {:>8} {:<16} {reached}", process.process, process.program);
     }

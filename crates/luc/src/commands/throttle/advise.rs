@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
-use luc_throttle::advise::{Advice, AdviseOptions, of_cgroups, of_commands};
-use luc_throttle::config::{Config, PATH, Rule};
-use luc_throttle::run::Class;
+use luc_throttle::advise::{AdviseOptions, ThrottleAdvice, of_cgroups, of_commands};
+use luc_throttle::config::{CgroupRule, PATH, ThrottleConfig};
+use luc_throttle::run_commands::TaskClass;
 use luc_units::parse_duration_ns;
 
 use crate::commands::{INTERRUPTED, own_path, progress_bar, styled};
@@ -66,7 +66,7 @@ pub(super) struct Args {
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.watch_ns > 0, "--for 0: nothing would be seen; give a time such as 30s");
     let options = AdviseOptions { disks: args.disk.clone(), max_frozen_ns: args.max_frozen };
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     let advice = if args.tasks.is_empty() {
         let config = config(args)?;
         let bar = progress_bar(args.watch_ns / 1_000_000, "watching {bar:32} {eta} left");
@@ -85,22 +85,22 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         luc_cli::print_json(&advice)?;
     } else {
-        print!("{}", show::Text(&advice));
+        print!("{}", show::ThrottleAdviceText(&advice));
     }
     Ok(status(&advice))
 }
 
-fn status(advice: &Advice) -> ExitCode {
+fn status(advice: &ThrottleAdvice) -> ExitCode {
     if advice.is_interrupted {
         return ExitCode::from(INTERRUPTED);
     }
     ExitCode::from(u8::from(advice.statuses.iter().any(|status| *status != 0)))
 }
 
-fn config(args: &Args) -> anyhow::Result<Config> {
+fn config(args: &Args) -> anyhow::Result<ThrottleConfig> {
     if args.cgroups.is_empty() {
         let path = args.config.as_deref().unwrap_or(Path::new(PATH));
-        return Config::read(path).with_context(|| {
+        return ThrottleConfig::read(path).with_context(|| {
             "no cgroups: name some, such as 'system.slice/backup-*.service', or give --config or --task"
         });
     }
@@ -110,8 +110,8 @@ fn config(args: &Args) -> anyhow::Result<Config> {
     };
     // As a configuration they are checked as one.
     let text: String = args.cgroups.iter().map(rule).collect();
-    let config = Config::parse(&text, Path::new("GLOB"))?;
-    debug_assert!(config.rules.iter().all(|rule: &Rule| rule.kind.class == Class::Batch));
+    let config = ThrottleConfig::parse(&text, Path::new("GLOB"))?;
+    debug_assert!(config.rules.iter().all(|rule: &CgroupRule| rule.kind.class == TaskClass::Batch));
     Ok(config)
 }
 

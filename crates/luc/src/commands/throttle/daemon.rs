@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_throttle::config::{Config, EXAMPLE, PATH, Rule, class_name};
-use luc_throttle::daemon::{Status, run, status_path};
-use luc_throttle::observer::Observer;
-use luc_throttle::{Hierarchy, PolicyChoice};
-use luc_units::figures::{Size, Time};
+use luc_throttle::config::{CgroupRule, EXAMPLE, PATH, ThrottleConfig, class_name};
+use luc_throttle::daemon::{ThrottleStatus, run, status_path};
+use luc_throttle::disk_observer::DiskObserver;
+use luc_throttle::{CgroupHierarchy, PolicyChoice};
+use luc_units::number_formats::{FormattedSize, FormattedTime};
 use luc_units::plain;
 
 use crate::commands::own_path;
@@ -59,7 +59,7 @@ pub(super) struct Args {
 
 /// Show what the daemon is doing (root)
 #[derive(Debug, clap::Args)]
-pub(super) struct StatusArgs {
+pub(super) struct ThrottleStatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -76,10 +76,10 @@ pub(super) struct InstallArgs {
 }
 
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
-    let config = Config::read(&args.config)?;
+    let config = ThrottleConfig::read(&args.config)?;
     if args.check {
-        let hierarchy = Hierarchy::find()?;
-        Observer::check(&config.disks)?;
+        let hierarchy = CgroupHierarchy::find()?;
+        DiskObserver::check(&config.disks)?;
         println!("{}: {} rules", args.config.display(), config.rules.len());
         for (rule, cgroups) in config.matched(hierarchy.root()) {
             println!("{}", matched(rule, &cgroups, hierarchy.root()));
@@ -90,7 +90,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         args.policy != PolicyChoice::Off,
         "--policy off: the daemon would never freeze anything; do not start it"
     );
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     run(&own_path()?, config, args.policy.clone(), &mut |line| {
         eprintln!("luc throttle: {line}");
     })?;
@@ -98,7 +98,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// A line with the cgroups that a rule matches now.
-fn matched(rule: &Rule, cgroups: &[PathBuf], root: &Path) -> String {
+fn matched(rule: &CgroupRule, cgroups: &[PathBuf], root: &Path) -> String {
     let pattern = plain(&rule.pattern);
     let about = format!("{:<8} {pattern}: ", class_name(rule.kind.class));
     let name = |path: &PathBuf| {
@@ -116,9 +116,9 @@ fn matched(rule: &Rule, cgroups: &[PathBuf], root: &Path) -> String {
     }
 }
 
-pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let status =
-        Status::read().with_context(|| format!("{} cannot be read", status_path().display()))?;
+pub(super) fn status(args: &ThrottleStatusArgs) -> anyhow::Result<ExitCode> {
+    let status = ThrottleStatus::read()
+        .with_context(|| format!("{} cannot be read", status_path().display()))?;
     let Some(status) = status else {
         anyhow::bail!("no luc throttle daemon runs here: start one by `luc throttle daemon`");
     };
@@ -130,12 +130,12 @@ pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(status: &Status) {
+fn print(status: &ThrottleStatus) {
     println!(
         "{:<8} {:<7} {:>9} {:>9} {:>8} {:>10} {:>10} {:>10}  cgroup",
         "class", "now", "frozen", "longest", "freezes", "moved", "at disk", "waited"
     );
-    let time = |seconds: f64| Time(seconds * 1e9).to_string();
+    let time = |seconds: f64| FormattedTime(seconds * 1e9).to_string();
     for task in &status.tasks {
         println!(
             "{:<8} {:<7} {:>9} {:>9} {:>8} {:>10} {:>10} {:>10}  {}",
@@ -144,7 +144,7 @@ fn print(status: &Status) {
             time(task.frozen_s),
             time(task.longest_frozen_s),
             task.freezes,
-            Size(task.bytes as f64).to_string(),
+            FormattedSize(task.bytes as f64).to_string(),
             time(task.device_s),
             time(task.queue_s),
             plain(&task.cgroup.to_string_lossy()),

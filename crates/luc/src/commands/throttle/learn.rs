@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_throttle::learn::measure::measure;
-use luc_throttle::learn::plan::Plan;
-use luc_throttle::learn::profile::{DIRECTORY, Learned};
-use luc_throttle::{Hierarchy, ThrottleError};
-use luc_units::figures::{Size, Time};
+use luc_throttle::learn_disk::disk_profile::{DIRECTORY, DiskProfile};
+use luc_throttle::learn_disk::measure_sharing::measure;
+use luc_throttle::learn_disk::measurement_plan::MeasurementPlan;
+use luc_throttle::{CgroupHierarchy, ThrottleError};
+use luc_units::number_formats::{FormattedSize, FormattedTime};
 use luc_units::{format_size, parse_duration_ns, plain};
 
 use crate::commands::{INTERRUPTED, own_path, progress_bar};
@@ -48,15 +48,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
-    Hierarchy::find()?;
-    let plan = Plan::new(&args.target, args.measuring)?;
+    CgroupHierarchy::find()?;
+    let plan = MeasurementPlan::new(&args.target, args.measuring)?;
     let said = format!(
         "luc throttle: {} by files in {}: writes {}, reads at most {}, for {} and the time to write",
         plan.disk,
         plain(&plan.folder.to_string_lossy()),
         format_size(plan.written_bytes()),
         format_size(plan.read_bytes()),
-        Time(plan.measuring_ns as f64)
+        FormattedTime(plan.measuring_ns as f64)
     );
     if args.dry_run {
         println!("{said}");
@@ -64,7 +64,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     }
     plan.check()?;
     eprintln!("{said}");
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     let luc = own_path()?;
     let bar = progress_bar(100, "measuring {bar:32} {eta} left");
     let learned = measure(&luc, &plan, &mut |part| {
@@ -90,21 +90,21 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(learned: &Learned) {
+fn print(learned: &DiskProfile) {
     println!(
         "{}: {}/s, a switch {}, a random read in one file {}",
         plain(&learned.disk.name),
-        Size(learned.peak_bytes_per_s),
-        Time(learned.switch_ns as f64),
-        Time(learned.random_ns as f64)
+        FormattedSize(learned.peak_bytes_per_s),
+        FormattedTime(learned.switch_ns as f64),
+        FormattedTime(learned.random_ns as f64)
     );
     println!("{:>8} {:>10} {:>12} {:>6}", "together", "block", "alone", "loss");
     for curve in &learned.curves {
         println!(
             "{:>8} {:>10} {:>10}/s {:>4.0} %",
             curve.tasks,
-            Size(curve.block_bytes as f64).to_string(),
-            Size(curve.demand_bytes_per_s).to_string(),
+            FormattedSize(curve.block_bytes as f64).to_string(),
+            FormattedSize(curve.demand_bytes_per_s).to_string(),
             100.0 * curve.loss
         );
     }
@@ -113,7 +113,7 @@ fn print(learned: &Learned) {
     }
     for (tasks, demand) in &learned.vector_points {
         if *demand > 0.0 {
-            println!("     {tasks} tasks bear {}/s each (Vector Point)", Size(*demand));
+            println!("     {tasks} tasks bear {}/s each (Vector Point)", FormattedSize(*demand));
         } else {
             println!("     {tasks} tasks bear none of these demands (Vector Point)");
         }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use luc_cli::JsonFile;
 use luc_throttle::engine::EngineOptions;
-use luc_throttle::run::{Class, RunOptions, Task};
+use luc_throttle::run_commands::{CommandTask, TaskClass, ThrottledRunOptions};
 use luc_throttle::{BATCH_FLOOR, PolicyChoice};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND")]
     protect: Vec<OsString>,
 
-    /// Time limit for 99 of 100 disk waits of each --protect, such as 20ms; the others get what that leaves
+    /// Time limit for 99 of 100 disk waits of each --protect, such as 20ms; the other commands get the disk time that this leaves
     #[arg(long, value_name = "TIME", requires = "protect", value_parser = parse_duration_ns)]
     p99: Option<u64>,
 
@@ -115,16 +115,16 @@ fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    fn all(&self) -> Vec<Task> {
-        let batch = self.tasks.iter().enumerate().map(|(number, command)| Task {
+    fn all(&self) -> Vec<CommandTask> {
+        let batch = self.tasks.iter().enumerate().map(|(number, command)| CommandTask {
             command: command.clone(),
-            class: Class::Batch,
+            class: TaskClass::Batch,
             size_bytes: self.size.get(number).copied(),
             p99_ns: None,
         });
-        let protected = self.protect.iter().map(|command| Task {
+        let protected = self.protect.iter().map(|command| CommandTask {
             command: command.clone(),
-            class: Class::Protected,
+            class: TaskClass::Protected,
             size_bytes: None,
             p99_ns: self.p99,
         });
@@ -144,10 +144,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         args.size.len(),
         args.tasks.len()
     );
-    luc_host::interrupt::install()?;
+    luc_host::interrupt_flag::install()?;
     let luc = own_path()?;
     let json = args.json.as_deref().map(JsonFile::new).transpose()?;
-    let options = RunOptions {
+    let options = ThrottledRunOptions {
         engine: EngineOptions {
             policy: args.policy.clone(),
             disks: args.disk.clone(),
@@ -161,8 +161,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(rounds) = args.compare {
         return compare::main(args, rounds, &luc, &tasks, options, json);
     }
-    let outcome = luc_throttle::run::run(&luc, &tasks, &options)?;
-    eprint!("{}", show::Text(&outcome));
+    let outcome = luc_throttle::run_commands::run(&luc, &tasks, &options)?;
+    eprint!("{}", show::ThrottledRunText(&outcome));
     if let Some(json) = json {
         json.write(&outcome)?;
     }

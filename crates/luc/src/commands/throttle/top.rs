@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use luc_throttle::watch::Watch;
+use luc_throttle::activity_watch::ActivityWatch;
 use luc_top::throttle::{print, show};
 
-use crate::commands::live::{self, Shown};
+use crate::commands::live_view::{self, ViewForm};
 
 /// Show live which tasks share a disk, what it costs them, and who is frozen (root)
 ///
@@ -21,21 +21,21 @@ Examples:
 Exit status: 0; 2 if nothing can be seen here, or there is no terminal; 130 if --count was interrupted.")]
 pub(super) struct Args {
     #[command(flatten)]
-    live: live::Live,
+    live: live_view::LiveViewOptions,
 }
 
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let shown = args.live.shown("luc throttle top")?;
-    let ended = live::ended_by_a_signal()?;
-    let watch = Watch::open()?;
+    let ended = live_view::ended_by_a_signal()?;
+    let watch = ActivityWatch::open()?;
     match shown {
-        Shown::Screen { delay_ms } => {
+        ViewForm::Screen { delay_ms } => {
             show(watch, delay_ms, &ended)?;
             Ok(ExitCode::SUCCESS)
         }
-        Shown::Lines { delay, count } => {
+        ViewForm::Lines { delay, count } => {
             let is_whole = print(watch, delay, count, args.live.json, &ended)?;
-            Ok(live::status(is_whole))
+            Ok(live_view::status(is_whole))
         }
     }
 }

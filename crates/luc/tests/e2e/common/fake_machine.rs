@@ -2,15 +2,15 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-#[path = "../../../../act/module/tests/fake/mod.rs"]
+#[path = "../../../../act/module/tests/fake_machine/mod.rs"]
 mod fake;
 
 use std::process::{Child, Command, Output};
 
 use crate::common;
-pub(crate) use fake::Fake;
+pub(crate) use fake::FakeMachine;
 
-pub(crate) fn luc(fake: &Fake, words: &[&str]) -> Command {
+pub(crate) fn luc(fake: &FakeMachine, words: &[&str]) -> Command {
     let mut command = Command::new(common::LUC);
     command
         .args(words)
@@ -19,13 +19,13 @@ pub(crate) fn luc(fake: &Fake, words: &[&str]) -> Command {
     command
 }
 
-pub(crate) fn run(fake: &Fake, words: &[&str]) -> Output {
+pub(crate) fn run(fake: &FakeMachine, words: &[&str]) -> Output {
     luc(fake, words).output().expect("luc starts")
 }
 
 /// A journal for the file system that the tree is on, so that programs here use it, and another one.
-pub(crate) fn with_own_journal() -> Fake {
-    let fake = Fake::new();
+pub(crate) fn with_own_journal() -> FakeMachine {
+    let fake = FakeMachine::new();
     fake.mount("own-8", &fake.own_device());
     fake.mount("other-8", "7:99");
     fake

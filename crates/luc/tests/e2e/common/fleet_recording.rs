@@ -11,19 +11,19 @@ use tempfile::TempDir;
 use crate::common::LUC;
 
 /// A recording that goes on.
-pub(crate) struct Recording {
+pub(crate) struct FleetRecording {
     luc: Child,
     folder: TempDir,
 }
 
 /// A trace, gone when dropped.
-pub(crate) struct Trace {
+pub(crate) struct TemporaryTrace {
     folder: TempDir,
     /// Messages of its recorder.
     pub(crate) text: String,
 }
 
-impl Recording {
+impl FleetRecording {
     /// Begins to record with these options. When this returns, everything is attached: the recorded command says so.
     pub(crate) fn start(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
@@ -52,17 +52,17 @@ impl Recording {
         self.folder.path().join("trace")
     }
 
-    pub(crate) fn stop(mut self) -> Trace {
+    pub(crate) fn stop(mut self) -> TemporaryTrace {
         drop(self.luc.stdin.take());
         let output = self.luc.wait_with_output().expect("luc ends");
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         // `read` comes to the end of its input, and says 1.
         assert_eq!(output.status.code(), Some(1), "{text}");
-        Trace { folder: self.folder, text }
+        TemporaryTrace { folder: self.folder, text }
     }
 }
 
-impl Trace {
+impl TemporaryTrace {
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("trace")
     }

@@ -12,12 +12,13 @@ use tempfile::TempDir;
 
 use crate::common::{LUC, can_make_disks, refusal, stderr, stdout};
 
-pub(crate) struct Place {
+/// Directory for a command's disks and mounts, checked to be empty at the end.
+pub(crate) struct LeftoverCheck {
     folder: TempDir,
     command: &'static str,
 }
 
-impl Place {
+impl LeftoverCheck {
     /// For a command of `luc`. `None`, and a line that says why, where emulated disks cannot be had.
     pub(crate) fn new(command: &'static str) -> Option<Self> {
         if !can_make_disks() {
@@ -93,7 +94,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for LeftoverCheck {
     fn drop(&mut self) {
         // What a failed test left.
         let _ = Command::new(LUC)

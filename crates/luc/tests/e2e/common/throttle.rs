@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::Disk;
+use crate::common::EmulatedTestDisk;
 
 /// Mount point of cgroup v2.
 pub(crate) fn cgroups() -> PathBuf {
@@ -50,7 +50,7 @@ pub(crate) fn processes(cgroup: &Path) -> Vec<i32> {
 }
 
 /// The name of the loop device of an emulated disk.
-pub(crate) fn device(disk: &Disk) -> String {
+pub(crate) fn device(disk: &EmulatedTestDisk) -> String {
     let mounts = fs::read_to_string("/proc/mounts").expect("readable");
     let mount = disk.mount();
     let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(&mount));

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use crate::common::{refusal, stderr, until};
 use crate::containers::bundle::{self, PLACE};
-use crate::containers::machine::Machine;
+use crate::containers::systemd_machine::SystemdMachine;
 use crate::containers::{are_reached, kill_lucd, status};
 
 /// Starts a command as a unit; the number of its first process.
-fn start(machine: &Machine, unit: &str, options: &str, command: &str) -> String {
+fn start(machine: &SystemdMachine, unit: &str, options: &str, command: &str) -> String {
     machine.get(&format!(
         "systemd-run --quiet --collect --unit={unit} -p WorkingDirectory={PLACE}/data {options} \
          -p StandardOutput=append:{PLACE}/{unit}.log -p StandardError=append:{PLACE}/{unit}.log {command}"
@@ -65,7 +65,7 @@ fn go_programs_are_attached_at_any_moment() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("crowd");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/crowd.go");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/goroutines_syncing.go");
     let built = Command::new("go")
         .args(["build", "-o"])
         .args([&program, &source])

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::common::compiled_statically;
-use crate::containers::machine::Machine;
+use crate::containers::systemd_machine::SystemdMachine;
 
 /// Folder of bundles, profiles and volumes, on the emulated disk.
 pub(crate) const PLACE: &str = "/var/lib/root";
@@ -25,11 +25,11 @@ pub(crate) fn are_installed() -> bool {
 }
 
 /// A machine with a root for containers and a profile.
-pub(crate) fn machine(test: &str) -> Option<Machine> {
+pub(crate) fn machine(test: &str) -> Option<SystemdMachine> {
     if !are_installed() {
         return None;
     }
-    let machine = Machine::boot(test, &["root"])?;
+    let machine = SystemdMachine::boot(test, &["root"])?;
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("notified");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/notified.c");
@@ -52,7 +52,7 @@ pub(crate) fn machine(test: &str) -> Option<Machine> {
 }
 
 /// Writes a container's bundle: a shell's `words` below `root`, with a volume at /data.
-pub(crate) fn bundle(machine: &Machine, name: &str, root: &str, words: &str) {
+pub(crate) fn bundle(machine: &SystemdMachine, name: &str, root: &str, words: &str) {
     let folder = format!("{PLACE}/{name}");
     machine.get(&format!("mkdir -p {folder} && cd {folder} && crun spec"));
     let read = |path: String| -> Value {
@@ -72,7 +72,7 @@ pub(crate) fn bundle(machine: &Machine, name: &str, root: &str, words: &str) {
 }
 
 /// Starts a container whose bundle was written, in a cgroup of its own; what it says is in `NAME.log`.
-pub(crate) fn start(machine: &Machine, name: &str) {
+pub(crate) fn start(machine: &SystemdMachine, name: &str) {
     machine.get(&format!(
         "systemd-run --quiet --collect --unit={name} -p Type=forking -p GuessMainPID=no -p WorkingDirectory={PLACE}/{name} \
          -p StandardOutput=append:{PLACE}/{name}.log -p StandardError=append:{PLACE}/{name}.log \

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::until;
-use crate::enable::machine::Machine;
+use crate::enable::systemd_machine::SystemdMachine;
 
 /// Length of each measurement in seconds.
 const MEASURED_S: u32 = 5;
@@ -13,14 +13,14 @@ const MEASURED_S: u32 = 5;
 const ROUNDS: &str = "LUC_HOSTILE_ROUNDS";
 
 /// A figure of `lucd`'s.
-fn figure(machine: &Machine, words: &str) -> u64 {
+fn figure(machine: &SystemdMachine, words: &str) -> u64 {
     let lucd = machine.get("systemctl show -P MainPID lucd");
     let text = machine.get(&words.replace("LUCD", &lucd));
     text.parse().unwrap_or_else(|_| panic!("{words}: {text:?}"))
 }
 
 /// 99th percentile of the good service's calls, in microseconds.
-fn p99_us(machine: &Machine) -> u64 {
+fn p99_us(machine: &SystemdMachine) -> u64 {
     machine.get("rm -f /var/lib/redis/p99; systemctl start good");
     machine.until("test -s /var/lib/redis/p99");
     let text = machine.get("cut -d' ' -f1 /var/lib/redis/p99");
@@ -32,7 +32,7 @@ fn a_hostile_service_takes_nothing_that_others_need() {
     if !crate::enable::are_installed(&["redis-server"]) {
         return;
     }
-    let Some(machine) = Machine::boot("service-hostile", &["redis"]) else {
+    let Some(machine) = SystemdMachine::boot("service-hostile", &["redis"]) else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");

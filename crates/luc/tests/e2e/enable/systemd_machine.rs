@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use luc_testkit::Meanwhile;
 
-use crate::common::{Disk, LUC, TIMEOUT, is_root, stderr, stdout, until};
+use crate::common::{EmulatedTestDisk, LUC, TIMEOUT, is_root, stderr, stdout, until};
 
 /// A running machine. All of it goes when this is dropped, or the test's process ends.
-pub(crate) struct Machine {
+pub(crate) struct SystemdMachine {
     systemd: String,
     _running: Meanwhile,
     _folder: tempfile::TempDir,
-    _disk: Disk,
+    _disk: EmulatedTestDisk,
 }
 
 /// Time limit for a shell's words, s.
@@ -47,7 +47,7 @@ done
 [ ! -d "$group" ]
 "#;
 
-impl Machine {
+impl SystemdMachine {
     /// A machine whose services keep their states, named in `states`, on an emulated disk. Each state belongs to the
     /// user of its name. `None`, and a line that says why, where this cannot be had.
     pub(crate) fn boot(test: &str, states: &[&str]) -> Option<Self> {
@@ -62,7 +62,7 @@ impl Machine {
             luc_testkit::skipped!("systemd is not installed");
             return None;
         }
-        let disk = Disk::new(test, "ext4", "")?;
+        let disk = EmulatedTestDisk::new(test, "ext4", "")?;
         let folder = tempfile::tempdir().expect("a folder");
         let data = PathBuf::from(disk.mount()).join("states");
         for state in states {

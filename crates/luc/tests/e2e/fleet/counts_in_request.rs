@@ -7,8 +7,8 @@ use std::thread;
 use serde_json::Value;
 
 use super::{has_fleet, json, number};
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::is_root;
-use crate::common::recording::Recording;
 
 const REQUESTS: usize = 8;
 const PAGE: usize = 4096;
@@ -52,7 +52,7 @@ fn page_faults_of_a_request_are_those_of_the_thread_that_serves_it() {
     let address = listener.local_addr().expect("an address");
     let mut client = TcpStream::connect(address).expect("connected");
     let (server, _) = listener.accept().expect("accepted");
-    let recording = Recording::start(&["--all", "--counters=page-faults"]);
+    let recording = FleetRecording::start(&["--all", "--counters=page-faults"]);
     let server = thread::spawn(move || serve(server));
     client.write_all(&[0]).expect("sent");
     client.read_exact(&mut [0]).expect("answered");

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::place::Place;
+use super::two_hosts::TwoHosts;
 
 /// Requests of each client.
 pub(crate) const REQUESTS: usize = 15;
@@ -43,7 +43,7 @@ fn receive(mut stream: &TcpStream, bytes: usize) {
 ///
 /// The recorder thins packets by addresses, whatever namespace they are of. So each exchange has addresses of its
 /// own, and keeps its packets whatever other tests send at the same time.
-pub(crate) fn exchange(place: &Place) {
+pub(crate) fn exchange(place: &TwoHosts) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = std::process::id() + 101 * COUNT.fetch_add(1, Ordering::Relaxed);
     let network = format!("10.78.{}", number % 250);

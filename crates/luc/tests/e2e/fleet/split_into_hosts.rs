@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use luc_events::store::{Reader, Writer};
+use luc_events::store::{TraceReader, TraceWriter};
 use luc_events::tables::{
-    BriefWait, ClockSample, Connection, Message, Packet, Row, Task, Trace, Wait,
+    BriefWait, ClockSample, ConnectionMessage, OffCpuWait, SocketConnection, TableRow, TcpPacket,
+    ThreadInfo, TraceDescription,
 };
-use luc_events::{ConnectionId, Event, Inode, Pid, Tgid};
+use luc_events::{ConnectionId, Inode, Pid, Tgid, TraceEvent};
 
 /// Difference between a host's clocks and the kernel's.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Warp {
+pub(crate) struct ClockWarp {
     /// Offset at the kernel's time `since_ns`.
     pub(crate) offset_ns: i64,
     /// Growth of the offset, in parts per billion.
@@ -20,7 +21,7 @@ pub(crate) struct Warp {
     pub(crate) since_ns: u64,
 }
 
-impl Warp {
+impl ClockWarp {
     /// Returns the host's time for the kernel's time `at_ns`; 0 stays "not known".
     pub(crate) fn time(&self, at_ns: u64) -> u64 {
         if at_ns == 0 {
@@ -34,19 +35,19 @@ impl Warp {
 }
 
 /// Writes the trace of the host `name`, whose sockets are in `namespaces`, to `to`.
-pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, to: &Path) {
-    let reader = Reader::open(from).expect("a trace");
-    let trace = Trace {
+pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: ClockWarp, to: &Path) {
+    let reader = TraceReader::open(from).expect("a trace");
+    let trace = TraceDescription {
         host: name.to_owned(),
         start_ns: warp.time(reader.trace().start_ns),
         ..reader.trace().clone()
     };
-    let begin = Trace { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
-    let mut writer = Writer::create(to, begin).expect("created");
+    let begin = TraceDescription { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
+    let mut writer = TraceWriter::create(to, begin).expect("created");
     let mut sockets: BTreeSet<ConnectionId> = BTreeSet::new();
     let mut threads: BTreeSet<Pid> = BTreeSet::new();
     let mut processes: BTreeSet<Tgid> = BTreeSet::new();
-    for mut row in rows::<Connection>(&reader) {
+    for mut row in rows::<SocketConnection>(&reader) {
         if !namespaces.contains(&row.namespace) {
             continue;
         }
@@ -56,7 +57,7 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
         }
         add(&mut writer, row);
     }
-    for mut row in rows::<Message>(&reader) {
+    for mut row in rows::<ConnectionMessage>(&reader) {
         if sockets.contains(&row.connection) {
             threads.insert(row.thread);
             processes.insert(row.process);
@@ -64,7 +65,7 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
             add(&mut writer, row);
         }
     }
-    for mut row in rows::<Packet>(&reader) {
+    for mut row in rows::<TcpPacket>(&reader) {
         if sockets.contains(&row.connection) {
             row.at_ns = warp.time(row.at_ns);
             add(&mut writer, row);
@@ -77,7 +78,7 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
         row.raw_ns = row.raw_ns.wrapping_add(off_ns);
         add(&mut writer, row);
     }
-    for mut row in rows::<Task>(&reader) {
+    for mut row in rows::<ThreadInfo>(&reader) {
         if processes.contains(&row.process) {
             for time in [&mut row.at_ns, &mut row.start_ns, &mut row.exit_ns] {
                 *time = warp.time(*time);
@@ -85,7 +86,7 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
             add(&mut writer, row);
         }
     }
-    for mut row in rows::<Wait>(&reader) {
+    for mut row in rows::<OffCpuWait>(&reader) {
         if threads.contains(&row.thread) {
             for time in [&mut row.off_ns, &mut row.woken_ns, &mut row.on_ns] {
                 *time = warp.time(*time);
@@ -101,7 +102,7 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
             add(&mut writer, row);
         }
     }
-    let end = Trace {
+    let end = TraceDescription {
         at_ns: warp.time(reader.trace().end_ns),
         end_ns: warp.time(reader.trace().end_ns),
         ..trace
@@ -109,10 +110,10 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
     writer.finish(end).expect("written");
 }
 
-fn rows<T: Row>(reader: &Reader) -> Vec<T> {
+fn rows<T: TableRow>(reader: &TraceReader) -> Vec<T> {
     crate::common::rows(reader)
 }
 
-fn add(writer: &mut Writer, row: impl Into<Event>) {
+fn add(writer: &mut TraceWriter, row: impl Into<TraceEvent>) {
     writer.add(row).expect("written");
 }

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::{has_fleet, json};
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::is_root;
-use crate::common::recording::Recording;
 
 #[test]
 fn who_has_the_other_end_of_a_unix_socket_is_named() {
@@ -16,7 +16,7 @@ fn who_has_the_other_end_of_a_unix_socket_is_named() {
         return;
     }
     let (mut client, mut server) = UnixStream::pair().expect("a pair");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let (read, has_read) = channel();
     let (stop, stopped) = channel();
     let number = || rustix::thread::gettid().as_raw_nonzero().get();

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::common::until;
-use crate::notify::crowd::{FOR_EVER_MS, Place, children, signal};
+use crate::notify::many_callers::{FOR_EVER_MS, NotifyDisk, children, signal};
 
 /// Waits until a `luc run` has a keeper, another one than `before`, and returns its number. One that was killed may
 /// still be there.
@@ -30,7 +30,7 @@ pub(crate) fn until_gone(process: u32) {
 
 #[test]
 fn a_supervisor_that_stands_still_hangs_nobody() {
-    let Some(place) = Place::new("stopped") else {
+    let Some(place) = NotifyDisk::new("stopped") else {
         return;
     };
     let options = ["--quiet", "--policy", "delay:5ms"];
@@ -47,7 +47,7 @@ fn a_supervisor_that_stands_still_hangs_nobody() {
 
 #[test]
 fn programs_that_outlive_their_run_go_on_and_the_keeper_ends_with_them() {
-    let Some(place) = Place::new("outlived") else {
+    let Some(place) = NotifyDisk::new("outlived") else {
         return;
     };
     let script = format!(
@@ -63,13 +63,13 @@ fn programs_that_outlive_their_run_go_on_and_the_keeper_ends_with_them() {
     let output = format!("{}/outlived.out", place.disk.mount());
     let read = || std::fs::read_to_string(&output).unwrap_or_default();
     until("the end of the crowd", || read().contains("longest_ms"));
-    crate::notify::crowd::Counted::of(&read()).assert_unharmed();
+    crate::notify::many_callers::CrowdCounts::of(&read()).assert_unharmed();
     until_gone(keeper);
 }
 
 #[test]
 fn a_keeper_that_is_killed_is_replaced() {
-    let Some(place) = Place::new("replaced") else {
+    let Some(place) = NotifyDisk::new("replaced") else {
         return;
     };
     let options = ["--quiet", "--policy", "delay:5ms"];
@@ -87,7 +87,7 @@ fn a_keeper_that_is_killed_is_replaced() {
 
 #[test]
 fn the_keeper_is_locked_in_memory_and_has_nothing_of_its_parent_open() {
-    let Some(place) = Place::new("memory") else {
+    let Some(place) = NotifyDisk::new("memory") else {
         return;
     };
     let mut run = place.start_crowd(&["--quiet"], "1");

@@ -6,11 +6,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Disk, compiled_statically, stderr, until};
+use crate::common::{EmulatedTestDisk, compiled_statically, stderr, until};
 
 /// Counts of a crowd's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct CrowdCounts {
     pub(crate) calls: u64,
     /// Calls above the limit.
     pub(crate) slow: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Counted {
     pub(crate) longest_ms: u64,
 }
 
-impl Counted {
+impl CrowdCounts {
     /// The line that a crowd ends with.
     pub(crate) fn of(text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -47,15 +47,15 @@ impl Counted {
 pub(crate) const HANGS_MS: &str = "1000";
 
 /// An emulated disk with ext4 on it, and the programs.
-pub(crate) struct Place {
-    pub(crate) disk: Disk,
+pub(crate) struct NotifyDisk {
+    pub(crate) disk: EmulatedTestDisk,
     pub(crate) notified: String,
 }
 
-impl Place {
+impl NotifyDisk {
     /// `None`, and a line that says why, where it cannot be had.
     pub(crate) fn new(test: &str) -> Option<Self> {
-        let disk = Disk::new(&format!("notify-{test}"), "ext4", "")?;
+        let disk = EmulatedTestDisk::new(&format!("notify-{test}"), "ext4", "")?;
         let notified = disk.path("notified");
         compiled_statically(&source("notified.c"), Path::new(&notified)).then_some(())?;
         Some(Self { disk, notified })
@@ -99,13 +99,13 @@ impl Place {
     }
 
     /// A program that runs beside the test.
-    pub(crate) fn start(&self, options: &[&str], program: &[&str]) -> Run {
+    pub(crate) fn start(&self, options: &[&str], program: &[&str]) -> NotifyRun {
         let luc = self.run(options, program).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        Run { luc: luc.expect("luc starts"), program: None, over: self.over() }
+        NotifyRun { luc: luc.expect("luc starts"), program: None, over: self.over() }
     }
 
     /// A crowd that runs beside the test, until the test ends it.
-    pub(crate) fn start_crowd(&self, options: &[&str], threads: &str) -> Run {
+    pub(crate) fn start_crowd(&self, options: &[&str], threads: &str) -> NotifyRun {
         self.start(options, &self.crowd(threads, FOR_EVER_MS))
     }
 
@@ -130,13 +130,13 @@ impl Place {
 pub(crate) const FOR_EVER_MS: &str = "600000";
 
 /// A `luc run` beside the test. None of it stays if the test fails.
-pub(crate) struct Run {
+pub(crate) struct NotifyRun {
     luc: Child,
     program: Option<u32>,
     over: PathBuf,
 }
 
-impl Run {
+impl NotifyRun {
     /// The process number of `luc run`.
     pub(crate) fn id(&self) -> u32 {
         self.luc.id()
@@ -153,7 +153,7 @@ impl Run {
     }
 
     /// Ends a crowd: what it counted.
-    pub(crate) fn end(&mut self) -> Counted {
+    pub(crate) fn end(&mut self) -> CrowdCounts {
         std::fs::write(&self.over, "").expect("written");
         let counted = self.counted();
         std::fs::remove_file(&self.over).expect("removed");
@@ -161,11 +161,11 @@ impl Run {
     }
 
     /// Returns the counts of a crowd, once everybody who had its output has ended.
-    pub(crate) fn counted(&mut self) -> Counted {
+    pub(crate) fn counted(&mut self) -> CrowdCounts {
         let mut text = String::new();
         let output = self.luc.stdout.as_mut().expect("piped");
         output.read_to_string(&mut text).expect("text");
-        Counted::of(&text)
+        CrowdCounts::of(&text)
     }
 
     /// Exit status of `luc run`, once it ended.
@@ -174,7 +174,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for NotifyRun {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let _ = std::fs::write(&self.over, "");

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::stderr;
-use crate::notify::crowd::{Counted, Place, gated, source};
+use crate::notify::many_callers::{CrowdCounts, NotifyDisk, gated, source};
 
 #[test]
 fn a_static_program_is_reached_and_its_threads_share_commits() {
-    let Some(place) = Place::new("static") else {
+    let Some(place) = NotifyDisk::new("static") else {
         return;
     };
     let (counted, report, said) = place.report(&[], &place.crowd("8", "4000"));
-    Counted::of(&counted).assert_unharmed();
+    CrowdCounts::of(&counted).assert_unharmed();
     assert!(said.contains("linked statically"), "{said}");
     let fs = &report["file_systems"][0];
     assert!(gated(&report) > 0, "{fs:#}");
@@ -20,20 +20,20 @@ fn a_static_program_is_reached_and_its_threads_share_commits() {
     assert!(gated(&report) as f64 / rounds > 2.0, "{fs:#}");
     // Every call is counted, held or not.
     let calls = fs["fsyncs"].as_u64().unwrap_or(0) + fs["fdatasyncs"].as_u64().unwrap_or(0);
-    let made = Counted::of(&counted).calls;
+    let made = CrowdCounts::of(&counted).calls;
     assert!(calls + 8 >= made && calls <= made, "{calls} of {made}");
     assert_eq!(fs["mean_us"], serde_json::Value::Null, "{fs:#}");
 }
 
 #[test]
 fn a_go_program_is_reached() {
-    let Some(place) = Place::new("go") else {
+    let Some(place) = NotifyDisk::new("go") else {
         return;
     };
     let program = place.disk.path("go-crowd");
     let built = Command::new("go")
         .args(["build", "-o", &program])
-        .arg(source("crowd.go"))
+        .arg(source("goroutines_syncing.go"))
         .env("CGO_ENABLED", "0")
         .env("GOFLAGS", "-mod=mod")
         .env("GOCACHE", place.disk.path("go-cache"))
@@ -45,14 +45,14 @@ fn a_go_program_is_reached() {
     assert!(built.status.success(), "{}", stderr(&built));
     let (counted, report, said) =
         place.report(&["--policy", "delay:2ms"], &[&program, "16", "2000"]);
-    Counted::of(&counted).assert_unharmed();
+    CrowdCounts::of(&counted).assert_unharmed();
     assert!(said.contains("Go program"), "{said}");
     assert!(gated(&report) > 16, "{report:#}");
 }
 
 #[test]
 fn awkward_callers_notice_nothing() {
-    let Some(place) = Place::new("callers") else {
+    let Some(place) = NotifyDisk::new("callers") else {
         return;
     };
     let program = place.compile("caller", "caller.c", &["-static", "-O1"]);
@@ -70,13 +70,13 @@ fn awkward_callers_notice_nothing() {
 
 #[test]
 fn signals_all_the_time_restart_no_call() {
-    let Some(place) = Place::new("storm") else {
+    let Some(place) = NotifyDisk::new("storm") else {
         return;
     };
     let mut words = place.crowd("8", "1500");
     words.push("storm");
     let (counted, report, _) = place.report(&["--policy", "delay:2ms"], &words);
-    let counted = Counted::of(&counted);
+    let counted = CrowdCounts::of(&counted);
     counted.assert_unharmed();
     // A call that a signal restarts is notified again, so that more come than were made.
     let fs = &report["file_systems"][0];
@@ -86,7 +86,7 @@ fn signals_all_the_time_restart_no_call() {
 
 #[test]
 fn a_32_bit_program_is_reached_when_asked_for() {
-    let Some(place) = Place::new("i386") else {
+    let Some(place) = NotifyDisk::new("i386") else {
         return;
     };
     let program = place.disk.path("i386");
@@ -109,7 +109,7 @@ fn a_32_bit_program_is_reached_when_asked_for() {
 
 #[test]
 fn a_program_that_cleans_its_environment_is_reached_by_notifications_only() {
-    let Some(place) = Place::new("cleaned") else {
+    let Some(place) = NotifyDisk::new("cleaned") else {
         return;
     };
     let script = "dd if=/dev/zero of=f bs=1k count=1 conv=fsync status=none; \
@@ -128,7 +128,7 @@ fn a_program_that_cleans_its_environment_is_reached_by_notifications_only() {
 
 #[test]
 fn debuggers_and_tracers_work_as_ever() {
-    let Some(place) = Place::new("tracers") else {
+    let Some(place) = NotifyDisk::new("tracers") else {
         return;
     };
     let options = ["--reach", "notify", "--policy", "delay:2ms"];
@@ -174,7 +174,7 @@ fn debuggers_and_tracers_work_as_ever() {
 
 #[test]
 fn a_run_below_a_notified_one_leaves_its_calls_to_that() {
-    let Some(place) = Place::new("nested") else {
+    let Some(place) = NotifyDisk::new("nested") else {
         return;
     };
     let inner =
@@ -187,7 +187,7 @@ fn a_run_below_a_notified_one_leaves_its_calls_to_that() {
 
 #[test]
 fn somebody_else_s_listener_is_named() {
-    let Some(place) = Place::new("taken") else {
+    let Some(place) = NotifyDisk::new("taken") else {
         return;
     };
     let inner = [
@@ -211,7 +211,7 @@ fn somebody_else_s_listener_is_named() {
 
 #[test]
 fn without_root_it_says_what_is_lost_and_works() {
-    let Some(place) = Place::new("unprivileged") else {
+    let Some(place) = NotifyDisk::new("unprivileged") else {
         return;
     };
     let folder = Path::new(&place.disk.mount()).join("nobody");
@@ -226,14 +226,14 @@ fn without_root_it_says_what_is_lost_and_works() {
         .expect("luc starts");
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
-    Counted::of(&String::from_utf8_lossy(&output.stdout)).assert_unharmed();
+    CrowdCounts::of(&String::from_utf8_lossy(&output.stdout)).assert_unharmed();
     assert!(said.contains("can gain privileges"), "{said}");
     assert!(said.contains("calls in"), "{said}");
 }
 
 #[test]
 fn the_library_and_notifications_meet_in_one_round() {
-    let Some(place) = Place::new("mixed") else {
+    let Some(place) = NotifyDisk::new("mixed") else {
         return;
     };
     let dynamic = place.compile("dynamic", "notified.c", &[]);
@@ -247,6 +247,6 @@ fn the_library_and_notifications_meet_in_one_round() {
     assert!(done.expect("sh runs").success());
     for name in ["dynamic.out", "static.out"] {
         let text = std::fs::read_to_string(format!("{}/{name}", place.disk.mount()));
-        Counted::of(&text.expect("counted")).assert_unharmed();
+        CrowdCounts::of(&text.expect("counted")).assert_unharmed();
     }
 }

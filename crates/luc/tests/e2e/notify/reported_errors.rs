@@ -3,13 +3,13 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
-use crate::common::Disk;
-use crate::notify::place::Place;
+use crate::common::EmulatedTestDisk;
+use crate::notify::leftover_check::LeftoverCheck;
 
 /// A bad sector and a full thin disk, by every kind of round.
 #[test]
 fn failed_writes_are_told_as_without_luc() {
-    let Some(place) = Place::new("faults") else {
+    let Some(place) = LeftoverCheck::new("faults") else {
         return;
     };
     let words = [
@@ -43,7 +43,7 @@ fn failed_writes_are_told_as_without_luc() {
 /// Synchronizes a file on ext4 without a journal, and one in memory.
 #[test]
 fn what_cannot_gain_is_left_alone() {
-    let Some(disk) = Disk::new("notify-nojournal", "ext4", "-O ^has_journal") else {
+    let Some(disk) = EmulatedTestDisk::new("notify-nojournal", "ext4", "-O ^has_journal") else {
         return;
     };
     let json = disk.path("report.json");
@@ -80,10 +80,10 @@ fn what_cannot_gain_is_left_alone() {
 #[test]
 fn failed_writes_below_an_overlay_are_told_as_without_luc() {
     const BYTES: u64 = 65_536;
-    let Some(place) = crate::notify::crowd::Place::new("overlay") else {
+    let Some(place) = crate::notify::many_callers::NotifyDisk::new("overlay") else {
         return;
     };
-    let program = place.compile("layered", "layered.c", &["-static", "-O1"]);
+    let program = place.compile("layered", "sync_on_overlay.c", &["-static", "-O1"]);
     let mounted = "mkdir -p l u w m && mount -t overlay o -o lowerdir=$PWD/l,upperdir=$PWD/u,workdir=$PWD/w m && exec \"$@\"";
     let told = |errno: &str, file: &str, gate: &[&str]| {
         let mut command = Command::new("unshare");

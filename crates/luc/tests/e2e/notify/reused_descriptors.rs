@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::common::stderr;
-use crate::notify::crowd::Place;
+use crate::notify::many_callers::NotifyDisk;
 
 fn run(program: &str, words: &[&str]) {
     let status = Command::new(program).args(words).status();
@@ -13,10 +13,10 @@ fn run(program: &str, words: &[&str]) {
 /// Each time the power is cut at once: what the program was told to be durable is.
 #[test]
 fn what_fsync_said_to_be_durable_is_though_its_number_is_another_file() {
-    let Some(place) = Place::new("reused") else {
+    let Some(place) = NotifyDisk::new("reused") else {
         return;
     };
-    let program = place.compile("reused", "reused.c", &["-O1"]);
+    let program = place.compile("reused", "close_while_syncing.c", &["-O1"]);
     let other = place.disk.path("other");
     let mount = place.disk.mount();
     let mut durable = 0;

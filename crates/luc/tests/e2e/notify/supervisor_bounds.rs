@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::notify::crowd::Place;
+use crate::notify::many_callers::NotifyDisk;
 
 /// The most of each that a process had.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ struct Most {
 }
 
 /// Runs a hostile program to its end, and looks at luc meanwhile.
-fn most(place: &Place, words: &[&str]) -> Most {
+fn most(place: &NotifyDisk, words: &[&str]) -> Most {
     let program = place.compile("hostile", "hostile.c", &["-O1"]);
     let words = [&[program.as_str()], words].concat();
     let mut command = place.run(&["--quiet", "--reach", "notify"], &words);
@@ -43,7 +43,7 @@ fn most(place: &Place, words: &[&str]) -> Most {
 /// Before, 300,000 calls took 60 MB more.
 #[test]
 fn numbers_that_are_no_descriptors_take_nothing() {
-    let Some(place) = Place::new("numbers") else {
+    let Some(place) = NotifyDisk::new("numbers") else {
         return;
     };
     let few = most(&place, &["numbers", "1000"]);
@@ -55,7 +55,7 @@ fn numbers_that_are_no_descriptors_take_nothing() {
 /// Before, each sixteenth call left a descriptor, and the first ones a thread, until the server answered.
 #[test]
 fn a_server_that_never_lets_a_file_be_closed_takes_nothing() {
-    let Some(place) = Place::new("server") else {
+    let Some(place) = NotifyDisk::new("server") else {
         return;
     };
     let folder = place.disk.path("server");
@@ -69,7 +69,7 @@ fn a_server_that_never_lets_a_file_be_closed_takes_nothing() {
 #[test]
 fn a_server_that_comes_under_a_known_number_keeps_nobody_waiting() {
     const CALLS: u64 = 40;
-    let Some(place) = Place::new("exchange") else {
+    let Some(place) = NotifyDisk::new("exchange") else {
         return;
     };
     let folder = place.disk.path("server");

@@ -4,8 +4,8 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::notify::crowd::{FOR_EVER_MS, Place, signal};
 use crate::notify::keeper::{next_keeper, until_gone};
+use crate::notify::many_callers::{FOR_EVER_MS, NotifyDisk, signal};
 
 /// Number of kills of each, without LUC_NOTIFY_KILLS.
 const KILLS: u64 = 6;
@@ -32,7 +32,7 @@ const OPTIONS: [&str; 3] = ["--quiet", "--policy", "delay:5ms"];
 
 #[test]
 fn a_killed_supervisor_harms_nobody() {
-    let Some(place) = Place::new("kill-supervisor") else {
+    let Some(place) = NotifyDisk::new("kill-supervisor") else {
         return;
     };
     for kill in 0..kills() {
@@ -50,7 +50,7 @@ fn a_killed_supervisor_harms_nobody() {
 
 #[test]
 fn a_supervisor_that_is_killed_at_its_start_harms_nobody() {
-    let Some(place) = Place::new("kill-start") else {
+    let Some(place) = NotifyDisk::new("kill-start") else {
         return;
     };
     for kill in 0..kills() {
@@ -65,7 +65,7 @@ fn a_supervisor_that_is_killed_at_its_start_harms_nobody() {
 
 #[test]
 fn a_keeper_that_is_killed_at_its_start_harms_nobody() {
-    let Some(place) = Place::new("kill-keeper-start") else {
+    let Some(place) = NotifyDisk::new("kill-keeper-start") else {
         return;
     };
     for kill in 0..kills() {
@@ -83,7 +83,7 @@ fn a_keeper_that_is_killed_at_its_start_harms_nobody() {
 
 #[test]
 fn killed_keepers_harm_nobody() {
-    let Some(place) = Place::new("kill-keeper") else {
+    let Some(place) = NotifyDisk::new("kill-keeper") else {
         return;
     };
     let mut run = place.start_crowd(&OPTIONS, "8");
@@ -101,7 +101,7 @@ fn killed_keepers_harm_nobody() {
 
 #[test]
 fn killed_programs_harm_no_other() {
-    let Some(place) = Place::new("kill-programs") else {
+    let Some(place) = NotifyDisk::new("kill-programs") else {
         return;
     };
     // One crowd that stays, and beside it, one after the other, crowds that are killed.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::place::Host;
+use super::two_hosts::NamespaceHost;
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
@@ -24,11 +24,11 @@ pub(crate) fn compiled(name: &str, folder: &Path) -> String {
 }
 
 /// Programs for packets, which `tc` puts at devices.
-pub(crate) struct Network {
+pub(crate) struct PacketPrograms {
     folder: TempDir,
 }
 
-impl Network {
+impl PacketPrograms {
     /// `None`, and a line that says why, without `tc`.
     pub(crate) fn new() -> Option<Self> {
         if Command::new("tc").arg("-V").output().is_err() {
@@ -48,7 +48,7 @@ impl Network {
     }
 
     /// Has `program` look at all packets that go into or out of a device of `host`.
-    pub(crate) fn put(&self, host: &Host, device: &str, direction: &str, program: &str) {
+    pub(crate) fn put(&self, host: &NamespaceHost, device: &str, direction: &str, program: &str) {
         let words = ["tc", "qdisc", "add", "dev", device, "clsact"];
         // It is there if another program is.
         let _ = host.command(&words).output();

@@ -5,20 +5,20 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_events::codes::{Family, Flow, Sequences};
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource};
 
-use super::place::{Place, SERVER_IPV4, SERVER_IPV6};
-use super::talk::{self, Exchange, Pair, some, totals};
-use super::trace::Recorded;
-use crate::common::recording::Recording;
+use super::planted_exchange::{self, ConnectedPair, PlantedExchange, some, totals};
+use super::trace_checks::RecordedRows;
+use super::two_hosts::{SERVER_IPV4, SERVER_IPV6, TwoHosts};
+use crate::common::fleet_recording::FleetRecording;
 
 /// Records one exchange, and compares.
-fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
-    let Some(place) = Place::new() else {
+fn exchanged(bind: &str, to: &str, family: ConnectionFamily, addresses: [&str; 2]) {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     let messages = some();
-    let (recorded, port) = Recorded::of_exchange(&["--all"], &place, [bind, to], &messages);
+    let (recorded, port) = RecordedRows::of_exchange(&["--all"], &place, [bind, to], &messages);
 
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -28,15 +28,15 @@ fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
         messages.iter().filter(|message| index(message) > 0).count()
     };
     let (client, server) = (ends.client, ends.server);
-    assert_eq!(recorded.messages_of(client, Flow::Sent).len(), sends(|m| m.0));
-    assert_eq!(recorded.messages_of(server, Flow::Sent).len(), sends(|m| m.1));
+    assert_eq!(recorded.messages_of(client, MessageDirection::Sent).len(), sends(|m| m.0));
+    assert_eq!(recorded.messages_of(server, MessageDirection::Sent).len(), sends(|m| m.1));
     for (end, other, [local, remote]) in
         [(client, server, addresses), (server, client, [addresses[1], addresses[0]])]
     {
         assert_eq!(end.family, family, "{end:?}");
         assert_eq!((end.local_address.as_str(), end.remote_address.as_str()), (local, remote));
         assert_eq!(end.local_port, other.remote_port, "{end:?} {other:?}");
-        assert_eq!(end.sequences, Sequences::Seen);
+        assert_eq!(end.sequences, SequenceSource::Seen);
         assert!(end.opened_ns > 0 && end.opened_ns < end.closed_ns, "{end:?}");
         assert_eq!(end.opener_process.0, std::process::id(), "{end:?}");
         assert_ne!(end.cookie, 0);
@@ -44,42 +44,43 @@ fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
     }
     // Whoever is named has a row that says who it is.
     for message in &recorded.messages {
-        let known = |task: &luc_events::tables::Task| task.thread == message.thread;
+        let known = |task: &luc_events::tables::ThreadInfo| task.thread == message.thread;
         assert!(recorded.tasks.iter().any(known), "{message:?}");
     }
 }
 
 #[test]
 fn messages_over_ipv4() {
-    exchanged("0.0.0.0", SERVER_IPV4, Family::Ipv4, ["10.77.0.1", SERVER_IPV4]);
+    exchanged("0.0.0.0", SERVER_IPV4, ConnectionFamily::Ipv4, ["10.77.0.1", SERVER_IPV4]);
 }
 
 #[test]
 fn messages_over_ipv6() {
-    exchanged("::", SERVER_IPV6, Family::Ipv6, ["fd77::1", SERVER_IPV6]);
+    exchanged("::", SERVER_IPV6, ConnectionFamily::Ipv6, ["fd77::1", SERVER_IPV6]);
 }
 
 #[test]
 fn messages_over_ipv4_with_sockets_of_ipv6() {
     let mapped = format!("::ffff:{SERVER_IPV4}");
-    exchanged("::", &mapped, Family::Ipv4, ["10.77.0.1", SERVER_IPV4]);
+    exchanged("::", &mapped, ConnectionFamily::Ipv4, ["10.77.0.1", SERVER_IPV4]);
 }
 
 #[test]
 fn many_messages_on_one_connection() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let messages: Exchange = (0..2000).map(|number| (1 + number % 90, 1 + number % 700)).collect();
+    let messages: PlantedExchange =
+        (0..2000).map(|number| (1 + number % 90, 1 + number % 700)).collect();
     let (recorded, port) =
-        Recorded::of_exchange(&["--all"], &place, ["::", SERVER_IPV6], &messages);
+        RecordedRows::of_exchange(&["--all"], &place, ["::", SERVER_IPV6], &messages);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
     for end in [ends.client, ends.server] {
-        assert_eq!(recorded.messages_of(end, Flow::Sent).len(), messages.len());
+        assert_eq!(recorded.messages_of(end, MessageDirection::Sent).len(), messages.len());
     }
     // Of each kept packet the other host has kept the counterpart, but for where the two thin out differently.
-    let sent = recorded.packets_of(ends.client, Flow::Sent).len();
+    let sent = recorded.packets_of(ends.client, MessageDirection::Sent).len();
     let pairs = recorded.check_packets(&ends);
     assert!(sent > 10 && pairs > sent / 2, "{sent} sent, {pairs} pairs");
 }
@@ -87,14 +88,14 @@ fn many_messages_on_one_connection() {
 /// A processor does not keep the rows that it gathers until it has many.
 #[test]
 fn a_few_messages_are_in_the_trace_while_recording_goes_on() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     pair.exchange(&vec![(11, 13)]);
     let is_there = |bytes| {
-        let messages = Recorded::messages_so_far(&recording);
+        let messages = RecordedRows::messages_so_far(&recording);
         let both = messages.iter().filter(|row| row.bytes == bytes).count();
         both >= 2
     };
@@ -108,18 +109,18 @@ fn a_few_messages_are_in_the_trace_while_recording_goes_on() {
 
 #[test]
 fn short_connections_are_told_apart() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let mut ports = Vec::new();
     for number in 1..=100 {
         let messages = vec![(number, 2 * number)];
-        let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+        let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
         pair.exchange(&messages);
         ports.push((pair.client_port(), messages));
     }
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let mut used = std::collections::BTreeSet::new();
     for (port, messages) in &ports {
         // A port can come twice: the exchange's length tells which of them it was.
@@ -138,11 +139,11 @@ fn short_connections_are_told_apart() {
 /// Looks, failed attempts and the end of a stream move no bytes.
 #[test]
 fn what_moves_no_bytes_has_no_row() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     pair.server.set_nonblocking(true).expect("set");
     let mut room = [0; 100];
     for _ in 0..10 {
@@ -150,10 +151,10 @@ fn what_moves_no_bytes_has_no_row() {
         assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
     }
     pair.server.set_nonblocking(false).expect("set");
-    talk::send(&pair.client, 500);
+    planted_exchange::send(&pair.client, 500);
     assert_eq!(pair.server.peek(&mut room).expect("something has come"), 100);
     for _ in 0..5 {
-        talk::receive(&pair.server, 100);
+        planted_exchange::receive(&pair.server, 100);
         let _ = pair.server.set_nonblocking(true);
         let _ = pair.server.peek(&mut room);
         let _ = pair.server.set_nonblocking(false);
@@ -161,15 +162,15 @@ fn what_moves_no_bytes_has_no_row() {
     // One end says that it has no more; the other goes on.
     pair.client.shutdown(Shutdown::Write).expect("shut down");
     assert_eq!((&pair.server).read(&mut room).expect("the end"), 0);
-    talk::send(&pair.server, 300);
-    talk::receive(&pair.client, 300);
+    planted_exchange::send(&pair.server, 300);
+    planted_exchange::receive(&pair.client, 300);
     assert_eq!((&pair.server).read(&mut room).expect("the end"), 0);
     let port = pair.client_port();
     drop(pair);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], [500, 300]);
-    assert_eq!(recorded.messages_of(ends.server, Flow::Received).len(), 5);
+    assert_eq!(recorded.messages_of(ends.server, MessageDirection::Received).len(), 5);
 }
 
 /// Threads that send on one connection at once wait for room in the middle of their calls.
@@ -177,23 +178,23 @@ fn what_moves_no_bytes_has_no_row() {
 fn threads_that_send_on_one_connection() {
     const THREADS: usize = 4;
     const BYTES: usize = 3_000_000;
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     thread::scope(|scope| {
         for _ in 0..THREADS {
-            scope.spawn(|| talk::send(&pair.client, BYTES));
+            scope.spawn(|| planted_exchange::send(&pair.client, BYTES));
         }
-        talk::receive(&pair.server, THREADS * BYTES);
+        planted_exchange::receive(&pair.server, THREADS * BYTES);
     });
     let port = pair.client_port();
     drop(pair);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], [(THREADS * BYTES) as u64, 0]);
-    let sent = recorded.messages_of(ends.client, Flow::Sent);
+    let sent = recorded.messages_of(ends.client, MessageDirection::Sent);
     let threads: std::collections::BTreeSet<u32> = sent.iter().map(|row| row.thread.0).collect();
     assert_eq!(threads.len(), THREADS);
     for thread in threads {

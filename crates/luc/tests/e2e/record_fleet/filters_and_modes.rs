@@ -2,24 +2,24 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use luc_events::codes::Flow;
+use luc_events::event_kinds::MessageDirection;
 use luc_events::tables::ClockSample;
 
-use super::place::{Place, SERVER_IPV4};
-use super::talk::{Pair, some, totals};
-use super::trace::Recorded;
+use super::planted_exchange::{ConnectedPair, some, totals};
+use super::trace_checks::RecordedRows;
+use super::two_hosts::{SERVER_IPV4, TwoHosts};
 use crate::common;
-use crate::common::recording::Recording;
+use crate::common::fleet_recording::FleetRecording;
 
 /// Messages are those of recorded threads; connections and packets everybody's.
 #[test]
 fn a_filter_leaves_out_messages_only() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     // The recorded command sends nothing.
     let ends = ["0.0.0.0", SERVER_IPV4];
-    let (recorded, port) = Recorded::of_exchange(&[], &place, ends, &some());
+    let (recorded, port) = RecordedRows::of_exchange(&[], &place, ends, &some());
     assert_eq!(recorded.messages, []);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(recorded.check_packets(&ends) > 0);
@@ -29,27 +29,27 @@ fn a_filter_leaves_out_messages_only() {
 /// Messages of a host to itself are seen at both ends, and say nothing about another host's clock.
 #[test]
 fn packets_of_the_loopback_device_have_no_rows() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     let messages = some();
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let pair = place.server.within(|| {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bound");
         let to = listener.local_addr().expect("its address");
         let client = TcpStream::connect(to).expect("connected");
         let (server, _) = listener.accept().expect("accepted");
-        Pair { client, server }
+        ConnectedPair { client, server }
     });
     pair.exchange(&messages);
     let port = pair.client_port();
     drop(pair);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let namespace = place.server.inode();
     let ends = recorded.ends(namespace, namespace, port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
     for end in [ends.client, ends.server] {
-        for direction in [Flow::Sent, Flow::Received] {
+        for direction in [MessageDirection::Sent, MessageDirection::Received] {
             let packets = recorded.packets_of(end, direction);
             assert!(packets.is_empty(), "{packets:?}");
         }
@@ -61,7 +61,7 @@ fn the_clocks_are_sampled() {
     if !common::is_root() {
         return;
     }
-    let recorded = Recorded::of(Recording::start(&[]));
+    let recorded = RecordedRows::of(FleetRecording::start(&[]));
     let clocks = &recorded.clocks;
     assert!(clocks.len() >= 2, "one at the beginning, one at the end");
     for pair in clocks.windows(2) {
@@ -78,12 +78,12 @@ fn the_clocks_are_sampled() {
 
 #[test]
 fn sums_have_no_messages() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     let options = ["--summary", "--all"];
     let ends = ["0.0.0.0", SERVER_IPV4];
-    let (recorded, _) = Recorded::of_exchange(&options, &place, ends, &some());
+    let (recorded, _) = RecordedRows::of_exchange(&options, &place, ends, &some());
     assert_eq!(recorded.messages, []);
     assert_eq!(recorded.packets, []);
     assert!(recorded.connections.is_empty());

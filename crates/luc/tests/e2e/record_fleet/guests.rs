@@ -5,16 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use luc_events::Cause;
-use luc_events::codes::{Family, Flow, Side};
-use luc_events::store::Reader;
-use luc_events::tables::{Connection, Lost};
+use luc_events::WaitCause;
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SocketRole};
+use luc_events::store::TraceReader;
+use luc_events::tables::{LostEvents, SocketConnection};
 use luc_testkit::talk::{BYTES, MESSAGES};
-use luc_vm::{Outcome, Vm};
+use luc_vm::{GuestOutcome, VirtualMachine};
 
-use super::programs;
-use super::threads;
-use super::trace::{Ends, Recorded};
+use super::compiled_programs;
+use super::start_routines;
+use super::trace_checks::{BothEnds, RecordedRows};
 use crate::common::{LUC, rows};
 
 /// Two hosts with a cable between them, as packets of a loopback device have no rows. There is neither a file system
@@ -41,21 +41,21 @@ const LOCAL: [u64; 2] = [7 * MESSAGES * (MESSAGES + 1) / 2, MESSAGES * MESSAGES]
 const PIPED: u64 = 123_456;
 
 /// Reads the trace that a guest left, in `folder`.
-fn recorded_by(outcome: &Outcome, folder: &Path) -> Recorded {
-    Recorded::of_reader(&left_by(outcome, folder), &outcome.text())
+fn recorded_by(outcome: &GuestOutcome, folder: &Path) -> RecordedRows {
+    RecordedRows::of_reader(&left_by(outcome, folder), &outcome.text())
 }
 
-fn left_by(outcome: &Outcome, folder: &Path) -> Reader {
+fn left_by(outcome: &GuestOutcome, folder: &Path) -> TraceReader {
     assert_eq!(outcome.status, 0, "{}", outcome.text());
     for (name, bytes) in &outcome.files {
         fs::write(folder.join(name), bytes).expect("written");
     }
-    Reader::open(folder).expect("a trace")
+    TraceReader::open(folder).expect("a trace")
 }
 
 /// Whether the kernel skipped a program for what had preempted it, which the trace says.
-fn has_skipped(reader: &Reader) -> bool {
-    rows::<Lost>(reader).iter().any(|row| row.place == "message")
+fn has_skipped(reader: &TraceReader) -> bool {
+    rows::<LostEvents>(reader).iter().any(|row| row.place == "message")
 }
 
 /// Maximum number of recordings until one is whole, on kernels that may preempt programs and then skip some.
@@ -66,12 +66,12 @@ fn check(version: &str, missing: &[&str]) {
         return;
     };
     let folder = tempfile::tempdir().expect("a directory");
-    let talk = programs::compiled("talk", folder.path());
-    let threads = programs::compiled("threads", folder.path());
-    let pairs = programs::compiled("pairs", folder.path());
+    let talk = compiled_programs::compiled("talk", folder.path());
+    let threads = compiled_programs::compiled("threads", folder.path());
+    let pairs = compiled_programs::compiled("pairs", folder.path());
     let record = || {
         let trace = tempfile::tempdir_in(folder.path()).expect("a directory");
-        let outcome = Vm::new(&kernel)
+        let outcome = VirtualMachine::new(&kernel)
             .program(LUC)
             .program(&talk)
             .program(&threads)
@@ -90,28 +90,33 @@ fn check(version: &str, missing: &[&str]) {
         std::iter::repeat_with(record).take(if may_skip { MAX_RECORDINGS } else { 1 });
     let (text, reader, _trace) =
         recordings.find(|(_, reader, _)| !has_skipped(reader)).expect("nothing lost");
-    let recorded = Recorded::of_reader(&reader, &text);
+    let recorded = RecordedRows::of_reader(&reader, &text);
     for line in missing {
         assert!(text.contains(line), "{text}");
     }
-    let of_side = |side: Side| {
-        let is_own = |row: &&Connection| row.side == side && row.family == Family::Ipv4;
+    let of_side = |side: SocketRole| {
+        let is_own =
+            |row: &&SocketConnection| row.side == side && row.family == ConnectionFamily::Ipv4;
         let mut found = recorded.connections.values().filter(is_own);
         let row = found.next().unwrap_or_else(|| panic!("{side}: {text}"));
         assert!(found.next().is_none(), "one connection");
         row
     };
-    let (client, server) = (of_side(Side::Client), of_side(Side::Server));
+    let (client, server) = (of_side(SocketRole::Client), of_side(SocketRole::Server));
     assert_eq!(client.initial_sent, server.initial_received);
     assert_eq!(client.initial_received, server.initial_sent);
-    let ends = Ends { client, server };
+    let ends = BothEnds { client, server };
     recorded.check_messages(&ends, [0, 0], BYTES);
     assert!(recorded.check_packets(&ends) > 0, "{text}");
     check_local(&recorded);
     // The script's shell waits for luc.
-    assert!(recorded.asleep.iter().any(|row| row.cause == Cause::Poll), "{:?}", recorded.asleep);
+    assert!(
+        recorded.asleep.iter().any(|row| row.cause == WaitCause::Poll),
+        "{:?}",
+        recorded.asleep
+    );
     // Its cgroup may use a tenth of a processor.
-    let throttled = recorded.waits.iter().filter(|row| row.cause == Cause::Throttled);
+    let throttled = recorded.waits.iter().filter(|row| row.cause == WaitCause::Throttled);
     let throttled_ns: u64 = throttled.map(|row| row.on_ns - row.off_ns).sum();
     assert!(throttled_ns > 100_000_000, "{throttled_ns} ns: {text}");
     // The cable is cut before the client closes.
@@ -120,37 +125,39 @@ fn check(version: &str, missing: &[&str]) {
         let own = recorded.messages.iter().filter(|row| row.connection == end.connection);
         let last = own.map(|row| row.at_ns).max();
         assert!(Some(end.at_ns) > last, "has a last row: {end:?}");
-        let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
+        let sends = recorded.messages_of(end, MessageDirection::Sent).len() as u64;
         assert_eq!(sends, MESSAGES + 1, "{text}");
     }
-    let (_, starts) = threads::starts(&recorded, "threads");
+    let (_, starts) = start_routines::starts(&recorded, "threads");
     let known = starts.iter().filter(|row| row.routine == "end_at_once");
-    assert_eq!(known.count(), threads::THREADS, "{starts:?}");
+    assert_eq!(known.count(), start_routines::THREADS, "{starts:?}");
 }
 
 /// Checks the bytes that `pairs.c` plants: on unix sockets, of a path and of a pair, and on a pipe.
-fn check_local(recorded: &Recorded) {
+fn check_local(recorded: &RecordedRows) {
     let of_family = |family| recorded.connections.values().filter(move |row| row.family == family);
-    let named = of_family(Family::Unix).find(|row| row.local_address == "/run/planted");
+    let named = of_family(ConnectionFamily::Unix).find(|row| row.local_address == "/run/planted");
     let server = named.expect("the server's end");
-    assert_eq!(server.side, Side::Server);
-    let pair = of_family(Family::Unix).find(|row| {
-        row.side == Side::Unknown
+    assert_eq!(server.side, SocketRole::Server);
+    let pair = of_family(ConnectionFamily::Unix).find(|row| {
+        row.side == SocketRole::Unknown
             && recorded.messages.iter().any(|m| m.connection == row.connection)
     });
     for end in [server, pair.expect("a pair")] {
         let peer = &recorded.connections[&end.peer];
-        let ends = Ends { client: peer, server: end };
-        let either = |row: &Connection| {
-            let first = recorded.messages_of(row, Flow::Sent);
+        let ends = BothEnds { client: peer, server: end };
+        let either = |row: &SocketConnection| {
+            let first = recorded.messages_of(row, MessageDirection::Sent);
             first.first().map_or(0, |row| row.bytes)
         };
         // Of a pair the end that asks sends 7 bytes first.
-        let ends = if either(peer) == 7 { ends } else { Ends { client: end, server: peer } };
+        let ends = if either(peer) == 7 { ends } else { BothEnds { client: end, server: peer } };
         recorded.check_messages(&ends, [0, 0], LOCAL);
     }
-    let sums: Vec<u64> = of_family(Family::Pipe)
-        .map(|row| recorded.messages_of(row, Flow::Received).iter().map(|row| row.bytes).sum())
+    let sums: Vec<u64> = of_family(ConnectionFamily::Pipe)
+        .map(|row| {
+            recorded.messages_of(row, MessageDirection::Received).iter().map(|row| row.bytes).sum()
+        })
         .collect();
     assert!(sums.contains(&PIPED), "{sums:?}");
 }
@@ -191,10 +198,10 @@ fn pairs_that_are_met_at_once_on_linux_6_1() {
     let script = format!(
         "luc record --fleet --all --out /run/trace -- sh -c '{programs}' && cp /run/trace/* \"$OUT\"\n"
     );
-    let outcome = Vm::new(&kernel)
+    let outcome = VirtualMachine::new(&kernel)
         .program(LUC)
-        .program(programs::compiled("meet", folder.path()))
-        .program(programs::compiled("pairs", folder.path()))
+        .program(compiled_programs::compiled("meet", folder.path()))
+        .program(compiled_programs::compiled("pairs", folder.path()))
         .program("seq")
         .timeout(Duration::from_secs(300))
         .script(script)
@@ -204,11 +211,11 @@ fn pairs_that_are_met_at_once_on_linux_6_1() {
     let recorded = recorded_by(&outcome, folder.path());
     let (mut met, mut others) = (0, 0);
     for asking in recorded.connections.values() {
-        let requests = recorded.messages_of(asking, Flow::Sent);
+        let requests = recorded.messages_of(asking, MessageDirection::Sent);
         if requests.first().is_none_or(|row| row.bytes != 7) {
             continue;
         }
-        let ends = Ends { client: asking, server: &recorded.connections[&asking.peer] };
+        let ends = BothEnds { client: asking, server: &recorded.connections[&asking.peer] };
         if requests.len() <= MET_REQUESTS {
             recorded.check_messages(&ends, [0, 0], MET);
             met += 1;

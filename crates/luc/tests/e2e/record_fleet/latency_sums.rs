@@ -7,16 +7,16 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use luc_events::codes::Side;
+use luc_events::event_kinds::SocketRole;
 use luc_events::ring;
-use luc_events::store::Reader;
+use luc_events::store::TraceReader;
 use luc_events::tables::ExchangeSum;
 use serde_json::Value;
 
-use super::place::{Place, SERVER_IPV4, SERVER_IPV6};
-use super::talk::{Pair, receive, send};
+use super::planted_exchange::{ConnectedPair, receive, send};
+use super::two_hosts::{SERVER_IPV4, SERVER_IPV6, TwoHosts};
 use crate::common;
-use crate::common::recording::Recording;
+use crate::common::fleet_recording::FleetRecording;
 
 const OPTIONS: [&str; 2] = ["--summary", "--all"];
 /// Sums of everybody have those of other tests, too: the one that has peers for all of the sums runs alone.
@@ -36,9 +36,9 @@ struct Counted {
 }
 
 /// The sums of one side of a service in a namespace.
-fn counted(rows: &[ExchangeSum], place: &Place, side: Side, port: u32) -> Counted {
+fn counted(rows: &[ExchangeSum], place: &TwoHosts, side: SocketRole, port: u32) -> Counted {
     let host = match side {
-        Side::Client => &place.client,
+        SocketRole::Client => &place.client,
         _ => &place.server,
     };
     let rows =
@@ -57,13 +57,13 @@ fn counted(rows: &[ExchangeSum], place: &Place, side: Side, port: u32) -> Counte
     found
 }
 
-fn rows(recording: Recording) -> Vec<ExchangeSum> {
+fn rows(recording: FleetRecording) -> Vec<ExchangeSum> {
     let trace = recording.stop();
-    common::rows(&Reader::open(&trace.path()).expect("a trace"))
+    common::rows(&TraceReader::open(&trace.path()).expect("a trace"))
 }
 
 /// Asks and answers, and sleeps in between.
-fn ask(pair: &Pair, times: u64) {
+fn ask(pair: &ConnectedPair, times: u64) {
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..times {
@@ -79,14 +79,14 @@ fn ask(pair: &Pair, times: u64) {
     });
 }
 
-fn port(pair: &Pair) -> u32 {
+fn port(pair: &ConnectedPair) -> u32 {
     u32::from(pair.server.local_addr().expect("its address").port())
 }
 
 /// Both ends of a connection have counted these exchanges.
-fn check(rows: &[ExchangeSum], place: &Place, port: u32, times: u64) {
-    let server = counted(rows, place, Side::Server, port);
-    let client = counted(rows, place, Side::Client, port);
+fn check(rows: &[ExchangeSum], place: &TwoHosts, port: u32, times: u64) {
+    let server = counted(rows, place, SocketRole::Server, port);
+    let client = counted(rows, place, SocketRole::Client, port);
     assert_eq!((server.count, client.count), (times, times), "{rows:?}");
     let slept_ns = SLEEP.as_nanos() as u64;
     assert!(server.total_ns >= times * slept_ns, "{server:?}");
@@ -99,21 +99,21 @@ fn check(rows: &[ExchangeSum], place: &Place, port: u32, times: u64) {
 #[test]
 fn each_exchange_is_counted_once_at_both_ends() {
     let _shared = FEW_PEERS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     for (bind, to) in [("0.0.0.0", SERVER_IPV4), ("::", SERVER_IPV6)] {
-        let older = Pair::new(&place, bind, to);
+        let older = ConnectedPair::new(&place, bind, to);
         ask(&older, 3);
-        let recording = Recording::start(&OPTIONS);
-        let pair = Pair::new(&place, bind, to);
+        let recording = FleetRecording::start(&OPTIONS);
+        let pair = ConnectedPair::new(&place, bind, to);
         ask(&pair, EXCHANGES);
         ask(&older, EXCHANGES);
         let (new, old) = (port(&pair), port(&older));
         let rows = rows(recording);
         check(&rows, &place, new, EXCHANGES);
         check(&rows, &place, old, EXCHANGES);
-        assert_eq!(counted(&rows, &place, Side::Client, new).peers, [to]);
+        assert_eq!(counted(&rows, &place, SocketRole::Client, new).peers, [to]);
     }
 }
 
@@ -121,11 +121,11 @@ fn each_exchange_is_counted_once_at_both_ends() {
 #[test]
 fn turns_are_counted_not_messages() {
     let _shared = FEW_PEERS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&OPTIONS);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&OPTIONS);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     send(&pair.server, 10);
     receive(&pair.client, 10);
     for _ in 0..2 {
@@ -141,7 +141,7 @@ fn turns_are_counted_not_messages() {
     receive(&pair.server, 100);
     let port = port(&pair);
     let rows = rows(recording);
-    for side in [Side::Server, Side::Client] {
+    for side in [SocketRole::Server, SocketRole::Client] {
         let found = counted(&rows, &place, side, port);
         assert_eq!(found.count, 1, "{side:?} {rows:?}");
     }
@@ -153,10 +153,10 @@ fn many_peers_are_all_counted() {
     const PEERS: u64 = 3200;
     const OWN_PEERS: usize = 3072;
     let _alone = FEW_PEERS.write().unwrap_or_else(PoisonError::into_inner);
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&OPTIONS);
+    let recording = FleetRecording::start(&OPTIONS);
     let port = place.server.within(|| {
         let listener = TcpListener::bind(("0.0.0.0", 0)).expect("bound");
         let port = listener.local_addr().expect("its address").port();
@@ -165,7 +165,7 @@ fn many_peers_are_all_counted() {
             let to = Ipv4Addr::new(127, 1, (peer / 250) as u8, (peer % 250 + 1) as u8);
             let client = TcpStream::connect((to, port)).expect("connected");
             let (server, _) = listener.accept().expect("accepted");
-            let pair = Pair { client, server };
+            let pair = ConnectedPair { client, server };
             send(&pair.client, 1);
             receive(&pair.server, 1);
             send(&pair.server, 1);
@@ -174,8 +174,10 @@ fn many_peers_are_all_counted() {
         port
     });
     let rows = rows(recording);
-    let asked: Vec<&ExchangeSum> =
-        rows.iter().filter(|row| (row.side, row.port) == (Side::Client, u32::from(port))).collect();
+    let asked: Vec<&ExchangeSum> = rows
+        .iter()
+        .filter(|row| (row.side, row.port) == (SocketRole::Client, u32::from(port)))
+        .collect();
     assert_eq!(asked.iter().map(|row| row.count).sum::<u64>(), PEERS);
     let together: Vec<_> = asked.iter().filter(|row| row.peer.is_empty()).collect();
     let alone = asked.len() - together.len();
@@ -188,12 +190,12 @@ fn many_peers_are_all_counted() {
 #[test]
 fn a_filter_leaves_out_exchanges() {
     let _shared = FEW_PEERS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     // The recorded command sends nothing.
-    let recording = Recording::start(&OPTIONS[..1]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&OPTIONS[..1]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     ask(&pair, 3);
     assert_eq!(rows(recording), []);
 }
@@ -201,13 +203,13 @@ fn a_filter_leaves_out_exchanges() {
 /// Of a ring `luc explain` shows all segments of the last recorder, and counts nothing twice.
 #[test]
 fn a_ring_is_explained_as_one_trace() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     let _shared = FEW_PEERS.read().unwrap_or_else(PoisonError::into_inner);
     let options = [&OPTIONS[..], &["--ring", "5m", "--segment", "5s"]].concat();
-    let recording = Recording::start(&options);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&options);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     ask(&pair, EXCHANGES);
     common::until("two segments are there", || {
         ask(&pair, 1);
@@ -220,9 +222,9 @@ fn a_ring_is_explained_as_one_trace() {
     let counted: u64 = segments
         .iter()
         .flat_map(|segment| {
-            common::rows::<ExchangeSum>(&Reader::open(&segment.path).expect("a segment"))
+            common::rows::<ExchangeSum>(&TraceReader::open(&segment.path).expect("a segment"))
         })
-        .filter(|row| (row.side, row.port) == (Side::Server, port))
+        .filter(|row| (row.side, row.port) == (SocketRole::Server, port))
         .map(|row| row.count)
         .sum();
     assert!(counted > 2 * EXCHANGES, "{counted}");
@@ -245,11 +247,11 @@ fn a_ring_is_explained_as_one_trace() {
 #[test]
 fn the_report_shows_services() {
     let _shared = FEW_PEERS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&OPTIONS);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&OPTIONS);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     ask(&pair, EXCHANGES);
     let port = port(&pair);
     let trace = recording.stop();

@@ -4,49 +4,49 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use luc_events::codes::Flow;
+use luc_events::event_kinds::MessageDirection;
 
-use super::place::{Place, SERVER_IPV4};
-use super::programs::{self, Network};
-use super::talk::{Exchange, Pair, some, totals};
-use super::trace::Recorded;
-use crate::common::recording::Recording;
+use super::compiled_programs::{self, PacketPrograms};
+use super::planted_exchange::{ConnectedPair, PlantedExchange, some, totals};
+use super::trace_checks::RecordedRows;
+use super::two_hosts::{SERVER_IPV4, TwoHosts};
+use crate::common::fleet_recording::FleetRecording;
 
 /// Bytes that a sender puts into the kernel at once are cut on their way, and joined.
 #[test]
 fn large_messages_in_both_directions() {
     const MIB: usize = 1 << 20;
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
     let messages = vec![(MIB, MIB), (3 * MIB, 10), (10, 2 * MIB)];
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     pair.exchange(&messages);
     // From now on each packet is cut before the device of the bridge, so that the server gets small ones.
     let folder = tempfile::tempdir().expect("a directory");
-    let offload = programs::compiled("offload", folder.path());
+    let offload = compiled_programs::compiled("offload", folder.path());
     place.between.run(&format!("{offload} to_server cut"));
     // After a while without traffic all packets are kept, until they are many again.
     thread::sleep(Duration::from_millis(600));
-    let cut = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let cut = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     cut.exchange(&messages);
     // And from now on the server's device joins them.
     place.server.run(&format!("{offload} eth0 join"));
     thread::sleep(Duration::from_millis(600));
-    let joined = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let joined = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     joined.exchange(&messages);
-    let ports = [&pair, &cut, &joined].map(Pair::client_port);
+    let ports = [&pair, &cut, &joined].map(ConnectedPair::client_port);
     drop((pair, cut, joined));
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let longest = |end, direction| {
         let rows = recorded.packets_of(end, direction);
         rows.iter().map(|row| row.bytes).max().unwrap_or(0)
     };
     for (port, is_small) in [(ports[0], false), (ports[1], true), (ports[2], false)] {
         let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
-        assert!(longest(ends.client, Flow::Sent) > 1500, "{port}");
-        let received = longest(ends.server, Flow::Received);
+        assert!(longest(ends.client, MessageDirection::Sent) > 1500, "{port}");
+        let received = longest(ends.server, MessageDirection::Received);
         assert_eq!(received <= 1500, is_small, "{received}");
     }
     for port in ports {
@@ -58,8 +58,8 @@ fn large_messages_in_both_directions() {
 }
 
 /// Two hosts between which one of a hundred packets is lost, in both directions.
-fn lossy() -> Option<(Place, Network)> {
-    let (place, network) = (Place::new()?, Network::new()?);
+fn lossy() -> Option<(TwoHosts, PacketPrograms)> {
+    let (place, network) = (TwoHosts::new()?, PacketPrograms::new()?);
     for device in ["to_client", "to_server"] {
         network.put(&place.between, device, "ingress", "lossy");
     }
@@ -69,7 +69,7 @@ fn lossy() -> Option<(Place, Network)> {
 }
 
 /// So much that some of it is lost.
-fn much() -> Exchange {
+fn much() -> PlantedExchange {
     vec![(4 << 20, 1), (100, 100_000)]
 }
 
@@ -80,7 +80,7 @@ fn a_network_that_loses_packets() {
     };
     let messages = much();
     let (recorded, port) =
-        Recorded::of_exchange(&["--all"], &place, ["0.0.0.0", SERVER_IPV4], &messages);
+        RecordedRows::of_exchange(&["--all"], &place, ["0.0.0.0", SERVER_IPV4], &messages);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(ends.client.retransmits > 0, "{:?}", ends.client);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -94,13 +94,13 @@ fn a_connection_whose_end_is_lost() {
         return;
     };
     let messages = much();
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     pair.exchange(&messages);
     let port = pair.client_port();
     network.put(&place.between, "to_client", "ingress", "lost");
     drop(pair);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     // The sockets would try for a minute or two to tell each other, and keep their namespaces.
     place.between.run("tc qdisc del dev to_client clsact");
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
@@ -112,27 +112,27 @@ fn a_connection_whose_end_is_lost() {
 /// Addresses and ports are other ones at the two ends; the initial sequence numbers are not.
 #[test]
 fn a_network_that_translates_addresses() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let Some(network) = Network::new() else {
+    let Some(network) = PacketPrograms::new() else {
         return;
     };
     network.put(&place.between, "to_client", "ingress", "outward");
     network.put(&place.between, "to_client", "egress", "inward");
     // Who asks for the client's second address is answered by the client.
     place.client.run("ip address add 10.77.0.50/32 dev eth0");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let listener = place.server.within(|| TcpListener::bind(("0.0.0.0", 7000)).expect("bound"));
     let client =
         place.client.within(|| TcpStream::connect((SERVER_IPV4, 7001)).expect("connected"));
     let (server, _) = listener.accept().expect("accepted");
-    let pair = Pair { client, server };
+    let pair = ConnectedPair { client, server };
     let messages = some();
     pair.exchange(&messages);
     let port = pair.client_port();
     drop(pair);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert_eq!((ends.client.local_address.as_str(), ends.client.remote_port), ("10.77.0.1", 7001));
     assert_eq!((ends.server.remote_address.as_str(), ends.server.local_port), ("10.77.0.50", 7000));

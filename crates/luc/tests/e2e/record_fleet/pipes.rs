@@ -8,14 +8,14 @@ use std::process::Command;
 use std::thread;
 
 use luc_events::ConnectionId;
-use luc_events::codes::{Family, Flow, Sequences};
-use luc_events::tables::Message;
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource};
+use luc_events::tables::ConnectionMessage;
 use rustix::fs::fstat;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
-use super::trace::Recorded;
+use super::trace_checks::RecordedRows;
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::is_root;
-use crate::common::recording::Recording;
 
 fn pipe() -> (File, File) {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
@@ -23,21 +23,21 @@ fn pipe() -> (File, File) {
 }
 
 /// The rows of what was written into a pipe and read from it, by its inode.
-fn rows(recorded: &Recorded, end: impl AsFd) -> [Vec<(u64, u64)>; 2] {
+fn rows(recorded: &RecordedRows, end: impl AsFd) -> [Vec<(u64, u64)>; 2] {
     let inode = fstat(end).expect("its inode").st_ino;
     let is_own = |row: &&_| {
-        let row: &luc_events::tables::Connection = row;
-        row.family == Family::Pipe && row.cookie == inode
+        let row: &luc_events::tables::SocketConnection = row;
+        row.family == ConnectionFamily::Pipe && row.cookie == inode
     };
     let ends: Vec<_> = recorded.connections.values().filter(is_own).collect();
     let [reader, writer] = ends[..] else {
         panic!("a pipe has two ends: {ends:?}");
     };
     assert_eq!((reader.peer, writer.peer), (writer.connection, reader.connection));
-    assert!(recorded.messages_of(reader, Flow::Sent).is_empty());
-    assert!(recorded.messages_of(writer, Flow::Received).is_empty());
-    let sent = recorded.messages_of(writer, Flow::Sent);
-    let received = recorded.messages_of(reader, Flow::Received);
+    assert!(recorded.messages_of(reader, MessageDirection::Sent).is_empty());
+    assert!(recorded.messages_of(writer, MessageDirection::Received).is_empty());
+    let sent = recorded.messages_of(writer, MessageDirection::Sent);
+    let received = recorded.messages_of(reader, MessageDirection::Received);
     for sent in &sent {
         let of_send = sent.first_byte..sent.first_byte + sent.bytes;
         let mut took = received.iter().filter(|row| of_send.contains(&row.first_byte));
@@ -54,7 +54,7 @@ fn each_byte_of_a_pipe_is_counted_at_both_ends() {
     let (mut old_reader, mut old_writer) = pipe();
     old_writer.write_all(&[0; 5000]).expect("written");
     old_reader.read_exact(&mut [0; 100]).expect("read");
-    let recording = Recording::start(&["--all", "--pipes"]);
+    let recording = FleetRecording::start(&["--all", "--pipes"]);
     let (mut reader, mut writer) = pipe();
     let (mut last_reader, last_writer) = pipe();
     old_writer.write_all(&[0; 7]).expect("written");
@@ -69,7 +69,7 @@ fn each_byte_of_a_pipe_is_counted_at_both_ends() {
     let moved = splice(&reader, None, &last_writer, None, 40, SpliceFlags::empty());
     assert_eq!(moved.expect("moved"), 40);
     last_reader.read_exact(&mut [0; 40]).expect("read");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
 
     let [sent, received] = rows(&recorded, &old_reader);
     assert_eq!(sent, [(4900, 7), (4907, 8)]);
@@ -94,15 +94,15 @@ fn a_fifo_has_a_name() {
     let path = folder.path().join("a fifo");
     let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
     assert!(made.success());
-    let recording = Recording::start(&["--all", "--pipes"]);
+    let recording = FleetRecording::start(&["--all", "--pipes"]);
     let mut both = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
     both.write_all(b"some text").expect("written");
     both.read_exact(&mut [0; 9]).expect("read");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     assert_eq!(rows(&recorded, &both), [[(0, 9)], [(0, 9)]]);
     let named = recorded.connections.values().filter(|row| row.local_address == "a fifo");
     for end in named {
-        assert_eq!((end.family, end.sequences), (Family::Pipe, Sequences::Seen));
+        assert_eq!((end.family, end.sequences), (ConnectionFamily::Pipe, SequenceSource::Seen));
     }
 }
 
@@ -112,15 +112,15 @@ fn what_a_shell_joins() {
     if !is_root() {
         return;
     }
-    let recording = Recording::start(&["--all", "--pipes"]);
+    let recording = FleetRecording::start(&["--all", "--pipes"]);
     let mut shell = Command::new("sh")
         .args(["-c", "head -c 300000 /dev/zero | wc -c > /dev/null"])
         .spawn()
         .expect("sh runs");
     assert!(shell.wait().expect("it ends").success());
-    let recorded = Recorded::of(recording);
-    let name = |message: &Message| {
-        let is_own = |task: &&luc_events::tables::Task| task.thread == message.thread;
+    let recorded = RecordedRows::of(recording);
+    let name = |message: &ConnectionMessage| {
+        let is_own = |task: &&luc_events::tables::ThreadInfo| task.thread == message.thread;
         let last = recorded.tasks.iter().rfind(is_own);
         last.map_or("", |task| task.comm.as_str()).to_owned()
     };
@@ -130,7 +130,7 @@ fn what_a_shell_joins() {
     }
     let joined = recorded.connections.values().filter(|row| {
         let sum = |connection, name: &str| sums.get(&(connection, name.to_owned()));
-        row.family == Family::Pipe
+        row.family == ConnectionFamily::Pipe
             && sum(row.connection, "head") == Some(&300_000)
             && sum(row.peer, "wc") == Some(&300_000)
     });
@@ -143,11 +143,11 @@ fn without_the_option_pipes_have_no_rows() {
     if !is_root() {
         return;
     }
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let (mut reader, mut writer) = pipe();
     writer.write_all(&[0; 10]).expect("written");
     reader.read_exact(&mut [0; 10]).expect("read");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let mut families = recorded.connections.values().map(|row| row.family);
-    assert!(families.all(|family| family != Family::Pipe));
+    assert!(families.all(|family| family != ConnectionFamily::Pipe));
 }

@@ -4,25 +4,25 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use super::place::Place;
+use super::two_hosts::TwoHosts;
 
 /// Requests and answers on one connection, one after the other: bytes to the server, bytes back.
-pub(crate) type Exchange = Vec<(usize, usize)>;
+pub(crate) type PlantedExchange = Vec<(usize, usize)>;
 
 /// Small and larger messages, and one way only.
-pub(crate) fn some() -> Exchange {
+pub(crate) fn some() -> PlantedExchange {
     vec![(1, 1), (100, 3000), (70_000, 5), (17, 0), (0, 40_000)]
 }
 
 /// Two ends of one connection.
-pub(crate) struct Pair {
+pub(crate) struct ConnectedPair {
     pub(crate) client: TcpStream,
     pub(crate) server: TcpStream,
 }
 
-impl Pair {
+impl ConnectedPair {
     /// Connects from the client to `to`, where the server listens at `bind`.
-    pub(crate) fn new(place: &Place, bind: &str, to: &str) -> Self {
+    pub(crate) fn new(place: &TwoHosts, bind: &str, to: &str) -> Self {
         let listener = place.server.within(|| TcpListener::bind((bind, 0)).expect("bound"));
         let port = listener.local_addr().expect("its address").port();
         let client = place.client.within(|| TcpStream::connect((to, port)).expect("connected"));
@@ -35,7 +35,7 @@ impl Pair {
     }
 
     /// Each request is sent by one call, and answered by one call when all of it has come.
-    pub(crate) fn exchange(&self, messages: &Exchange) {
+    pub(crate) fn exchange(&self, messages: &PlantedExchange) {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for (request, answer) in messages {
@@ -62,7 +62,7 @@ pub(crate) fn receive(mut stream: &TcpStream, bytes: usize) {
 }
 
 /// The bytes of all requests, and of all answers.
-pub(crate) fn totals(messages: &Exchange) -> [u64; 2] {
+pub(crate) fn totals(messages: &PlantedExchange) -> [u64; 2] {
     let requests: usize = messages.iter().map(|message| message.0).sum();
     let answers: usize = messages.iter().map(|message| message.1).sum();
     [requests as u64, answers as u64]

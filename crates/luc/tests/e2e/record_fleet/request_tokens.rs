@@ -2,14 +2,14 @@
 
 use std::io::{IoSlice, IoSliceMut, Read as _, Write as _};
 
-use luc_events::codes::Flow;
-use luc_events::store::Reader;
-use luc_events::tables::Token;
+use luc_events::event_kinds::MessageDirection;
+use luc_events::store::TraceReader;
+use luc_events::tables::RequestToken;
 
-use super::place::{Place, SERVER_IPV4};
-use super::talk::Pair;
-use super::trace::Recorded;
-use crate::common::recording::Recording;
+use super::planted_exchange::ConnectedPair;
+use super::trace_checks::RecordedRows;
+use super::two_hosts::{SERVER_IPV4, TwoHosts};
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::rows;
 
 const TRACE_ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -58,7 +58,7 @@ enum Calls {
     Vectors,
 }
 
-fn exchange(pair: &Pair, calls: Calls) {
+fn exchange(pair: &ConnectedPair, calls: Calls) {
     let (mut client, mut server) = (&pair.client, &pair.server);
     // Always the same one, so that it still has what came before.
     let mut buffer = [0; 2_000];
@@ -84,18 +84,18 @@ fn exchange(pair: &Pair, calls: Calls) {
 
 /// Records with these options how the messages are exchanged, and compares the names at both ends.
 fn check(calls: Calls) {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&["--all", "--tokens"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all", "--tokens"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     exchange(&pair, calls);
     let port = pair.client_port();
     drop(pair);
     let trace = recording.stop();
-    let reader = Reader::open(&trace.path()).expect("a trace");
-    let tokens: Vec<Token> = rows(&reader);
-    let recorded = Recorded::of_reader(&reader, &trace.text);
+    let reader = TraceReader::open(&trace.path()).expect("a trace");
+    let tokens: Vec<RequestToken> = rows(&reader);
+    let recorded = RecordedRows::of_reader(&reader, &trace.text);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     let mut next = 0;
     let mut expected: Vec<(u64, u64)> = Vec::new();
@@ -103,7 +103,9 @@ fn check(calls: Calls) {
         expected.extend(name.map(|name| (next, hash(name))));
         next += message.len() as u64;
     }
-    for (end, direction) in [(ends.client, Flow::Sent), (ends.server, Flow::Received)] {
+    for (end, direction) in
+        [(ends.client, MessageDirection::Sent), (ends.server, MessageDirection::Received)]
+    {
         let of_end = tokens.iter().filter(|row| row.connection == end.connection);
         let mut found: Vec<(u64, u64)> = of_end
             .map(|row| {
@@ -129,14 +131,14 @@ fn names_are_found_in_vectors() {
 
 #[test]
 fn bytes_are_not_looked_at_unless_asked() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let recording = FleetRecording::start(&["--all"]);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
     exchange(&pair, Calls::Plain);
     drop(pair);
     let trace = recording.stop();
-    let tokens: Vec<Token> = rows(&Reader::open(&trace.path()).expect("a trace"));
+    let tokens: Vec<RequestToken> = rows(&TraceReader::open(&trace.path()).expect("a trace"));
     assert_eq!(tokens, []);
 }

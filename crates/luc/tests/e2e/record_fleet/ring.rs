@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use luc_events::ring::{self, Name, Segment};
+use luc_events::ring::{self, RingSegment, SegmentName};
 
-use super::place::{Place, SERVER_IPV4};
-use super::talk::{Exchange, Pair, totals};
-use super::trace::Recorded;
-use crate::common::recording::Recording;
+use super::planted_exchange::{ConnectedPair, PlantedExchange, totals};
+use super::trace_checks::RecordedRows;
+use super::two_hosts::{SERVER_IPV4, TwoHosts};
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::{LUC, TIMEOUT, refusal};
 
 /// Options of a ring with short segments.
@@ -27,26 +27,26 @@ fn wait_for(directory: &Path, count: usize, mut meanwhile: impl FnMut()) {
     }
 }
 
-fn segments(directory: &Path) -> Vec<Segment> {
+fn segments(directory: &Path) -> Vec<RingSegment> {
     ring::segments(directory).expect("a ring")
 }
 
 /// Reads one segment by itself.
-fn alone(segment: &Segment) -> Recorded {
-    Recorded::read(&segment.path, "one segment")
+fn alone(segment: &RingSegment) -> RecordedRows {
+    RecordedRows::read(&segment.path, "one segment")
 }
 
 #[test]
 fn no_byte_is_lost_or_doubled_at_a_cut() {
-    let Some(place) = Place::new() else {
+    let Some(place) = TwoHosts::new() else {
         return;
     };
-    let recording = Recording::start(&OPTIONS);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
-    let idle = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
-    let mut all: Exchange = Vec::new();
+    let recording = FleetRecording::start(&OPTIONS);
+    let pair = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let idle = ConnectedPair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let mut all: PlantedExchange = Vec::new();
     wait_for(&recording.path(), 3, || {
-        let messages: Exchange = (0..20).map(|size| (1 + size, 3 + 7 * size)).collect();
+        let messages: PlantedExchange = (0..20).map(|size| (1 + size, 3 + 7 * size)).collect();
         pair.exchange(&messages);
         all.extend(messages);
         thread::sleep(Duration::from_millis(50));
@@ -56,7 +56,7 @@ fn no_byte_is_lost_or_doubled_at_a_cut() {
     let trace = recording.stop();
     let segments = segments(&trace.path());
     assert!(segments.len() >= 4, "{segments:?}");
-    let whole = Recorded::of_reader(&ring::as_one(&segments).expect("one trace"), &trace.text);
+    let whole = RecordedRows::of_reader(&ring::as_one(&segments).expect("one trace"), &trace.text);
     let ends = whole.ends(place.client.inode(), place.server.inode(), port);
     whole.check_messages(&ends, [0, 0], totals(&all));
     let mut rows = 0;
@@ -121,7 +121,7 @@ fn kill(mut luc: Child) -> String {
 
 #[test]
 fn a_killed_recorder_leaves_complete_segments() {
-    if Place::new().is_none() {
+    if TwoHosts::new().is_none() {
         return;
     }
     let folder = tempfile::tempdir().expect("a directory");
@@ -147,11 +147,11 @@ fn a_killed_recorder_leaves_complete_segments() {
     let luc = record(&directory);
     wait_for(&directory, before.len() + 1, || thread::sleep(Duration::from_millis(50)));
     let said = kill(luc);
-    let torn = Name { number: last.number + 1, ..last };
+    let torn = SegmentName { number: last.number + 1, ..last };
     let line = format!("{torn} is removed");
     assert!(said.contains(&line), "{said}");
     let after = segments(&directory);
-    assert_eq!(after[before.len()].name, Name { run: 2, number: 1 });
+    assert_eq!(after[before.len()].name, SegmentName { run: 2, number: 1 });
 }
 
 #[test]

@@ -3,21 +3,21 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use super::programs;
+use super::compiled_programs;
 
-/// It is ended when this is dropped.
-pub(crate) struct Running {
+/// Program of a test that is ended when this is dropped.
+pub(crate) struct RunningProgram {
     program: Child,
     output: BufReader<ChildStdout>,
     /// Folder that the program was compiled in.
     folder: Option<tempfile::TempDir>,
 }
 
-impl Running {
+impl RunningProgram {
     /// Starts a program with `words`, below the command `under`.
     pub(crate) fn start(name: &str, words: &[&str], under: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
-        let path = programs::compiled(name, folder.path());
+        let path = compiled_programs::compiled(name, folder.path());
         let mut running = Self::of(&[under, &[path.as_str()], words].concat());
         running.folder = Some(folder);
         running
@@ -48,7 +48,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         drop(self.program.stdin.take());
         let _ = self.program.wait();

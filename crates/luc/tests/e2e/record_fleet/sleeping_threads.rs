@@ -6,32 +6,33 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use luc_events::tables::{Asleep, NO_CALL, Task, Wait};
-use luc_events::{Cause, Pid};
+use luc_events::tables::{AsleepThread, NO_CALL, OffCpuWait, ThreadInfo};
+use luc_events::{Pid, WaitCause};
 use serde_json::Value;
 
-use super::running::Running;
-use super::trace::Recorded;
-use crate::common::recording::Recording;
+use super::running_program::RunningProgram;
+use super::trace_checks::RecordedRows;
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::{LUC, is_root, stderr};
 
 /// A running `locks.c`, whose waiter sleeps.
-fn locks(kind: &str, under: &[&str]) -> Running {
-    let mut locks = Running::start("locks", &[kind], under);
+fn locks(kind: &str, under: &[&str]) -> RunningProgram {
+    let mut locks = RunningProgram::start("locks", &[kind], under);
     assert_eq!(locks.line(), "waits");
     locks
 }
 
 /// The thread of this name below a process; the program itself may be started by another one.
-fn called(recorded: &Recorded, name: &str) -> Pid {
-    let mut threads: Vec<&Task> = recorded.tasks.iter().filter(|row| row.comm == name).collect();
+fn called(recorded: &RecordedRows, name: &str) -> Pid {
+    let mut threads: Vec<&ThreadInfo> =
+        recorded.tasks.iter().filter(|row| row.comm == name).collect();
     threads.sort_by_key(|row| row.thread);
     threads.dedup_by_key(|row| row.thread);
     assert_eq!(threads.len(), 1, "{name}: {threads:?}");
     threads[0].thread
 }
 
-fn rows_of(recorded: &Recorded, thread: Pid) -> Vec<&Asleep> {
+fn rows_of(recorded: &RecordedRows, thread: Pid) -> Vec<&AsleepThread> {
     let rows = recorded.asleep.iter();
     rows.filter(|row| row.thread == thread).collect()
 }
@@ -46,7 +47,7 @@ fn held(kind: &str, under: &[&str]) {
     }
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let locks = locks(kind, under);
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let trace = recording.stop();
     drop(locks);
     let fleet = Command::new(LUC)
@@ -56,12 +57,12 @@ fn held(kind: &str, under: &[&str]) {
         .expect("luc runs");
     assert!(fleet.status.success(), "{}", stderr(&fleet));
     let why: Value = serde_json::from_slice(&fleet.stdout).expect("JSON");
-    let recorded = Recorded::read(&trace.path(), &trace.text);
+    let recorded = RecordedRows::read(&trace.path(), &trace.text);
     let (holder, waiter) = (called(&recorded, "holder"), called(&recorded, "waiter"));
     let rows = rows_of(&recorded, waiter);
     assert_eq!(rows.len(), 2, "{rows:?}");
     for row in rows {
-        assert_eq!((row.holder, row.cause), (holder, Cause::Futex), "{row:?}");
+        assert_eq!((row.holder, row.cause), (holder, WaitCause::Futex), "{row:?}");
         assert_ne!(row.call, NO_CALL, "{row:?}");
         assert!(0 < row.since_ns && row.since_ns < recorded.start_ns, "{row:?}");
     }
@@ -101,18 +102,18 @@ fn a_wait_that_began_before_the_trace_ends_in_it() {
     }
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut locks = locks("plain", &[]);
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     // The holder gives the lock away.
     locks.go_on();
     assert_eq!(locks.line(), "done");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     drop(locks);
     let (holder, waiter) = (called(&recorded, "holder"), called(&recorded, "waiter"));
     let rows = rows_of(&recorded, waiter);
     assert_eq!(rows.len(), 1, "{rows:?}");
     let wait = recorded.waits.iter().find(|row| row.thread == waiter);
     let wait = wait.expect("a row");
-    assert_eq!((wait.waker, wait.cause), (holder, Cause::Futex), "{wait:?}");
+    assert_eq!((wait.waker, wait.cause), (holder, WaitCause::Futex), "{wait:?}");
     assert_eq!(wait.off_ns, rows[0].at_ns, "{wait:?}");
     assert!(wait.off_ns >= recorded.start_ns && wait.woken_ns > wait.off_ns, "{wait:?}");
 }
@@ -131,13 +132,13 @@ fn a_thread_that_reads_is_shown_with_its_connection() {
         .spawn(move || server.read(&mut [0]))
         .expect("a thread");
     thread::sleep(Duration::from_millis(100));
-    let recorded = Recorded::of(Recording::start(&["--all"]));
+    let recorded = RecordedRows::of(FleetRecording::start(&["--all"]));
     drop(client);
     assert_eq!(reader.join().expect("joined").expect("read"), 0);
     let rows = rows_of(&recorded, called(&recorded, "reads-it"));
     assert_eq!(rows.len(), 2, "{rows:?}");
     for row in rows {
-        assert_eq!((row.cause, row.holder), (Cause::PipeSocket, Pid(0)), "{row:?}");
+        assert_eq!((row.cause, row.holder), (WaitCause::PipeSocket, Pid(0)), "{row:?}");
         let end = &recorded.connections[&row.connection];
         assert_eq!(end.local_port, u32::from(port), "{end:?}");
     }
@@ -150,7 +151,7 @@ fn a_sleep_that_nobody_sees_the_end_of_has_a_row() {
     if !is_root() {
         return;
     }
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let [mut sleeper, mut spinner] = [
         ["taskset", "-c", "0", "sleep", "0.5"].as_slice(),
         // The fair scheduler's share of that processor comes once a second.
@@ -174,12 +175,13 @@ fn a_sleep_that_nobody_sees_the_end_of_has_a_row() {
         command.args(&words[1..]).spawn().expect("it runs")
     });
     thread::sleep(Duration::from_millis(600));
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     for child in [&mut sleeper, &mut spinner] {
         child.wait().expect("it ends");
     }
-    let of_sleeper = |row: &&Wait| row.thread.0 == sleeper.id() && row.cause == Cause::Sleep;
-    let rows: Vec<&Wait> = recorded.waits.iter().filter(of_sleeper).collect();
+    let of_sleeper =
+        |row: &&OffCpuWait| row.thread.0 == sleeper.id() && row.cause == WaitCause::Sleep;
+    let rows: Vec<&OffCpuWait> = recorded.waits.iter().filter(of_sleeper).collect();
     assert_eq!(rows.len(), 1, "{rows:?}");
     let (woken_ns, on_ns) = (rows[0].woken_ns, rows[0].on_ns);
     assert!(rows[0].off_ns < woken_ns && woken_ns < on_ns, "{rows:?}");

@@ -3,19 +3,19 @@
 use std::ops::RangeInclusive;
 use std::process::Command;
 
-use luc_events::tables::{ThreadStart, Wait};
-use luc_events::{Cause, Pid, Tgid};
+use luc_events::tables::{OffCpuWait, ThreadStart};
+use luc_events::{Pid, Tgid, WaitCause};
 
-use super::programs;
-use super::running::Running;
-use super::trace::Recorded;
+use super::compiled_programs;
+use super::running_program::RunningProgram;
+use super::trace_checks::RecordedRows;
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::is_root;
-use crate::common::recording::Recording;
 
 pub(crate) const THREADS: usize = 50;
 
 /// The process that runs the program of this name.
-fn process_of(recorded: &Recorded, name: &str) -> Tgid {
+fn process_of(recorded: &RecordedRows, name: &str) -> Tgid {
     let path = format!("/{name}");
     let mut found = recorded.programs.iter().filter(|row| row.path.ends_with(&path));
     let first = found.next().expect("a row of the program");
@@ -24,7 +24,7 @@ fn process_of(recorded: &Recorded, name: &str) -> Tgid {
 }
 
 /// The starts of the threads of that process.
-pub(crate) fn starts<'r>(recorded: &'r Recorded, name: &str) -> (Tgid, Vec<&'r ThreadStart>) {
+pub(crate) fn starts<'r>(recorded: &'r RecordedRows, name: &str) -> (Tgid, Vec<&'r ThreadStart>) {
     let process = process_of(recorded, name);
     let starts = recorded.starts.iter();
     (process, starts.filter(|row| row.process == process).collect())
@@ -34,12 +34,12 @@ fn functions_are_known(under: &[&str]) {
     if !is_root() {
         return;
     }
-    let mut program = Running::start("threads", &[], under);
+    let mut program = RunningProgram::start("threads", &[], under);
     assert_eq!(program.line(), "ready");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     program.go_on();
     assert_eq!(program.line(), "done");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     drop(program);
     let (process, starts) = starts(&recorded, "threads");
     let of = |routine: &str| -> Vec<&&ThreadStart> {
@@ -81,10 +81,10 @@ fn a_wake_up_has_the_time_of_its_waker() {
         return;
     }
     let folder = tempfile::tempdir().expect("a directory");
-    let program = programs::compiled("posts", folder.path());
-    let recording = Recording::start(&["--all"]);
+    let program = compiled_programs::compiled("posts", folder.path());
+    let recording = FleetRecording::start(&["--all"]);
     let output = Command::new(program).output().expect("it runs");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let text = String::from_utf8(output.stdout).expect("text");
     let wake_ups: Vec<RangeInclusive<u64>> = text
         .lines()
@@ -96,10 +96,10 @@ fn a_wake_up_has_the_time_of_its_waker() {
     let threads = recorded.tasks.iter().filter(|row| row.comm == "waits");
     let threads: Vec<Pid> = threads.map(|row| row.thread).collect();
     // One that is woken on its way to sleep is ready from when it leaves its processor.
-    let is_of_thread = |row: &&Wait| {
-        threads.contains(&row.thread) && row.cause == Cause::Futex && row.woken_ns > row.off_ns
+    let is_of_thread = |row: &&OffCpuWait| {
+        threads.contains(&row.thread) && row.cause == WaitCause::Futex && row.woken_ns > row.off_ns
     };
-    let waits: Vec<&Wait> = recorded.waits.iter().filter(is_of_thread).collect();
+    let waits: Vec<&OffCpuWait> = recorded.waits.iter().filter(is_of_thread).collect();
     // A post finds the thread awake if it has not come back yet.
     assert!(waits.len() > wake_ups.len() / 2, "{waits:?}");
     for wait in waits {
@@ -115,15 +115,16 @@ fn who_is_interrupted_wakes_nobody() {
         return;
     }
     let folder = tempfile::tempdir().expect("a directory");
-    let program = programs::compiled("timeouts", folder.path());
-    let recording = Recording::start(&["--all"]);
+    let program = compiled_programs::compiled("timeouts", folder.path());
+    let recording = FleetRecording::start(&["--all"]);
     let output = Command::new(program).output().expect("it runs");
     assert!(output.status.success());
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let threads = recorded.tasks.iter().filter(|row| row.comm == "waits");
     let threads: Vec<Pid> = threads.map(|row| row.thread).collect();
-    let is_of_thread = |row: &&Wait| threads.contains(&row.thread) && row.cause == Cause::Poll;
-    let waits: Vec<&Wait> = recorded.waits.iter().filter(is_of_thread).collect();
+    let is_of_thread =
+        |row: &&OffCpuWait| threads.contains(&row.thread) && row.cause == WaitCause::Poll;
+    let waits: Vec<&OffCpuWait> = recorded.waits.iter().filter(is_of_thread).collect();
     assert!(waits.len() > 25, "{waits:?}");
     for wait in waits {
         assert!(wait.waker.is_none(), "{wait:?}");
@@ -143,9 +144,9 @@ fn what_an_interpreter_runs_is_known() {
     let script = folder.path().join("waits.pl");
     std::fs::write(&script, "$| = 1; print qq(ready\n); <STDIN>;").expect("written");
     let words = ["perl", "-w", script.to_str().expect("plain"), "secret"];
-    let mut program = Running::of(&words);
+    let mut program = RunningProgram::of(&words);
     assert_eq!(program.line(), "ready");
-    let recorded = Recorded::of(Recording::start(&["--all"]));
+    let recorded = RecordedRows::of(FleetRecording::start(&["--all"]));
     let rows = recorded.programs.iter();
     let script = script.to_str().expect("plain");
     let rows: Vec<_> = rows.filter(|row| row.script == script).collect();

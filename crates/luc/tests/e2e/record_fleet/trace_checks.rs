@@ -3,42 +3,43 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use luc_events::codes::{Flow, Sequences, Side};
-use luc_events::store::Reader;
+use luc_events::event_kinds::{MessageDirection, SequenceSource, SocketRole};
+use luc_events::store::TraceReader;
 use luc_events::tables::{
-    Asleep, ClockSample, Connection, Lost, Message, Packet, Program, Task, ThreadStart, Wait,
+    AsleepThread, ClockSample, ConnectionMessage, LostEvents, OffCpuWait, ProcessProgram,
+    SocketConnection, TcpPacket, ThreadInfo, ThreadStart,
 };
 use luc_events::{ConnectionId, Inode};
 
-use super::place::Place;
-use super::talk::{Exchange, Pair};
-use crate::common::recording::Recording;
+use super::planted_exchange::{ConnectedPair, PlantedExchange};
+use super::two_hosts::TwoHosts;
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::rows;
 
 /// Rows that were recorded; of each connection the last one.
-pub(crate) struct Recorded {
-    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) packets: Vec<Packet>,
+pub(crate) struct RecordedRows {
+    pub(crate) connections: BTreeMap<ConnectionId, SocketConnection>,
+    pub(crate) messages: Vec<ConnectionMessage>,
+    pub(crate) packets: Vec<TcpPacket>,
     pub(crate) clocks: Vec<ClockSample>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) waits: Vec<Wait>,
-    pub(crate) asleep: Vec<Asleep>,
+    pub(crate) tasks: Vec<ThreadInfo>,
+    pub(crate) waits: Vec<OffCpuWait>,
+    pub(crate) asleep: Vec<AsleepThread>,
     pub(crate) starts: Vec<ThreadStart>,
-    pub(crate) programs: Vec<Program>,
+    pub(crate) programs: Vec<ProcessProgram>,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
 }
 
-/// Both ends of one connection.
-pub(crate) struct Ends<'a> {
-    pub(crate) client: &'a Connection,
-    pub(crate) server: &'a Connection,
+/// Rows of both ends of one connection.
+pub(crate) struct BothEnds<'a> {
+    pub(crate) client: &'a SocketConnection,
+    pub(crate) server: &'a SocketConnection,
 }
 
-impl Recorded {
+impl RecordedRows {
     /// Ends a recording, and reads its trace.
-    pub(crate) fn of(recording: Recording) -> Self {
+    pub(crate) fn of(recording: FleetRecording) -> Self {
         let trace = recording.stop();
         Self::read(&trace.path(), &trace.text)
     }
@@ -47,12 +48,12 @@ impl Recorded {
     /// Returns the client's port, too.
     pub(crate) fn of_exchange(
         options: &[&str],
-        place: &Place,
+        place: &TwoHosts,
         [bind, to]: [&str; 2],
-        messages: &Exchange,
+        messages: &PlantedExchange,
     ) -> (Self, u32) {
-        let recording = Recording::start(options);
-        let pair = Pair::new(place, bind, to);
+        let recording = FleetRecording::start(options);
+        let pair = ConnectedPair::new(place, bind, to);
         pair.exchange(messages);
         let port = pair.client_port();
         drop(pair);
@@ -60,20 +61,20 @@ impl Recorded {
     }
 
     /// The messages that are in a trace by now.
-    pub(crate) fn messages_so_far(recording: &Recording) -> Vec<Message> {
-        rows(&Reader::open(&recording.path()).expect("a trace"))
+    pub(crate) fn messages_so_far(recording: &FleetRecording) -> Vec<ConnectionMessage> {
+        rows(&TraceReader::open(&recording.path()).expect("a trace"))
     }
 
-    /// Reads a trace, of which nothing may be lost; `text` is what its recorder said.
+    /// Reads a trace that may have lost nothing; `text` is what its recorder said.
     pub(crate) fn read(directory: &Path, text: &str) -> Self {
-        Self::of_reader(&Reader::open(directory).expect("a trace"), text)
+        Self::of_reader(&TraceReader::open(directory).expect("a trace"), text)
     }
 
     /// The same of a trace that is open.
-    pub(crate) fn of_reader(reader: &Reader, text: &str) -> Self {
-        assert_eq!(rows::<Lost>(reader), [], "{text}");
+    pub(crate) fn of_reader(reader: &TraceReader, text: &str) -> Self {
+        assert_eq!(rows::<LostEvents>(reader), [], "{text}");
         let mut connections = BTreeMap::new();
-        for row in rows::<Connection>(reader) {
+        for row in rows::<SocketConnection>(reader) {
             connections.insert(row.connection, row);
         }
         Self {
@@ -97,7 +98,7 @@ impl Recorded {
         namespace: Inode,
         local_port: u32,
         remote_port: Option<u32>,
-    ) -> &Connection {
+    ) -> &SocketConnection {
         let mut found = self.connections.values().filter(|row| {
             row.namespace == namespace
                 && row.local_port == local_port
@@ -110,24 +111,28 @@ impl Recorded {
     }
 
     /// Both ends, which are found by the client's port and know each other by their initial sequence numbers.
-    pub(crate) fn ends(&self, client: Inode, server: Inode, client_port: u32) -> Ends<'_> {
+    pub(crate) fn ends(&self, client: Inode, server: Inode, client_port: u32) -> BothEnds<'_> {
         let client = self.end(client, client_port, None);
-        assert_ne!(client.sequences, Sequences::Unknown, "{client:?}");
+        assert_ne!(client.sequences, SequenceSource::Unknown, "{client:?}");
         let mut matching = self.connections.values().filter(|row| {
             row.namespace == server
                 && row.initial_sent == client.initial_received
                 && row.initial_received == client.initial_sent
-                && row.sequences != Sequences::Unknown
+                && row.sequences != SequenceSource::Unknown
         });
         let server = matching.next().expect("the server's end");
         assert!(matching.next().is_none(), "initial sequence numbers are of one connection");
-        assert_eq!((client.side, server.side), (Side::Client, Side::Server));
-        Ends { client, server }
+        assert_eq!((client.side, server.side), (SocketRole::Client, SocketRole::Server));
+        BothEnds { client, server }
     }
 
     /// The rows of one direction at one end, by their bytes.
-    pub(crate) fn messages_of(&self, end: &Connection, direction: Flow) -> Vec<&Message> {
-        let mut rows: Vec<&Message> = self
+    pub(crate) fn messages_of(
+        &self,
+        end: &SocketConnection,
+        direction: MessageDirection,
+    ) -> Vec<&ConnectionMessage> {
+        let mut rows: Vec<&ConnectionMessage> = self
             .messages
             .iter()
             .filter(|row| row.connection == end.connection && row.direction == direction)
@@ -136,7 +141,11 @@ impl Recorded {
         rows
     }
 
-    pub(crate) fn packets_of(&self, end: &Connection, direction: Flow) -> Vec<&Packet> {
+    pub(crate) fn packets_of(
+        &self,
+        end: &SocketConnection,
+        direction: MessageDirection,
+    ) -> Vec<&TcpPacket> {
         self.packets
             .iter()
             .filter(|row| row.connection == end.connection && row.direction == direction)
@@ -145,13 +154,13 @@ impl Recorded {
 
     /// Checks that the rows of both directions at both ends have just these bytes, from `first` on. There is no gap,
     /// no byte is in two rows, and nothing arrives before it was sent.
-    pub(crate) fn check_messages(&self, ends: &Ends<'_>, first: [u64; 2], bytes: [u64; 2]) {
+    pub(crate) fn check_messages(&self, ends: &BothEnds<'_>, first: [u64; 2], bytes: [u64; 2]) {
         for ((from, to), (first, bytes)) in [(ends.client, ends.server), (ends.server, ends.client)]
             .into_iter()
             .zip(first.into_iter().zip(bytes))
         {
-            let sent = self.messages_of(from, Flow::Sent);
-            let received = self.messages_of(to, Flow::Received);
+            let sent = self.messages_of(from, MessageDirection::Sent);
+            let received = self.messages_of(to, MessageDirection::Received);
             for rows in [&sent, &received] {
                 let mut next = first;
                 for row in rows {
@@ -171,11 +180,11 @@ impl Recorded {
 
     /// Checks that no packet arrives before it was sent, and that no byte is in two rows of one device. Returns how
     /// many pairs of rows have bytes in common, or acknowledge the same.
-    pub(crate) fn check_packets(&self, ends: &Ends<'_>) -> usize {
+    pub(crate) fn check_packets(&self, ends: &BothEnds<'_>) -> usize {
         let mut pairs = 0;
         for (from, to) in [(ends.client, ends.server), (ends.server, ends.client)] {
-            let sent = self.packets_of(from, Flow::Sent);
-            let received = self.packets_of(to, Flow::Received);
+            let sent = self.packets_of(from, MessageDirection::Sent);
+            let received = self.packets_of(to, MessageDirection::Received);
             for rows in [&sent, &received] {
                 let mut with_bytes: Vec<_> = rows.iter().filter(|row| row.bytes > 0).collect();
                 with_bytes.sort_by_key(|row| row.first_byte);

@@ -12,11 +12,12 @@ use std::thread;
 use luc_events::Inode;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-pub(crate) struct Host {
+/// Network namespace that stands for a host.
+pub(crate) struct NamespaceHost {
     namespace: File,
 }
 
-impl Host {
+impl NamespaceHost {
     fn new() -> Self {
         let mut child = Command::new("unshare")
             .args(["--net", "sh", "-c", "ip link set lo up; echo; read end"])
@@ -73,18 +74,18 @@ impl Host {
 }
 
 /// Two hosts and what is between them.
-pub(crate) struct Place {
-    pub(crate) client: Host,
-    pub(crate) server: Host,
+pub(crate) struct TwoHosts {
+    pub(crate) client: NamespaceHost,
+    pub(crate) server: NamespaceHost,
     /// The host between them, with the devices `to_client` and `to_server`.
-    pub(crate) between: Host,
+    pub(crate) between: NamespaceHost,
 }
 
 /// Addresses of the two ends; the client's end in 1, the server's end in 2.
 pub(crate) const SERVER_IPV4: &str = "10.77.0.2";
 pub(crate) const SERVER_IPV6: &str = "fd77::2";
 
-impl Place {
+impl TwoHosts {
     /// Two hosts on a bridge of a third. `None`, and a line that says why, where this cannot be had.
     pub(crate) fn new() -> Option<Self> {
         if !crate::common::is_root() {
@@ -95,7 +96,11 @@ impl Place {
             luc_testkit::skipped!("ip (iproute2) is not installed");
             return None;
         }
-        let place = Self { client: Host::new(), server: Host::new(), between: Host::new() };
+        let place = Self {
+            client: NamespaceHost::new(),
+            server: NamespaceHost::new(),
+            between: NamespaceHost::new(),
+        };
         place.between.run("ip link add bridge type bridge forward_delay 0");
         place.between.run("ip link set bridge up");
         for (host, name, number) in [(&place.client, "client", 1), (&place.server, "server", 2)] {

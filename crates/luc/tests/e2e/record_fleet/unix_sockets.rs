@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use luc_events::codes::{Family, Flow, Sequences, Side};
-use luc_events::tables::{Connection, Message};
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource, SocketRole};
+use luc_events::tables::{ConnectionMessage, SocketConnection};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, send, sendmsg, socketpair, sockopt::socket_cookie,
 };
 
-use super::programs;
-use super::talk::{Exchange, some, totals};
-use super::trace::{Ends, Recorded};
+use super::compiled_programs;
+use super::planted_exchange::{PlantedExchange, some, totals};
+use super::trace_checks::{BothEnds, RecordedRows};
+use crate::common::fleet_recording::FleetRecording;
 use crate::common::is_root;
-use crate::common::recording::Recording;
 
 /// The two ends of a connection, by what the kernel calls them.
 struct Cookies([u64; 2]);
@@ -33,7 +33,7 @@ impl Cookies {
     }
 
     /// Their rows, which name each other.
-    fn ends<'r>(&self, recorded: &'r Recorded) -> Ends<'r> {
+    fn ends<'r>(&self, recorded: &'r RecordedRows) -> BothEnds<'r> {
         let [client, server] = self.0.map(|cookie| {
             let mut found = recorded.connections.values().filter(|row| row.cookie == cookie);
             let end = found.next().expect("a row");
@@ -41,11 +41,11 @@ impl Cookies {
             end
         });
         assert_eq!((client.peer, server.peer), (server.connection, client.connection));
-        Ends { client, server }
+        BothEnds { client, server }
     }
 }
 
-fn exchange(mut client: &UnixStream, mut server: &UnixStream, messages: &Exchange) {
+fn exchange(mut client: &UnixStream, mut server: &UnixStream, messages: &PlantedExchange) {
     thread::scope(|scope| {
         scope.spawn(|| {
             for (request, answer) in messages {
@@ -63,26 +63,27 @@ fn exchange(mut client: &UnixStream, mut server: &UnixStream, messages: &Exchang
 /// Records an exchange on a connection to `listener`, and compares.
 fn exchanged(listener: &UnixListener, address: &SocketAddr, name: &str) {
     let messages = some();
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let client = UnixStream::connect_addr(address).expect("connected");
     let (mut server, _) = listener.accept().expect("accepted");
     let cookies = Cookies::of(&client, &server);
     exchange(&client, &server, &messages);
     drop(client);
     assert_eq!(server.read(&mut [0; 9]).expect("the end"), 0);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
 
     let ends = cookies.ends(&recorded);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
-    let Ends { client, server } = ends;
-    let addresses = |end: &Connection| (end.local_address.clone(), end.remote_address.clone());
+    let BothEnds { client, server } = ends;
+    let addresses =
+        |end: &SocketConnection| (end.local_address.clone(), end.remote_address.clone());
     assert_eq!(addresses(client), (String::new(), name.to_owned()));
     assert_eq!(addresses(server), (name.to_owned(), String::new()));
-    assert_eq!((client.side, server.side), (Side::Client, Side::Server));
+    assert_eq!((client.side, server.side), (SocketRole::Client, SocketRole::Server));
     assert_eq!(client.opener_process.0, std::process::id());
     for end in [client, server] {
-        assert_eq!(end.family, Family::Unix);
-        assert_eq!(end.sequences, Sequences::Seen);
+        assert_eq!(end.family, ConnectionFamily::Unix);
+        assert_eq!(end.sequences, SequenceSource::Seen);
         assert!(end.opened_ns > recorded.start_ns, "{end:?}");
     }
     assert!(client.closed_ns > client.opened_ns, "{client:?}");
@@ -118,17 +119,17 @@ fn messages_over_pairs() {
         return;
     }
     let before = UnixStream::pair().expect("a pair");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let during = UnixStream::pair().expect("a pair");
     let messages = some();
     exchange(&before.0, &before.1, &messages);
     exchange(&during.0, &during.1, &messages);
-    let recorded = Recorded::of(recording);
-    for (pair, sequences) in [(&before, Sequences::Counted), (&during, Sequences::Seen)] {
+    let recorded = RecordedRows::of(recording);
+    for (pair, sequences) in [(&before, SequenceSource::Counted), (&during, SequenceSource::Seen)] {
         let ends = Cookies::of(&pair.0, &pair.1).ends(&recorded);
         recorded.check_messages(&ends, [0, 0], totals(&messages));
         for end in [ends.client, ends.server] {
-            assert_eq!((end.side, end.sequences), (Side::Unknown, sequences));
+            assert_eq!((end.side, end.sequences), (SocketRole::Unknown, sequences));
             assert_eq!((end.local_address.as_str(), end.remote_address.as_str()), ("", ""));
         }
     }
@@ -153,8 +154,8 @@ fn pairs_whose_ends_are_met_at_once() {
         return;
     }
     const PAIRS: usize = 300;
-    let messages: Exchange = vec![(7, 1), (14, 3), (21, 5)];
-    let recording = Recording::start(&["--all"]);
+    let messages: PlantedExchange = vec![(7, 1), (14, 3), (21, 5)];
+    let recording = FleetRecording::start(&["--all"]);
     let pairs: Vec<(UnixStream, UnixStream)> =
         (0..PAIRS).map(|_| UnixStream::pair().expect("a pair")).collect();
     for end in pairs.iter().flat_map(|pair| [&pair.0, &pair.1]) {
@@ -176,7 +177,7 @@ fn pairs_whose_ends_are_met_at_once() {
             }
         }
     });
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     for pair in &pairs {
         let ends = Cookies::of(&pair.0, &pair.1).ends(&recorded);
         recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -193,26 +194,26 @@ fn bytes_that_are_older_than_the_trace() {
     client.write_all(&[0; 1000]).expect("sent");
     server.read_exact(&mut [0; 300]).expect("received");
     client.write_all(&[0; 70_000]).expect("sent");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     client.write_all(&[0; 11]).expect("sent");
     server.read_exact(&mut [0; 700]).expect("received");
     server.read_exact(&mut [0; 70_011]).expect("received");
     exchange(&client, &server, &vec![(5, 6)]);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = Cookies::of(&client, &server).ends(&recorded);
-    let sent = ranges(&recorded.messages_of(ends.client, Flow::Sent));
+    let sent = ranges(&recorded.messages_of(ends.client, MessageDirection::Sent));
     assert_eq!(sent, [(70_700, 11), (70_711, 5)]);
-    let received = recorded.messages_of(ends.server, Flow::Received);
+    let received = recorded.messages_of(ends.server, MessageDirection::Received);
     assert_eq!(covered(&received), (0, 70_716));
-    assert_eq!(ranges(&recorded.messages_of(ends.client, Flow::Received)), [(0, 6)]);
+    assert_eq!(ranges(&recorded.messages_of(ends.client, MessageDirection::Received)), [(0, 6)]);
 }
 
-fn ranges(rows: &[&Message]) -> Vec<(u64, u64)> {
+fn ranges(rows: &[&ConnectionMessage]) -> Vec<(u64, u64)> {
     rows.iter().map(|row| (row.first_byte, row.bytes)).collect()
 }
 
 /// From where to where rows reach, without a gap or an overlap.
-fn covered(rows: &[&Message]) -> (u64, u64) {
+fn covered(rows: &[&ConnectionMessage]) -> (u64, u64) {
     let first = rows.first().expect("rows").first_byte;
     let mut next = first;
     for row in rows {
@@ -230,7 +231,8 @@ fn a_connection_that_is_busy_when_recording_begins() {
     }
     let (client, server) = UnixStream::pair().expect("a pair");
     let go_on = AtomicBool::new(true);
-    // No two successive messages are of one length, so that rows of one offset are of one message only if both are right.
+    // No two successive messages are of one length, so that rows of one offset are of one message only if both are
+    // right.
     let length = |number: usize| 1 + number * 31 % 211;
     let recording = thread::scope(|scope| {
         scope.spawn(|| {
@@ -254,17 +256,17 @@ fn a_connection_that_is_busy_when_recording_begins() {
             }
             client.shutdown(std::net::Shutdown::Write).expect("shut down");
         });
-        let recording = Recording::start(&["--all"]);
+        let recording = FleetRecording::start(&["--all"]);
         thread::sleep(Duration::from_millis(300));
         go_on.store(false, Ordering::Relaxed);
         recording
     });
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = Cookies::of(&client, &server).ends(&recorded);
-    let sent = recorded.messages_of(ends.client, Flow::Sent);
-    let received = recorded.messages_of(ends.server, Flow::Received);
+    let sent = recorded.messages_of(ends.client, MessageDirection::Sent);
+    let received = recorded.messages_of(ends.server, MessageDirection::Received);
     assert_eq!(covered(&sent).1, covered(&received).1);
-    let lengths = |rows: &[&Message]| -> Vec<u64> {
+    let lengths = |rows: &[&ConnectionMessage]| -> Vec<u64> {
         let whole = rows.iter().rev().take(500).map(|row| row.bytes);
         whole.collect()
     };
@@ -279,7 +281,7 @@ fn a_socket_that_two_processes_share() {
         return;
     }
     let (mut client, mut server) = UnixStream::pair().expect("a pair");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     client.write_all(b"parent").expect("sent");
     let mut child = Command::new("sh")
         .args(["-c", "printf 'from the child'"])
@@ -289,9 +291,9 @@ fn a_socket_that_two_processes_share() {
     assert!(child.wait().expect("it ends").success());
     client.write_all(b"parent").expect("sent");
     server.read_exact(&mut [0; 6 + 14 + 6]).expect("received");
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = Cookies::of(&client, &server).ends(&recorded);
-    let sent = recorded.messages_of(ends.client, Flow::Sent);
+    let sent = recorded.messages_of(ends.client, MessageDirection::Sent);
     assert_eq!(ranges(&sent), [(0, 6), (6, 14), (20, 6)]);
     let processes: Vec<u32> = sent.iter().map(|row| row.process.0).collect();
     let own = std::process::id();
@@ -305,8 +307,8 @@ fn a_socket_that_is_passed_on() {
         return;
     }
     let folder = tempfile::tempdir().expect("a directory");
-    let program = programs::compiled("passed", folder.path());
-    let recording = Recording::start(&["--all"]);
+    let program = compiled_programs::compiled("passed", folder.path());
+    let recording = FleetRecording::start(&["--all"]);
     let (to_child, child_end) = UnixStream::pair().expect("a pair");
     let (mut client, server) = UnixStream::pair().expect("a pair");
     let cookies = Cookies::of(&client, &server);
@@ -324,15 +326,20 @@ fn a_socket_that_is_passed_on() {
     drop(server);
     client.read_exact(&mut [0; 22]).expect("the child's answer");
     assert!(child.wait().expect("it ends").success());
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = cookies.ends(&recorded);
-    recorded_by(&recorded, ends.server, Flow::Received, child.id());
-    recorded_by(&recorded, ends.server, Flow::Sent, child.id());
-    recorded_by(&recorded, ends.client, Flow::Sent, std::process::id());
+    recorded_by(&recorded, ends.server, MessageDirection::Received, child.id());
+    recorded_by(&recorded, ends.server, MessageDirection::Sent, child.id());
+    recorded_by(&recorded, ends.client, MessageDirection::Sent, std::process::id());
 }
 
 /// All 22 bytes of a direction are in one row, of this process.
-fn recorded_by(recorded: &Recorded, end: &Connection, direction: Flow, process: u32) {
+fn recorded_by(
+    recorded: &RecordedRows,
+    end: &SocketConnection,
+    direction: MessageDirection,
+    process: u32,
+) {
     let rows = recorded.messages_of(end, direction);
     assert_eq!(ranges(&rows), [(0, 22)]);
     assert_eq!(rows[0].process.0, process);
@@ -344,9 +351,11 @@ fn pairs_that_keep_messages_apart() {
     if !is_root() {
         return;
     }
-    let recording = Recording::start(&["--all"]);
-    let kinds =
-        [(SocketType::SEQPACKET, Family::UnixSeqpacket), (SocketType::DGRAM, Family::UnixDatagram)];
+    let recording = FleetRecording::start(&["--all"]);
+    let kinds = [
+        (SocketType::SEQPACKET, ConnectionFamily::UnixSeqpacket),
+        (SocketType::DGRAM, ConnectionFamily::UnixDatagram),
+    ];
     let pairs = kinds.map(|(kind, family)| {
         let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
         (pair.expect("a pair"), family)
@@ -363,13 +372,13 @@ fn pairs_that_keep_messages_apart() {
             assert_eq!(received, bytes);
         }
     }
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     for ((client, server), family) in &pairs {
         let ends = Cookies::of(client, server).ends(&recorded);
         assert_eq!((ends.client.family, ends.server.family), (*family, *family));
         let whole = [(0, 10), (10, 20), (30, 30)];
-        assert_eq!(ranges(&recorded.messages_of(ends.client, Flow::Sent)), whole);
-        assert_eq!(ranges(&recorded.messages_of(ends.server, Flow::Received)), whole);
+        assert_eq!(ranges(&recorded.messages_of(ends.client, MessageDirection::Sent)), whole);
+        assert_eq!(ranges(&recorded.messages_of(ends.server, MessageDirection::Received)), whole);
     }
 }
 
@@ -384,14 +393,14 @@ fn datagrams_of_many_senders_have_no_rows() {
     let server = UnixDatagram::bind(&path).expect("bound");
     let old = UnixDatagram::unbound().expect("a socket");
     old.connect(&path).expect("connected");
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let new = UnixDatagram::unbound().expect("a socket");
     new.connect(&path).expect("connected");
     for client in [&old, &new] {
         client.send(&[0; 30]).expect("sent");
         assert_eq!(server.recv(&mut [0; 50]).expect("received"), 30);
     }
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let sockets = [&server, &old, &new].map(|socket| socket_cookie(socket).expect("a number"));
     let mut rows = recorded.connections.values();
     assert!(rows.all(|row| !sockets.contains(&row.cookie)));
@@ -403,7 +412,7 @@ fn what_moves_no_bytes_has_no_row() {
     if !is_root() {
         return;
     }
-    let recording = Recording::start(&["--all"]);
+    let recording = FleetRecording::start(&["--all"]);
     let (mut client, mut server) = UnixStream::pair().expect("a pair");
     let cookies = Cookies::of(&client, &server);
     server.set_nonblocking(true).expect("set");
@@ -417,9 +426,9 @@ fn what_moves_no_bytes_has_no_row() {
     assert_eq!(client.read(&mut [0; 9]).expect("the end"), 0);
     let error = client.write(&[0; 9]).expect_err("nobody is there");
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
-    let recorded = Recorded::of(recording);
+    let recorded = RecordedRows::of(recording);
     let ends = cookies.ends(&recorded);
     recorded.check_messages(&ends, [0, 0], [50, 0]);
-    assert_eq!(recorded.messages_of(ends.server, Flow::Received).len(), 2);
+    assert_eq!(recorded.messages_of(ends.server, MessageDirection::Received).len(), 2);
     assert!(ends.server.closed_ns > 0);
 }

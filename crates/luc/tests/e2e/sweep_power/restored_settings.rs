@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output};
 
 use crate::common::{LUC, is_root, refusal, stderr, stdout, until};
-use crate::sweep_power::place::Place;
+use crate::sweep_power::sweep_folder::SweepFolder;
 
 /// A repeat that does not end, a meter, and a mark when both are there.
 const ENDLESS: &str = r#"
@@ -23,8 +23,8 @@ name = "here"
 directory = "$HERE/work"
 "#;
 
-fn begun() -> (Place, Child) {
-    let place = Place::with_processors(ENDLESS);
+fn begun() -> (SweepFolder, Child) {
+    let place = SweepFolder::with_processors(ENDLESS);
     let mut sweep = place.start();
     until("a repeat", || {
         assert!(sweep.try_wait().expect("known").is_none(), "it has ended");
@@ -85,7 +85,7 @@ fn without_its_cleanup_process_the_sweep_puts_everything_back_itself() {
     assert_eq!(notes(&place), 0);
 }
 
-fn assert_put_back(place: &Place) {
+fn assert_put_back(place: &SweepFolder) {
     until("the processors", || !place.path("out/processors.json").exists());
     until("a clear house", || !place.path("out/work").exists());
     place.assert_as_before();
@@ -94,13 +94,13 @@ fn assert_put_back(place: &Place) {
 }
 
 /// Another command than a sweep.
-fn next_luc(place: &Place, words: &[&str]) -> Output {
+fn next_luc(place: &SweepFolder, words: &[&str]) -> Output {
     let mut command = Command::new(LUC);
     command.args(words).env("LUC_RUN_DIR", place.path("run"));
     command.output().expect("luc runs")
 }
 
-fn notes(place: &Place) -> usize {
+fn notes(place: &SweepFolder) -> usize {
     fs::read_dir(place.path("run/sweep")).map_or(0, Iterator::count)
 }
 

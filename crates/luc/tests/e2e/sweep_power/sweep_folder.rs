@@ -12,11 +12,11 @@ use crate::common::LUC;
 pub(crate) const CPU: &str = "sys/devices/system/cpu";
 
 /// A folder with a plan, a directory to work in, and a /sys.
-pub(crate) struct Place {
+pub(crate) struct SweepFolder {
     pub(crate) folder: TempDir,
 }
 
-impl Place {
+impl SweepFolder {
     /// `$HERE` in the plan is the folder.
     pub(crate) fn new(plan: &str) -> Self {
         let folder = TempDir::new().expect("a folder");

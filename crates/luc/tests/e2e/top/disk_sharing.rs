@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Bench, Disk, stderr};
+use crate::common::{EmulatedTestDisk, RecordedDisk, stderr};
 use crate::top::Killed;
-use crate::top::terminal::Terminal;
+use crate::top::top_terminal::TopTerminal;
 
 /// Two files far from each other.
-fn make(disk: &Disk) {
+fn make(disk: &EmulatedTestDisk) {
     let script = format!(
         "cd {} && head -c 200M /dev/zero >a && fallocate -l 100M gap && head -c 64M /dev/zero >b && sync",
         disk.mount()
@@ -21,7 +21,7 @@ fn make(disk: &Disk) {
 }
 
 /// One that reads a file past the page cache: beside another for half a minute.
-fn reader(disk: &Disk, name: &str) -> Killed {
+fn reader(disk: &EmulatedTestDisk, name: &str) -> Killed {
     let mut dd = Command::new("dd");
     dd.arg(format!("if={}/{name}", disk.mount()));
     dd.args(["of=/dev/null", "bs=64k", "iflag=direct"]);
@@ -42,7 +42,7 @@ fn shared(line: &Value, readers: &[u32; 2]) -> Option<Value> {
 
 #[test]
 fn a_disk_that_two_readers_share_is_shown_with_what_that_costs() {
-    let Some(bench) = Bench::with_model("shared", "hdd") else {
+    let Some(bench) = RecordedDisk::with_model("shared", "hdd") else {
         return;
     };
     make(&bench);
@@ -70,7 +70,7 @@ fn a_disk_that_two_readers_share_is_shown_with_what_that_costs() {
     drop(top);
 
     let name = found["name"].as_str().expect("a name");
-    let mut terminal = Terminal::open(&bench, &["--delay", "500ms"], 80, 24);
+    let mut terminal = TopTerminal::open(&bench, &["--delay", "500ms"], 80, 24);
     terminal.wait("the disk", |lines| {
         let mut lines = lines.iter();
         lines.find(|line| line.trim_start().starts_with(name) && line.contains("dd ("))?;

@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::common::{Disk, LUC, TIMEOUT};
+use crate::common::{EmulatedTestDisk, LUC, TIMEOUT};
 
 /// `luc top` in a terminal.
-pub(crate) struct Terminal {
+pub(crate) struct TopTerminal {
     child: Child,
     master: File,
     output: Receiver<Vec<u8>>,
@@ -23,8 +23,13 @@ pub(crate) struct Terminal {
     screen: Screen,
 }
 
-impl Terminal {
-    pub(crate) fn open(bench: &Disk, arguments: &[&str], columns: u16, rows: u16) -> Self {
+impl TopTerminal {
+    pub(crate) fn open(
+        bench: &EmulatedTestDisk,
+        arguments: &[&str],
+        columns: u16,
+        rows: u16,
+    ) -> Self {
         let (child, master) = start(bench, arguments, columns, rows);
         let (sender, output) = channel();
         let mut reader = master.try_clone().expect("copied");
@@ -96,7 +101,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TopTerminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -104,7 +109,12 @@ impl Drop for Terminal {
 }
 
 /// Starts `luc top` in a new terminal, whose other end is returned.
-pub(crate) fn start(bench: &Disk, arguments: &[&str], columns: u16, rows: u16) -> (Child, File) {
+pub(crate) fn start(
+    bench: &EmulatedTestDisk,
+    arguments: &[&str],
+    columns: u16,
+    rows: u16,
+) -> (Child, File) {
     let master =
         openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&master).expect("granted");

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::recording::{Reading, Recording};
+use crate::counter_recording::{CounterReading, CounterRecording};
 
 /// Minimum share of the time of an event in a rotation, relative to its usual share.
 const MIN_TURN_SHARE: f64 = 0.5;
@@ -13,7 +13,11 @@ const MIN_TURN_SHARE: f64 = 0.5;
 const MAX_LATE_SHARE: f64 = 0.05;
 
 /// Returns the readings of each rotation, in order and without gaps; one rotation if no event has two turns.
-pub(super) fn cut(recording: &Recording, events: &[usize], shares: &[f64]) -> Vec<Range<usize>> {
+pub(super) fn cut(
+    recording: &CounterRecording,
+    events: &[usize],
+    shares: &[f64],
+) -> Vec<Range<usize>> {
     let sums = Sums::of(recording, events, shares);
     let count = sums.wanted.len();
     let mut length = 1;
@@ -35,23 +39,23 @@ struct Sums<'s> {
     wanted: Vec<usize>,
     count: usize,
     /// Sums before each reading, and over all, by event.
-    times: Vec<Vec<Reading>>,
+    times: Vec<Vec<CounterReading>>,
     shares: &'s [f64],
 }
 
 impl<'s> Sums<'s> {
-    fn of(recording: &Recording, events: &[usize], shares: &'s [f64]) -> Self {
+    fn of(recording: &CounterRecording, events: &[usize], shares: &'s [f64]) -> Self {
         let count = recording.ends_ns().len();
-        let times: Vec<Vec<Reading>> = events
+        let times: Vec<Vec<CounterReading>> = events
             .iter()
             .map(|&event| {
-                let mut sum = Reading::default();
+                let mut sum = CounterReading::default();
                 let readings = recording.readings(event).iter();
                 let sums = readings.map(|reading| {
                     sum = sum.and(*reading);
                     sum
                 });
-                std::iter::once(Reading::default()).chain(sums).collect()
+                std::iter::once(CounterReading::default()).chain(sums).collect()
             })
             .collect();
         let is_wanted = |&at: &usize| {
@@ -103,14 +107,14 @@ impl<'s> Sums<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, Mode};
+    use crate::hardware_event::{CountMode, HardwareEvent};
 
     /// Two events by reading: whether they are wanted, and whether each has a counter.
     fn cut_of(readings: &str) -> Vec<Range<usize>> {
-        let names = ["a", "b"].map(|name| Event::new(name, Mode::Total));
-        let mut recording = Recording::new(names.to_vec());
+        let names = ["a", "b"].map(|name| HardwareEvent::new(name, CountMode::Total));
+        let mut recording = CounterRecording::new(names.to_vec());
         for (at, turn) in readings.chars().enumerate() {
-            let one = |name: char| Reading {
+            let one = |name: char| CounterReading {
                 value: 0.0,
                 enabled_ns: if turn == '-' { 0 } else { 10 },
                 running_ns: if turn == name { 10 } else { 0 },

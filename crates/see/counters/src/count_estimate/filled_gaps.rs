@@ -4,7 +4,7 @@
 //! stretch as long as the gap is taken. So a change of the load costs no more than half a gap. A turn that was cut
 //! short counts for less than a whole one.
 
-use crate::recording::Reading;
+use crate::counter_recording::CounterReading;
 
 /// Time with a counter.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ const MAX_GAP_VARIATION: f64 = 0.25;
 
 /// Sums all readings; `None` if turns come at uneven distances. Turns beside long gaps would then count for more than
 /// others, and the load in them more than it should.
-pub(super) fn total(readings: &[Reading]) -> Option<f64> {
+pub(super) fn total(readings: &[CounterReading]) -> Option<f64> {
     let (seen, last_gap_ns) = counted_turns(readings);
     if !is_even(&seen) {
         return None;
@@ -47,8 +47,8 @@ fn is_even(seen: &[Turn]) -> bool {
 }
 
 /// Returns the times with a counter, in order, and the gap after the last.
-fn counted_turns(readings: &[Reading]) -> (Vec<Turn>, f64) {
-    let wanted: Vec<&Reading> = readings.iter().filter(|one| one.enabled_ns > 0).collect();
+fn counted_turns(readings: &[CounterReading]) -> (Vec<Turn>, f64) {
+    let wanted: Vec<&CounterReading> = readings.iter().filter(|one| one.enabled_ns > 0).collect();
     let has_counter = |at: Option<usize>| {
         let reading = at.and_then(|at| wanted.get(at));
         reading.is_some_and(|reading| reading.running_ns > 0)
@@ -113,9 +113,9 @@ mod tests {
 
     /// Sums readings of 4 ns: counts in those with a counter, `None` in the others.
     fn total_of(values: &[Option<f64>]) -> f64 {
-        let readings: Vec<Reading> = values
+        let readings: Vec<CounterReading> = values
             .iter()
-            .map(|value| Reading {
+            .map(|value| CounterReading {
                 value: value.unwrap_or(0.0),
                 enabled_ns: 4,
                 running_ns: if value.is_some() { 4 } else { 0 },
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn turns_at_uneven_distances_are_left_to_rotations() {
-        let readings = |turns: &str| -> Vec<Reading> {
-            let one = |turn| Reading {
+        let readings = |turns: &str| -> Vec<CounterReading> {
+            let one = |turn| CounterReading {
                 value: 1.0,
                 enabled_ns: 4,
                 running_ns: if turn == 'x' { 4 } else { 0 },
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn a_turn_that_was_cut_short_counts_for_less() {
-        let reading = |value, running_ns| Reading { value, enabled_ns: 4, running_ns };
+        let reading = |value, running_ns| CounterReading { value, enabled_ns: 4, running_ns };
         // The second turn has a quarter of the time at four times the rate.
         let found = total(&[reading(1.0, 4), reading(0.0, 0), reading(1.0, 1)]);
         let found = found.expect("even");
-        // 3.5 ns of gap between and 3.5 ns in the last reading, of which half is after it.
+        // 3.5 ns of gap between, and 3.5 ns in the last reading: half of it is after the gap.
         let rate = 2.0 / 5.0;
         let between = 4.0 + 1.5;
         let after = 1.5;
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn readings_that_are_longer_than_a_rotation_are_scaled_each() {
-        let reading = |value| Reading { value, enabled_ns: 100, running_ns: 20 };
+        let reading = |value| CounterReading { value, enabled_ns: 100, running_ns: 20 };
         assert_eq!(total(&[reading(1.0), reading(3.0)]), Some(5.0 + 15.0));
     }
 }

@@ -1,14 +1,14 @@
 //! Tables of events and formulas. Event names are the kernel's (tools/perf/pmu-events). The formulas follow the
 //! definitions that each table names.
 
-use super::{Processor, Source};
+use super::{LostCyclesSource, ProcessorFormulas};
 
 /// Processors with a known stack.
-pub const PROCESSORS: [Processor; 3] = [INTEL_ICELAKE, AMD_ZEN4, ARM_NEOVERSE_V1];
+pub const PROCESSORS: [ProcessorFormulas; 3] = [INTEL_ICELAKE, AMD_ZEN4, ARM_NEOVERSE_V1];
 
 /// Ice Lake has five slots a cycle. The hardware splits the slots into four parts (PERF_METRICS), with a resolution of
 /// 1/255. The front end's latency is split by the cycles of its stalls, the back end by the cycles without execution.
-const INTEL_ICELAKE: Processor = Processor {
+const INTEL_ICELAKE: ProcessorFormulas = ProcessorFormulas {
     name: "intel-icelake",
     about: "Intel Ice Lake and Ice Lake server: top-down levels 1 to 3, by the definitions of Intel's TMA metrics \
             (intel/perfmon; in Linux arch/x86/icelakex/icx-metrics.json)",
@@ -62,21 +62,24 @@ const INTEL_ICELAKE: Processor = Processor {
     ],
     completion: "retiring",
     parts: &[
-        (Source::InstructionCache, "icache"),
-        (Source::BranchMisprediction, "(speculation + resteers) * mispredicted"),
-        (Source::DataCache, "memory * d_ratio(miss_cycles, memory_cycles)"),
-        (Source::Translation, "itlb + memory * d_ratio(dtlb_cycles, memory_cycles)"),
-        (Source::LoadStore, "memory * (1 - d_ratio(miss_cycles + dtlb_cycles, memory_cycles))"),
-        (Source::Rejects, "(speculation + resteers) * (1 - mispredicted)"),
-        (Source::FloatingPoint, "divider"),
-        (Source::Integer, "core - divider"),
-        (Source::Other, "frontend - icache - itlb - resteers"),
+        (LostCyclesSource::InstructionCache, "icache"),
+        (LostCyclesSource::BranchMisprediction, "(speculation + resteers) * mispredicted"),
+        (LostCyclesSource::DataCache, "memory * d_ratio(miss_cycles, memory_cycles)"),
+        (LostCyclesSource::Translation, "itlb + memory * d_ratio(dtlb_cycles, memory_cycles)"),
+        (
+            LostCyclesSource::LoadStore,
+            "memory * (1 - d_ratio(miss_cycles + dtlb_cycles, memory_cycles))",
+        ),
+        (LostCyclesSource::Rejects, "(speculation + resteers) * (1 - mispredicted)"),
+        (LostCyclesSource::FloatingPoint, "divider"),
+        (LostCyclesSource::Integer, "core - divider"),
+        (LostCyclesSource::Other, "frontend - icache - itlb - resteers"),
     ],
     within: &[],
 };
 
 /// Six slots a cycle; what did not dispatch is counted by why. What did and what did not are different counters.
-const AMD_ZEN4: Processor = Processor {
+const AMD_ZEN4: ProcessorFormulas = ProcessorFormulas {
     name: "amd-zen4",
     about: "AMD Zen 4: pipeline utilization, by the definitions of AMD's processor programming reference (in Linux \
             arch/x86/amdzen4/pipeline.json)",
@@ -94,22 +97,25 @@ const AMD_ZEN4: Processor = Processor {
     ],
     completion: "ex_ret_ops / slots",
     parts: &[
-        (Source::InstructionCache, "latency"),
-        (Source::BranchMisprediction, "speculation * mispredicted"),
-        (Source::DataCache, "memory"),
-        (Source::Rejects, "speculation * (1 - mispredicted)"),
-        (Source::Integer, "backend - memory"),
-        (Source::Other, "frontend - latency + de_no_dispatch_per_slot.smt_contention / slots"),
+        (LostCyclesSource::InstructionCache, "latency"),
+        (LostCyclesSource::BranchMisprediction, "speculation * mispredicted"),
+        (LostCyclesSource::DataCache, "memory"),
+        (LostCyclesSource::Rejects, "speculation * (1 - mispredicted)"),
+        (LostCyclesSource::Integer, "backend - memory"),
+        (
+            LostCyclesSource::Other,
+            "frontend - latency + de_no_dispatch_per_slot.smt_contention / slots",
+        ),
     ],
     within: &[
-        (Source::Translation, "within data cache, and within instruction cache"),
-        (Source::LoadStore, "within data cache, and within integer"),
-        (Source::FloatingPoint, "within integer"),
+        (LostCyclesSource::Translation, "within data cache, and within instruction cache"),
+        (LostCyclesSource::LoadStore, "within data cache, and within integer"),
+        (LostCyclesSource::FloatingPoint, "within integer"),
     ],
 };
 
 /// Eight slots a cycle. A mispredicted branch empties four cycles of the front end, which are not the front end's.
-const ARM_NEOVERSE_V1: Processor = Processor {
+const ARM_NEOVERSE_V1: ProcessorFormulas = ProcessorFormulas {
     name: "arm-neoverse-v1",
     about: "Arm Neoverse V1: top-down level 1, by the definitions of Arm's telemetry specification (in Linux \
             arch/arm64/arm/neoverse-v1/metrics.json)",
@@ -127,16 +133,16 @@ const ARM_NEOVERSE_V1: Processor = Processor {
     ],
     completion: "op_retired / op_spec * used",
     parts: &[
-        (Source::InstructionCache, "latency"),
-        (Source::BranchMisprediction, "(1 - op_retired / op_spec) * used + refilling"),
-        (Source::DataCache, "memory"),
-        (Source::Integer, "backend - memory"),
-        (Source::Other, "frontend - latency"),
+        (LostCyclesSource::InstructionCache, "latency"),
+        (LostCyclesSource::BranchMisprediction, "(1 - op_retired / op_spec) * used + refilling"),
+        (LostCyclesSource::DataCache, "memory"),
+        (LostCyclesSource::Integer, "backend - memory"),
+        (LostCyclesSource::Other, "frontend - latency"),
     ],
     within: &[
-        (Source::Translation, "within instruction cache, and within integer"),
-        (Source::LoadStore, "within integer"),
-        (Source::Rejects, "within branch misprediction"),
-        (Source::FloatingPoint, "within integer"),
+        (LostCyclesSource::Translation, "within instruction cache, and within integer"),
+        (LostCyclesSource::LoadStore, "within integer"),
+        (LostCyclesSource::Rejects, "within branch misprediction"),
+        (LostCyclesSource::FloatingPoint, "within integer"),
     ],
 };

@@ -10,21 +10,23 @@ pub struct FormulaError {
     pub(super) what: String,
 }
 
+/// A node of a formula's syntax tree.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node {
+pub(super) enum FormulaNode {
     Number(f64),
     /// An event, or a formula that is defined elsewhere; in lower case.
     Name(String),
     /// `#name`, without the mark.
     Literal(String),
-    Binary(Operator, Box<Node>, Box<Node>),
+    Binary(FormulaOperator, Box<FormulaNode>, Box<FormulaNode>),
     /// The condition, the value if it is not 0, and the value otherwise.
-    If(Box<[Node; 3]>),
-    Call(Function, Vec<Node>),
+    If(Box<[FormulaNode; 3]>),
+    Call(FormulaFunction, Vec<FormulaNode>),
 }
 
+/// An operator between two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum FormulaOperator {
     Or,
     Xor,
     And,
@@ -37,8 +39,9 @@ pub(super) enum Operator {
     Modulo,
 }
 
+/// A function that formulas may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Function {
+pub(super) enum FormulaFunction {
     Min,
     Max,
     Ratio,

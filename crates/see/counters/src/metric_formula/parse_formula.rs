@@ -1,31 +1,31 @@
 //! A parser of formulas: recursive descent of bounded depth.
 
-use super::tree::{FormulaError, Function, Node, Operator};
+use super::formula_tree::{FormulaError, FormulaFunction, FormulaNode, FormulaOperator};
 
 /// Limits of a formula, so that hostile ones do not use up the stack.
 const MAX_DEPTH: usize = 100;
 const MAX_FORMULA_BYTES: usize = 4096;
 
 /// Operators by precedence, lowest first; those of a line are equal.
-const LEVELS: [&[(char, Operator)]; 6] = [
-    &[('|', Operator::Or)],
-    &[('^', Operator::Xor)],
-    &[('&', Operator::And)],
-    &[('<', Operator::Less), ('>', Operator::Greater)],
-    &[('+', Operator::Plus), ('-', Operator::Minus)],
-    &[('*', Operator::Times), ('/', Operator::Over), ('%', Operator::Modulo)],
+const LEVELS: [&[(char, FormulaOperator)]; 6] = [
+    &[('|', FormulaOperator::Or)],
+    &[('^', FormulaOperator::Xor)],
+    &[('&', FormulaOperator::And)],
+    &[('<', FormulaOperator::Less), ('>', FormulaOperator::Greater)],
+    &[('+', FormulaOperator::Plus), ('-', FormulaOperator::Minus)],
+    &[('*', FormulaOperator::Times), ('/', FormulaOperator::Over), ('%', FormulaOperator::Modulo)],
 ];
 
 /// Functions, and how many arguments they take.
-const FUNCTIONS: [(&str, Function, usize); 5] = [
-    ("min", Function::Min, 2),
-    ("max", Function::Max, 2),
-    ("d_ratio", Function::Ratio, 2),
-    ("source_count", Function::SourceCount, 1),
-    ("has_event", Function::HasEvent, 1),
+const FUNCTIONS: [(&str, FormulaFunction, usize); 5] = [
+    ("min", FormulaFunction::Min, 2),
+    ("max", FormulaFunction::Max, 2),
+    ("d_ratio", FormulaFunction::Ratio, 2),
+    ("source_count", FormulaFunction::SourceCount, 1),
+    ("has_event", FormulaFunction::HasEvent, 1),
 ];
 
-pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
+pub(super) fn parse(text: &str) -> Result<FormulaNode, FormulaError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     if text.len() > MAX_FORMULA_BYTES {
         return Err(parser.wrong("it is too long"));
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `A if C else B`, or what binds closer.
-    fn choice(&mut self) -> Result<Node, FormulaError> {
+    fn choice(&mut self) -> Result<FormulaNode, FormulaError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.wrong("it is nested too deeply"));
@@ -101,13 +101,13 @@ impl<'t> Parser<'t> {
                 return Err(self.wrong("'else' is missing"));
             }
             let other = self.choice()?;
-            node = Node::If(Box::new([condition, node, other]));
+            node = FormulaNode::If(Box::new([condition, node, other]));
         }
         self.depth -= 1;
         Ok(node)
     }
 
-    fn level(&mut self, level: usize) -> Result<Node, FormulaError> {
+    fn level(&mut self, level: usize) -> Result<FormulaNode, FormulaError> {
         let Some(operators) = LEVELS.get(level) else {
             return self.unary();
         };
@@ -117,26 +117,26 @@ impl<'t> Parser<'t> {
         {
             self.at += 1;
             let right = self.level(level + 1)?;
-            node = Node::Binary(*operator, Box::new(node), Box::new(right));
+            node = FormulaNode::Binary(*operator, Box::new(node), Box::new(right));
         }
         Ok(node)
     }
 
-    fn unary(&mut self) -> Result<Node, FormulaError> {
+    fn unary(&mut self) -> Result<FormulaNode, FormulaError> {
         let mut is_negative = false;
         while self.take('-') {
             is_negative = !is_negative;
         }
         let node = self.atom()?;
         Ok(if is_negative {
-            let zero = Box::new(Node::Number(0.0));
-            Node::Binary(Operator::Minus, zero, Box::new(node))
+            let zero = Box::new(FormulaNode::Number(0.0));
+            FormulaNode::Binary(FormulaOperator::Minus, zero, Box::new(node))
         } else {
             node
         })
     }
 
-    fn atom(&mut self) -> Result<Node, FormulaError> {
+    fn atom(&mut self) -> Result<FormulaNode, FormulaError> {
         if self.take('(') {
             let node = self.choice()?;
             self.expect(')')?;
@@ -147,14 +147,14 @@ impl<'t> Parser<'t> {
             return if name.is_empty() {
                 Err(self.wrong("a literal has no name"))
             } else {
-                Ok(Node::Literal(name))
+                Ok(FormulaNode::Literal(name))
             };
         }
         self.peek();
         let begin = self.at;
         let symbol = self.symbol();
         if let Some(number) = self.number(begin, symbol) {
-            return Ok(Node::Number(number));
+            return Ok(FormulaNode::Number(number));
         }
         if symbol.is_empty() {
             return Err(self.wrong("a number or a name is missing"));
@@ -162,7 +162,7 @@ impl<'t> Parser<'t> {
         let function = FUNCTIONS.iter().find(|(name, ..)| *name == symbol);
         match function {
             Some((_, function, count)) if self.take('(') => self.call(*function, *count),
-            _ => Ok(Node::Name(name_of(symbol))),
+            _ => Ok(FormulaNode::Name(name_of(symbol))),
         }
     }
 
@@ -182,14 +182,18 @@ impl<'t> Parser<'t> {
         symbol.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    fn call(&mut self, function: Function, count: usize) -> Result<Node, FormulaError> {
+    fn call(
+        &mut self,
+        function: FormulaFunction,
+        count: usize,
+    ) -> Result<FormulaNode, FormulaError> {
         let mut arguments = vec![self.choice()?];
         while arguments.len() < count {
             self.expect(',')?;
             arguments.push(self.choice()?);
         }
         self.expect(')')?;
-        Ok(Node::Call(function, arguments))
+        Ok(FormulaNode::Call(function, arguments))
     }
 
     /// Characters of a name, with those that a backslash protects.
@@ -243,8 +247,8 @@ mod tests {
 
     #[test]
     fn exponents_may_be_negative() {
-        assert_eq!(parse("2e-3"), Ok(Node::Number(0.002)));
-        assert_eq!(parse("2e3"), Ok(Node::Number(2000.0)));
+        assert_eq!(parse("2e-3"), Ok(FormulaNode::Number(0.002)));
+        assert_eq!(parse("2e3"), Ok(FormulaNode::Number(2000.0)));
     }
 
     proptest! {

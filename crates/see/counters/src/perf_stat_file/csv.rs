@@ -1,7 +1,7 @@
 //! A line of `perf stat -x,`: `[TIME,][KEY,[COUNT,]]VALUE,UNIT,EVENT,[CGROUP,|VARIANCE,]RUNNING_NS,PERCENT,...`
 //! (`man perf-stat`, CSV FORMAT).
 
-use super::row::{Counted, Row, nanoseconds, reading};
+use super::perf_row::{PerfRow, RowCount, nanoseconds, reading};
 
 /// Maximum number of fields before the value: the time, the key of an aggregate, and its size.
 const MAX_FIELDS_BEFORE: usize = 3;
@@ -19,7 +19,7 @@ pub(super) fn separator(line: &str) -> char {
 pub(super) const DECIMAL_COMMAS: &str = "its numbers have decimal commas, and commas are between its fields as well: write it anew by `LC_ALL=C perf stat`";
 
 /// Parses a line; `None` for lines of metrics and sums.
-pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
+pub(super) fn row(line: &str, separator: char) -> Result<Option<PerfRow>, String> {
     let mut fields = fields(line, separator);
     if separator != ',' {
         fields.iter_mut().for_each(with_a_point);
@@ -51,7 +51,7 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
         }
         _ => None,
     };
-    Ok(Some(Row {
+    Ok(Some(PerfRow {
         end_ns,
         event: fields[value_at + 2].clone(),
         unit: fields[value_at + 1].clone(),
@@ -81,9 +81,9 @@ fn with_a_point(field: &mut String) {
     }
 }
 
-fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
+fn counted(value: &str, rest: &[String]) -> Result<RowCount, String> {
     if value == "<not supported>" {
-        return Ok(Counted::NotSupported);
+        return Ok(RowCount::NotSupported);
     }
     let times = (0..=MAX_FIELDS_BETWEEN).find_map(|at| {
         let running_ns: u64 = rest.get(at)?.parse().ok()?;
@@ -135,15 +135,15 @@ fn fields(line: &str, separator: char) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Reading;
+    use crate::counter_recording::CounterReading;
 
-    fn read(line: &str) -> (Option<u64>, String, Counted) {
+    fn read(line: &str) -> (Option<u64>, String, RowCount) {
         let row = row(line, separator(line)).expect(line).expect(line);
         (row.end_ns, row.event, row.counted)
     }
 
-    fn counted_as(value: f64, enabled_ns: u64, running_ns: u64) -> Counted {
-        Counted::Reading(Reading { value, enabled_ns, running_ns })
+    fn counted_as(value: f64, enabled_ns: u64, running_ns: u64) -> RowCount {
+        RowCount::Reading(CounterReading { value, enabled_ns, running_ns })
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
                 "1.5,70,,cycles,58000,0.00,,",
                 Some(1_500_000_000),
                 "cycles",
-                Counted::Scarcely { value: 70.0, running_ns: 58_000 },
+                RowCount::Scarcely { value: 70.0, running_ns: 58_000 },
             ),
             (
                 "1.5,70,,cycles,1000,14.29,,",
@@ -193,12 +193,12 @@ mod tests {
                 "cycles",
                 counted_as(0.0, 0, 0),
             ),
-            ("1.5,<not counted>,,cycles,0,0.00,,", Some(1_500_000_000), "cycles", Counted::Never),
+            ("1.5,<not counted>,,cycles,0,0.00,,", Some(1_500_000_000), "cycles", RowCount::Never),
             (
                 "1.5,<not supported>,,cycles,0,100.00,,",
                 Some(1_500_000_000),
                 "cycles",
-                Counted::NotSupported,
+                RowCount::NotSupported,
             ),
         ] {
             assert_eq!(read(line), (end_ns, event.to_owned(), counted), "{line}");

@@ -7,20 +7,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
-use crate::recording::Reading;
+use crate::counter_recording::CounterReading;
+use crate::hardware_event::HardwareEvent;
 
 /// Kinds of cores by event, as indexes of PMUs; `None` for events of other PMUs.
 #[derive(Debug)]
-pub(super) struct Kinds {
+pub(super) struct CoreKinds {
     of_event: Vec<Option<usize>>,
     count: usize,
 }
 
-impl Kinds {
-    pub(super) fn of(events: &[Event]) -> Self {
+impl CoreKinds {
+    pub(super) fn of(events: &[HardwareEvent]) -> Self {
         let mut pmus = BTreeMap::new();
-        let pmu = |event: &Event| Some(event.name.split_once('/')?.0.to_owned());
+        let pmu = |event: &HardwareEvent| Some(event.name.split_once('/')?.0.to_owned());
         for name in events.iter().filter_map(pmu).filter(|name| is_of_cores(name)) {
             let next = pmus.len();
             pmus.entry(name).or_insert(next);
@@ -34,7 +34,7 @@ impl Kinds {
     }
 
     /// Sets the wanted time of each event in a reading to the time on its kind of core.
-    pub(super) fn apply(&self, readings: &mut [Reading]) {
+    pub(super) fn apply(&self, readings: &mut [CounterReading]) {
         let mut on_kind_ns = vec![0; self.count];
         let mut wanted_ns = 0;
         for (kind, reading) in self.of_event.iter().zip(readings.iter()) {
@@ -63,7 +63,7 @@ impl Kinds {
     }
 }
 
-/// Returns whether a PMU counts events of cores, of which there may be several kinds.
+/// Returns whether a PMU counts events of cores. There may be several kinds of cores.
 fn is_of_cores(pmu: &str) -> bool {
     pmu.starts_with("cpu_") || pmu.starts_with("armv") || pmu.starts_with("apple_")
 }
@@ -78,7 +78,7 @@ mod tests {
         let recording = &replay.recording;
         let of = |place: usize| {
             let readings = recording.readings(place).iter();
-            let whole = |reading: &crate::recording::Reading| {
+            let whole = |reading: &crate::counter_recording::CounterReading| {
                 reading.value / reading.running_share().filter(|share| *share > 0.0).unwrap_or(1.0)
             };
             let scaled = readings.clone().map(whole).sum();

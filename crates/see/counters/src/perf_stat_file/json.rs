@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::csv::DECIMAL_COMMAS;
-use super::row::{Counted, Row, nanoseconds, reading};
+use super::perf_row::{PerfRow, RowCount, nanoseconds, reading};
 
 /// The members that are read; the others are perf's metrics.
 #[derive(Debug, Deserialize)]
@@ -22,7 +22,7 @@ struct Line {
 }
 
 /// Parses a line; `None` for lines of metrics.
-pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
+pub(super) fn row(line: &str) -> Result<Option<PerfRow>, String> {
     let parsed: Line = serde_json::from_str(line).map_err(|error| {
         if has_decimal_commas(line) { DECIMAL_COMMAS.to_owned() } else { error.to_string() }
     })?;
@@ -39,7 +39,7 @@ pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
     };
     let text = value.as_str().map(str::trim);
     let counted = match text {
-        Some("<not supported>") => Counted::NotSupported,
+        Some("<not supported>") => RowCount::NotSupported,
         Some("<not counted>") => reading(0.0, 0, times()?.1),
         _ => {
             let number = text.map_or_else(|| value.as_f64(), |text| text.parse().ok());
@@ -49,7 +49,7 @@ pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
             reading(number, running_ns, percent)
         }
     };
-    Ok(Some(Row { end_ns, event, unit: parsed.unit, counted }))
+    Ok(Some(PerfRow { end_ns, event, unit: parsed.unit, counted }))
 }
 
 /// Returns whether a value is a number with a comma, after which another name would have to follow.
@@ -66,17 +66,17 @@ fn has_decimal_commas(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Reading;
+    use crate::counter_recording::CounterReading;
 
     #[test]
     fn lines_as_perf_writes_them() {
         let line = r#"{"interval" : 0.100067155, "cpu" : "0", "counter-value" : "70.000000", "unit" : "", "event" : "cycles:u", "event-runtime" : 1000, "pcnt-running" : 50.00, "metric-value" : 1.3, "metric-unit" : "K/sec"}"#;
         let found = row(line).expect("read").expect("a row");
         assert_eq!((found.end_ns, found.event.as_str()), (Some(100_067_155), "cycles:u"));
-        let expected = Reading { value: 35.0, enabled_ns: 2000, running_ns: 1000 };
-        assert_eq!(found.counted, Counted::Reading(expected));
+        let expected = CounterReading { value: 35.0, enabled_ns: 2000, running_ns: 1000 };
+        assert_eq!(found.counted, RowCount::Reading(expected));
         let line = r#"{"counter-value" : "<not supported>", "unit" : "", "event" : "cycles", "event-runtime" : 0, "pcnt-running" : 100.00}"#;
-        assert_eq!(row(line).expect("read").expect("a row").counted, Counted::NotSupported);
+        assert_eq!(row(line).expect("read").expect("a row").counted, RowCount::NotSupported);
         assert_eq!(row(r#"{"interval" : 1.0, "metric-value" : 3.0}"#), Ok(None));
     }
 

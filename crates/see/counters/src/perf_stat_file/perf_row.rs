@@ -1,20 +1,20 @@
 //! A row that perf printed, in any form.
 
-use crate::recording::Reading;
+use crate::counter_recording::CounterReading;
 
 /// An event in a reading.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct PerfRow {
     /// End of the reading, ns after the recording began; `None` without `-I`.
     pub(super) end_ns: Option<u64>,
     pub(super) event: String,
     pub(super) unit: String,
-    pub(super) counted: Counted,
+    pub(super) counted: RowCount,
 }
 
 /// Count of a row's event.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Counted {
+pub(super) enum RowCount {
     NotSupported,
     /// The event was wanted, but never had a counter.
     Never,
@@ -24,20 +24,20 @@ pub(super) enum Counted {
         value: f64,
         running_ns: u64,
     },
-    Reading(Reading),
+    Reading(CounterReading),
 }
 
 /// Makes a count of perf's value, time and percentage. An event that was wanted for no time has 100 %.
-pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
+pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> RowCount {
     match (running_ns > 0, percent > 0.0) {
         (true, true) => {}
-        (true, false) => return Counted::Scarcely { value, running_ns },
-        (false, true) => return Counted::Reading(Reading::default()),
-        (false, false) => return Counted::Never,
+        (true, false) => return RowCount::Scarcely { value, running_ns },
+        (false, true) => return RowCount::Reading(CounterReading::default()),
+        (false, false) => return RowCount::Never,
     }
     let share = (percent / 100.0).min(1.0);
     let enabled_ns = (running_ns as f64 / share).round() as u64;
-    Counted::Reading(Reading {
+    RowCount::Reading(CounterReading {
         value: value * share,
         enabled_ns: enabled_ns.max(running_ns),
         running_ns,
@@ -45,10 +45,10 @@ pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
 }
 
 /// Counts of an event whose share perf rounds to nothing. `wanted_ns` is the time that was wanted.
-pub(super) fn scarce_reading(value: f64, running_ns: u64, wanted_ns: u64) -> Reading {
+pub(super) fn scarce_reading(value: f64, running_ns: u64, wanted_ns: u64) -> CounterReading {
     // Where nobody tells, half of what is rounded up.
     let enabled_ns = wanted_ns.max(running_ns.saturating_mul(40_000));
-    Reading { value: value * running_ns as f64 / enabled_ns as f64, enabled_ns, running_ns }
+    CounterReading { value: value * running_ns as f64 / enabled_ns as f64, enabled_ns, running_ns }
 }
 
 /// Seconds as perf prints them, in ns.

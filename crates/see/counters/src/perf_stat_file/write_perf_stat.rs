@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::recording::Recording;
+use crate::counter_recording::CounterRecording;
 
 /// Form of perf's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum PerfOutputFormat {
     /// `perf stat -I -x,`.
     Csv,
     /// `perf stat -I -j`.
@@ -16,7 +16,7 @@ pub enum Style {
 /// Returns a recording's text, with numbers rounded as perf does. Scaled values are whole numbers in CSV, and have
 /// six decimals in JSON. Shares have two decimals.
 #[must_use]
-pub fn write(recording: &Recording, style: Style) -> String {
+pub fn write(recording: &CounterRecording, style: PerfOutputFormat) -> String {
     let mut text = "# written from a recording\n\n".to_owned();
     for (at, end_ns) in recording.ends_ns().iter().enumerate() {
         let seconds = *end_ns as f64 / 1e9;
@@ -30,16 +30,16 @@ pub fn write(recording: &Recording, style: Style) -> String {
             } else {
                 let whole = reading.value / share.unwrap_or(1.0);
                 match style {
-                    Style::Csv => format!("{whole:.0}"),
-                    Style::Json => format!("{whole:.6}"),
+                    PerfOutputFormat::Csv => format!("{whole:.0}"),
+                    PerfOutputFormat::Json => format!("{whole:.6}"),
                 }
             };
             // Writing to a string does not fail.
             let _ = match style {
-                Style::Csv => {
+                PerfOutputFormat::Csv => {
                     writeln!(text, "{seconds:>16.9},{value},,{event},{running_ns},{percent:.2},,")
                 }
-                Style::Json => writeln!(
+                PerfOutputFormat::Json => writeln!(
                     text,
                     "{{\"interval\" : {seconds:.9}, \"counter-value\" : \"{value}\", \"unit\" : \"\", \"event\" : \
                      \"{event}\", \"event-runtime\" : {running_ns}, \"pcnt-running\" : {percent:.2}}}"

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{Name, names};
-use crate::store::{Reader, StoreError, is_free, make};
-use crate::tables::Trace;
+use super::{SegmentName, names};
+use crate::store::{StoreError, TraceReader, is_free, make};
+use crate::tables::TraceDescription;
 
 /// File that a recorder locks.
 const LOCK_FILE: &str = ".lock";
@@ -22,7 +22,7 @@ const REMOVED_PREFIX: &str = ".gone-";
 
 /// Limits of a ring's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RingLimits {
     /// Maximum age of a segment's end, nanoseconds.
     pub keep_ns: u64,
     /// Maximum size of all segments, bytes. The oldest are removed first.
@@ -31,8 +31,8 @@ pub struct Limits {
 
 /// A segment that is being written.
 #[derive(Clone, Debug)]
-pub struct Open {
-    name: Name,
+pub struct OpenSegment {
+    name: SegmentName,
     /// Hidden directory of the segment, which does not exist yet.
     pub path: PathBuf,
 }
@@ -47,16 +47,16 @@ struct Closed {
 
 /// Keeps a ring within its limits. Only one can exist for a directory at a time.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct RingKeeper {
     directory: PathBuf,
-    limits: Limits,
+    limits: RingLimits,
     /// Unlocked when it is closed, however the process ends.
     _lock: File,
-    next: Name,
+    next: SegmentName,
     closed: VecDeque<Closed>,
 }
 
-impl Keeper {
+impl RingKeeper {
     /// Makes `directory` a ring, or continues the ring in it. `now_ns` is of CLOCK_MONOTONIC. Also returns the names of
     /// removed segments: those that a killed recorder had not completed, or that a power cut has damaged.
     ///
@@ -65,9 +65,9 @@ impl Keeper {
     /// trace; when it cannot be made, read or changed.
     pub fn open(
         directory: &Path,
-        limits: Limits,
+        limits: RingLimits,
         now_ns: u64,
-    ) -> Result<(Self, Vec<Name>), StoreError> {
+    ) -> Result<(Self, Vec<SegmentName>), StoreError> {
         make(directory).map_err(StoreError::io(directory, "create it"))?;
         is_free(directory)?;
         let path = directory.join(LOCK_FILE);
@@ -90,14 +90,14 @@ impl Keeper {
             directory: directory.to_path_buf(),
             limits,
             _lock: lock,
-            next: Name { run: 1, number: 1 },
+            next: SegmentName { run: 1, number: 1 },
             closed: VecDeque::new(),
         };
         for name in names(directory)? {
             let path = directory.join(name.to_string());
             keeper.next.run = name.run.saturating_add(1);
             // One that cannot be read would keep readers from all others.
-            let Ok(reader) = Reader::open(&path) else {
+            let Ok(reader) = TraceReader::open(&path) else {
                 keeper.remove(&path)?;
                 torn.push(name);
                 continue;
@@ -115,17 +115,17 @@ impl Keeper {
     }
 
     /// Begins the next segment.
-    pub fn begin(&mut self) -> Open {
+    pub fn begin(&mut self) -> OpenSegment {
         let name = self.next;
         self.next.number = self.next.number.saturating_add(1);
-        Open { name, path: self.directory.join(format!("{OPEN_PREFIX}{name}")) }
+        OpenSegment { name, path: self.directory.join(format!("{OPEN_PREFIX}{name}")) }
     }
 
     /// Gives a complete segment its name. It ended at `end_ns`.
     ///
     /// # Errors
     /// When it cannot be renamed.
-    pub fn close(&mut self, open: &Open, end_ns: u64) -> Result<(), StoreError> {
+    pub fn close(&mut self, open: &OpenSegment, end_ns: u64) -> Result<(), StoreError> {
         let bytes = size_of(&open.path).map_err(StoreError::io(&open.path, "measure it"))?;
         let path = self.directory.join(open.name.to_string());
         fs::rename(&open.path, &path).map_err(StoreError::io(&path, "rename it into place"))?;
@@ -165,7 +165,7 @@ impl Keeper {
 }
 
 /// Removes what a killed recorder left under hidden names. Returns the incomplete segments.
-fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
+fn clear(directory: &Path) -> Result<Vec<SegmentName>, StoreError> {
     let mut torn = Vec::new();
     for entry in fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))? {
         let entry = entry.map_err(StoreError::io(directory, "list it"))?;
@@ -173,7 +173,7 @@ fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
         let Some(name) = file_name.to_str() else {
             continue;
         };
-        let segment = |before| name.strip_prefix(before)?.parse::<Name>().ok();
+        let segment = |before| name.strip_prefix(before)?.parse::<SegmentName>().ok();
         let open = segment(OPEN_PREFIX);
         if open.or_else(|| segment(REMOVED_PREFIX)).is_some() {
             let path = entry.path();
@@ -186,7 +186,7 @@ fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
 
 /// Returns the end of an earlier recorder's segment on the present CLOCK_MONOTONIC: the machine may have been booted
 /// since.
-fn ended_ns(trace: &Trace, now_ns: u64) -> u64 {
+fn ended_ns(trace: &TraceDescription, now_ns: u64) -> u64 {
     let ended_ns = trace.realtime_offset_ns.saturating_add(trace.end_ns);
     let real_ns = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -208,7 +208,7 @@ fn size_of(directory: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-impl Open {
+impl OpenSegment {
     /// Sums the sizes of its files so far.
     ///
     /// # Errors
@@ -221,15 +221,15 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Writer;
+    use crate::store::TraceWriter;
 
-    const LIMITS: Limits = Limits { keep_ns: 100, keep_bytes: u64::MAX };
+    const LIMITS: RingLimits = RingLimits { keep_ns: 100, keep_bytes: u64::MAX };
 
     /// Writes and closes a segment that ends at `end_ns`.
-    fn segment(keeper: &mut Keeper, end_ns: u64) {
+    fn segment(keeper: &mut RingKeeper, end_ns: u64) {
         let open = keeper.begin();
-        let trace = Trace { end_ns, ..Trace::default() };
-        Writer::create(&open.path, Trace::default())
+        let trace = TraceDescription { end_ns, ..TraceDescription::default() };
+        TraceWriter::create(&open.path, TraceDescription::default())
             .and_then(|writer| writer.finish(trace))
             .expect("written");
         keeper.close(&open, end_ns).expect("closed");
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn what_is_too_old_goes() {
         let folder = tempfile::tempdir().expect("made");
-        let (mut keeper, torn) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
+        let (mut keeper, torn) = RingKeeper::open(folder.path(), LIMITS, 0).expect("opened");
         assert!(torn.is_empty());
         for end_ns in [10, 20, 120] {
             segment(&mut keeper, end_ns);
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn what_is_too_large_goes_the_oldest_first() {
         let folder = tempfile::tempdir().expect("made");
-        let (mut keeper, _) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
+        let (mut keeper, _) = RingKeeper::open(folder.path(), LIMITS, 0).expect("opened");
         for end_ns in [1, 2, 3] {
             segment(&mut keeper, end_ns);
         }
@@ -274,21 +274,21 @@ mod tests {
     #[test]
     fn a_second_recorder_is_refused_and_a_later_one_clears_up() {
         let folder = tempfile::tempdir().expect("made");
-        let (mut keeper, _) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
-        let second = Keeper::open(folder.path(), LIMITS, 0);
+        let (mut keeper, _) = RingKeeper::open(folder.path(), LIMITS, 0).expect("opened");
+        let second = RingKeeper::open(folder.path(), LIMITS, 0);
         assert!(matches!(second, Err(StoreError::Recording { .. })), "{second:?}");
         segment(&mut keeper, 1);
         let open = keeper.begin();
-        let torn = Writer::create(&open.path, Trace::default()).expect("begun");
+        let torn = TraceWriter::create(&open.path, TraceDescription::default()).expect("begun");
         drop((keeper, torn));
         // A directory of somebody else's stays, and one that is damaged goes.
         for name in [".gone-segment-0001-000009", ".segment-notes", "segment-0001-000003", "kept"] {
             fs::create_dir(folder.path().join(name)).expect("made");
         }
         // It ended at the beginning of 1970: as long ago as the clock can say.
-        let forever = Limits { keep_ns: u64::MAX, ..LIMITS };
-        let (mut keeper, torn) = Keeper::open(folder.path(), forever, 5).expect("opened");
-        assert_eq!(torn, [2, 3].map(|number| Name { run: 1, number }));
+        let forever = RingLimits { keep_ns: u64::MAX, ..LIMITS };
+        let (mut keeper, torn) = RingKeeper::open(folder.path(), forever, 5).expect("opened");
+        assert_eq!(torn, [2, 3].map(|number| SegmentName { run: 1, number }));
         segment(&mut keeper, 1);
         assert_eq!(numbers(folder.path()), [(1, 1), (2, 1)]);
         let mut entries: Vec<_> =

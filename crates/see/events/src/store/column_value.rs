@@ -4,20 +4,20 @@ use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 
-use crate::codes::{
-    CallKind, CommitKind, CounterMode, Direction, Family, Flow, RequestFlags, RequestKind,
-    Sequences, Side, Summarized, SyncKind, WaitState,
+use crate::event_kinds::{
+    CommitKind, ConnectionFamily, CounterMode, DataDirection, FileCallKind, MessageDirection,
+    RequestFlags, RequestKind, SequenceSource, SocketRole, SummarizedKind, SyncKind, WaitState,
 };
-use crate::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use crate::{Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction, WaitCause};
 
 /// A value without meaning in its column's type, such as an unknown name of a cause.
 #[derive(Debug)]
 pub struct BadCell;
 
 /// A field's type.
-pub trait Cell: Sized {
+pub trait ColumnValue: Sized {
     /// Parquet type of the column.
-    type Physical: Physical;
+    type Physical: PhysicalType;
     /// State that is kept from value to value while a column is read.
     type Known: Default;
     /// Key that identifies a value, for a column with few different values, which gets a dictionary.
@@ -37,7 +37,7 @@ pub trait Cell: Sized {
 }
 
 /// A Parquet type that columns of ours have.
-pub trait Physical: DataType + Sized {
+pub trait PhysicalType: DataType + Sized {
     /// Returns the reader of a column of this type; `None` for another type.
     fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>>;
 
@@ -47,7 +47,7 @@ pub trait Physical: DataType + Sized {
 
 macro_rules! physical {
     ($($type:ident $variant:ident $write:expr;)+) => {
-        $(impl Physical for $type {
+        $(impl PhysicalType for $type {
             fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>> {
                 match column {
                     ColumnReader::$variant(reader) => Some(reader),
@@ -72,7 +72,7 @@ physical!(
     };
 );
 
-impl Cell for u64 {
+impl ColumnValue for u64 {
     type Physical = Int64Type;
     type Known = ();
     const KEY: Option<fn(&Self) -> u64> = Some(|value| *value);
@@ -90,7 +90,7 @@ impl Cell for u64 {
     }
 }
 
-impl Cell for i64 {
+impl ColumnValue for i64 {
     type Physical = Int64Type;
     type Known = ();
     const KEY: Option<fn(&Self) -> u64> = Some(|value| value.cast_unsigned());
@@ -108,7 +108,7 @@ impl Cell for i64 {
     }
 }
 
-impl Cell for u32 {
+impl ColumnValue for u32 {
     type Physical = Int32Type;
     type Known = ();
     const KEY: Option<fn(&Self) -> u64> = Some(|value| u64::from(*value));
@@ -126,7 +126,7 @@ impl Cell for u32 {
     }
 }
 
-impl Cell for bool {
+impl ColumnValue for bool {
     type Physical = BoolType;
     type Known = ();
     const KEY: Option<fn(&Self) -> u64> = None;
@@ -144,7 +144,7 @@ impl Cell for bool {
     }
 }
 
-impl Cell for String {
+impl ColumnValue for String {
     type Physical = ByteArrayType;
     type Known = ();
     const KEY: Option<fn(&Self) -> u64> = None;
@@ -165,9 +165,9 @@ impl Cell for String {
 /// Newtypes are stored as their inner values.
 macro_rules! wrapped {
     ($($name:ident($inner:ty)),+) => {
-        $(impl Cell for $name {
-            type Physical = <$inner as Cell>::Physical;
-            type Known = <$inner as Cell>::Known;
+        $(impl ColumnValue for $name {
+            type Physical = <$inner as ColumnValue>::Physical;
+            type Known = <$inner as ColumnValue>::Known;
             const KEY: Option<fn(&Self) -> u64> = Some(|value| u64::from(value.0));
 
             fn logical_type() -> Option<LogicalType> {
@@ -238,7 +238,7 @@ impl<C: Copy> KnownNames<C> {
 /// Enumerations are stored as their names.
 macro_rules! named {
     ($($name:ident),+) => {
-        $(impl Cell for $name {
+        $(impl ColumnValue for $name {
             type Physical = ByteArrayType;
             type Known = KnownNames<Self>;
             // Where its name is: each is there once. Were it twice, it would stand twice in the dictionary.
@@ -261,23 +261,23 @@ macro_rules! named {
 }
 named!(
     SyncKind,
-    CallKind,
+    FileCallKind,
     CommitKind,
     WaitState,
     RequestKind,
-    Direction,
-    Summarized,
-    Flow,
+    DataDirection,
+    SummarizedKind,
+    MessageDirection,
     CounterMode,
-    Family,
-    Side,
-    Sequences,
-    Cause
+    ConnectionFamily,
+    SocketRole,
+    SequenceSource,
+    WaitCause
 );
 
 /// A column's name, type and meaning.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct ParquetColumn {
     /// Name of the field.
     pub name: &'static str,
     /// Documentation of the field in one line.
@@ -303,7 +303,7 @@ pub enum ColumnKind {
     Boolean,
 }
 
-impl Column {
+impl ParquetColumn {
     /// Returns the kind of its values.
     #[must_use]
     pub fn kind(&self) -> ColumnKind {
@@ -317,7 +317,7 @@ impl Column {
     }
 
     /// Makes the column of a field of type `T` with its documentation.
-    pub fn of<T: Cell>(name: &'static str, documentation: &[&str]) -> Self {
+    pub fn of<T: ColumnValue>(name: &'static str, documentation: &[&str]) -> Self {
         let lines: Vec<&str> = documentation.iter().map(|line| line.trim()).collect();
         Self {
             name,

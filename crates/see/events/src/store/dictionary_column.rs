@@ -1,5 +1,5 @@
-//! A column of few different values: Parquet's dictionary encoding, made here, as the Parquet library takes several times
-//! as long for each value.
+//! A column of few different values: Parquet's dictionary encoding, made here, as the Parquet library takes several
+//! times as long for each value.
 //!
 //! One page has the values, each once. One page has their indices, as Parquet's hybrid of runs and packed bits
 //! (<https://parquet.apache.org/docs/file-format/data-pages/encodings/>).
@@ -15,7 +15,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use super::cell::{Cell, Physical as _};
+use super::column_value::{ColumnValue, PhysicalType as _};
 
 /// Minimum length of equal indices that are stored as a run.
 const MIN_RUN_LENGTH: usize = 32;
@@ -26,7 +26,7 @@ const INITIAL_SLOTS: usize = 256;
 
 /// A column chunk in the making.
 #[derive(Debug, Default)]
-pub(crate) struct Chunk {
+pub(crate) struct DictionaryChunk {
     entries: Entries,
     /// Distinct values in Parquet's plain encoding.
     plain: Vec<u8>,
@@ -34,14 +34,14 @@ pub(crate) struct Chunk {
     indices: Vec<u32>,
 }
 
-impl Chunk {
+impl DictionaryChunk {
     pub(crate) fn with_capacity(rows: usize) -> Self {
         Self { indices: Vec::with_capacity(rows), ..Self::default() }
     }
 
     /// Adds the next row's value, identified by `key`.
     #[inline]
-    pub(crate) fn add<C: Cell>(&mut self, value: &C, key: u64) {
+    pub(crate) fn add<C: ColumnValue>(&mut self, value: &C, key: u64) {
         let (index, is_new) = self.entries.find(key);
         if is_new {
             C::Physical::write_plain(&value.store(), &mut self.plain);

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Row, StoreError};
-use crate::{Event, TableVisitor, visit_tables};
+use super::{StoreError, TableRow};
+use crate::{TableVisitor, TraceEvent, visit_tables};
 
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TableFileName {
     /// Number of its first segment.
     pub(crate) first: u32,
     /// Number of its last segment.
@@ -40,7 +40,7 @@ fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
 pub(crate) fn is_of_table(name: &str) -> bool {
     struct Look<'a>(&'a str, bool);
     impl TableVisitor for Look<'_> {
-        fn visit<T: Row + Into<Event>>(&mut self) {
+        fn visit<T: TableRow + Into<TraceEvent>>(&mut self) {
             let numbers = parse(self.0, T::TABLE);
             self.1 |= numbers.is_some_and(|(first, last)| {
                 path(T::TABLE, Path::new(""), first, last) == Path::new(self.0)
@@ -53,14 +53,17 @@ pub(crate) fn is_of_table(name: &str) -> bool {
 }
 
 /// Returns the files of a table in order, without those that a merged file replaces.
-pub(crate) fn parts(table: &'static str, directory: &Path) -> Result<Vec<Part>, StoreError> {
+pub(crate) fn parts(
+    table: &'static str,
+    directory: &Path,
+) -> Result<Vec<TableFileName>, StoreError> {
     let list = StoreError::io;
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(list(directory, "list it"))? {
         let entry = entry.map_err(list(directory, "list it"))?;
         if let Some((first, last)) = entry.file_name().to_str().and_then(|name| parse(name, table))
         {
-            found.push(Part { first, last, path: entry.path() });
+            found.push(TableFileName { first, last, path: entry.path() });
         }
     }
     choose(found).map_err(|segment| StoreError::Missing {
@@ -71,9 +74,9 @@ pub(crate) fn parts(table: &'static str, directory: &Path) -> Result<Vec<Part>, 
 }
 
 /// Drops the files that a wider one covers. The error is the first segment that no file has.
-fn choose(mut found: Vec<Part>) -> Result<Vec<Part>, u32> {
+fn choose(mut found: Vec<TableFileName>) -> Result<Vec<TableFileName>, u32> {
     found.sort_by_key(|part| (part.first, std::cmp::Reverse(part.last)));
-    let mut chosen: Vec<Part> = Vec::new();
+    let mut chosen: Vec<TableFileName> = Vec::new();
     let mut next = 1;
     for part in found {
         if part.last < next {
@@ -92,8 +95,11 @@ fn choose(mut found: Vec<Part>) -> Result<Vec<Part>, u32> {
 mod tests {
     use super::*;
 
-    fn parts_of(ranges: &[(u32, u32)]) -> Vec<Part> {
-        ranges.iter().map(|&(first, last)| Part { first, last, path: PathBuf::new() }).collect()
+    fn parts_of(ranges: &[(u32, u32)]) -> Vec<TableFileName> {
+        ranges
+            .iter()
+            .map(|&(first, last)| TableFileName { first, last, path: PathBuf::new() })
+            .collect()
     }
 
     fn choose_ranges(ranges: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, u32> {

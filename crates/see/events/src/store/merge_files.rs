@@ -10,35 +10,35 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::StoreError;
-use super::kind::TableKind;
-use super::names::{self, Part};
-use super::segment::{Group, HEAD_BYTES, Segment, head, key_values};
+use super::file_names::{self, TableFileName};
+use super::table_file::{FileRowGroup, HEAD_BYTES, OpenTableFile, head, key_values};
+use super::table_kind::TableKind;
 
 /// Merges `parts` of table `kind`, which follow each other, into one file. Copies their row groups, removes them, and
 /// returns the new file and its length.
 pub(crate) fn merge(
     kind: TableKind,
     directory: &Path,
-    parts: &[Part],
-) -> Result<(Part, u64), StoreError> {
+    parts: &[TableFileName],
+) -> Result<(TableFileName, u64), StoreError> {
     let (first, last) = match parts {
         [] => (0, 0),
         [first, .., last] => (first.first, last.last),
         [only] => (only.first, only.last),
     };
-    let path = names::path(kind.name, directory, first, last);
-    let temporary = names::temporary(&path);
+    let path = file_names::path(kind.name, directory, first, last);
+    let temporary = file_names::temporary(&path);
     let length = copy(kind, parts, &temporary)?;
     fs::rename(&temporary, &path).map_err(StoreError::io(&path, "rename it into place"))?;
     for part in parts.iter().filter(|part| part.path != path) {
         fs::remove_file(&part.path)
             .map_err(StoreError::io(&part.path, "remove it after merging"))?;
     }
-    Ok((Part { first, last, path }, length))
+    Ok((TableFileName { first, last, path }, length))
 }
 
 /// Writes the merged file and returns its length.
-fn copy(kind: TableKind, parts: &[Part], path: &Path) -> Result<u64, StoreError> {
+fn copy(kind: TableKind, parts: &[TableFileName], path: &Path) -> Result<u64, StoreError> {
     let encode = |reason: ParquetError| StoreError::Encode {
         path: path.to_path_buf(),
         table: kind.name,
@@ -58,7 +58,7 @@ fn copy(kind: TableKind, parts: &[Part], path: &Path) -> Result<u64, StoreError>
     out.write_all(&[0; HEAD_BYTES]).map_err(io())?;
     let mut groups = Vec::new();
     for part in parts {
-        let mut segment = Segment::open(kind, &part.path)?;
+        let mut segment = OpenTableFile::open(kind, &part.path)?;
         for index in 0..segment.groups.len() {
             let bytes = segment.group_bytes(index)?;
             let offset = out.bytes_written() as u64;
@@ -76,7 +76,7 @@ fn copy(kind: TableKind, parts: &[Part], path: &Path) -> Result<u64, StoreError>
             }
             group.close().map_err(encode)?;
             // The columns are copied as they are and in order, so the checksum stays right.
-            groups.push(Group { offset, ..segment.groups[index] });
+            groups.push(FileRowGroup { offset, ..segment.groups[index] });
         }
     }
     let footer_offset = out.bytes_written() as u64;

@@ -13,12 +13,12 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
 use super::SEGMENT_ROWS;
-use super::cell::{BadCell, Cell, Column, Physical};
-use super::dictionary::Chunk;
-use super::kind::{TableKind, is_of_differences};
+use super::column_value::{BadCell, ColumnValue, ParquetColumn, PhysicalType};
+use super::dictionary_column::DictionaryChunk;
+use super::table_kind::{TableKind, is_of_differences};
 
 /// A row of some table.
-pub trait Row: Clone + Default + Sized + 'static {
+pub trait TableRow: Clone + Default + Sized + 'static {
     /// The table's name.
     const TABLE: &'static str;
     /// Column by which it is sorted.
@@ -30,7 +30,7 @@ pub trait Row: Clone + Default + Sized + 'static {
     fn time_ns(&self) -> u64;
 
     /// Returns the table's columns, in the order of the fields.
-    fn columns() -> Vec<Column>;
+    fn columns() -> Vec<ParquetColumn>;
 
     /// Writes the rows column by column.
     ///
@@ -49,7 +49,7 @@ pub trait Row: Clone + Default + Sized + 'static {
 const BATCH_ROWS: usize = 2048;
 
 /// Returns the table of rows of type `T`.
-pub(crate) fn kind<T: Row>() -> TableKind {
+pub(crate) fn kind<T: TableRow>() -> TableKind {
     TableKind { name: T::TABLE, time: T::TIME, columns: T::columns }
 }
 
@@ -78,12 +78,16 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
     ///
     /// # Errors
     /// When the table's schema and its rows disagree.
-    pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
+    pub fn column<R, C: ColumnValue>(
+        &mut self,
+        rows: &[R],
+        cell: impl Fn(&R) -> &C,
+    ) -> ParquetResult<()> {
         let descriptor = self.next_descriptor()?;
         if let Some(key) = C::KEY
             && !is_of_differences(descriptor.name())
         {
-            let mut chunk = Chunk::with_capacity(rows.len());
+            let mut chunk = DictionaryChunk::with_capacity(rows.len());
             for row in rows {
                 let value = cell(row);
                 chunk.add(value, key(value));
@@ -103,13 +107,13 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
         descriptor.cloned().ok_or_else(too_many_columns)
     }
 
-    fn append(&mut self, chunk: Chunk, descriptor: ColumnDescPtr) -> ParquetResult<()> {
+    fn append(&mut self, chunk: DictionaryChunk, descriptor: ColumnDescPtr) -> ParquetResult<()> {
         let (bytes, close) = chunk.finish(descriptor)?;
         self.group.append_column(&bytes, close)
     }
 
     /// Apart from `column`, so that it is compiled once for a Parquet type and not for each field.
-    fn write<P: Physical>(&mut self, values: &[P::T]) -> ParquetResult<()> {
+    fn write<P: PhysicalType>(&mut self, values: &[P::T]) -> ParquetResult<()> {
         let mut column = self.group.next_column()?.ok_or_else(too_many_columns)?;
         column.typed::<P>().write_batch(values, None, None)?;
         column.close()
@@ -177,7 +181,7 @@ impl fmt::Debug for GroupDecoder {
 impl GroupDecoder {
     /// Opens the group that `metadata` describes, of a table with these columns. Columns of some names are left out.
     pub(crate) fn new(
-        found: &[Column],
+        found: &[ParquetColumn],
         bytes: GroupBytes,
         metadata: &RowGroupMetaData,
         left_out: &[&str],
@@ -213,7 +217,7 @@ impl GroupDecoder {
     ///
     /// # Errors
     /// When the columns cannot be decoded.
-    pub(crate) fn next_batch<T: Row>(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
+    pub(crate) fn next_batch<T: TableRow>(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
         let count = self.rows_left.min(BATCH_ROWS);
         rows.resize(count, T::default());
         self.next_column = 0;
@@ -226,7 +230,7 @@ impl GroupDecoder {
     ///
     /// # Errors
     /// When the column cannot be decoded, is too short, or has a value without a meaning.
-    pub fn column<T, C: Cell>(
+    pub fn column<T, C: ColumnValue>(
         &mut self,
         rows: &mut [T],
         mut set: impl FnMut(&mut T, C),
@@ -246,7 +250,7 @@ impl GroupDecoder {
 
     /// Reads the next `count` values of the next column; `None` if it is left out. It is separate from `column`, so
     /// that it is compiled once for a Parquet type and not for each field.
-    fn read<P: Physical>(&mut self, count: usize) -> ParquetResult<Option<Vec<P::T>>> {
+    fn read<P: PhysicalType>(&mut self, count: usize) -> ParquetResult<Option<Vec<P::T>>> {
         let index = self.next_column;
         self.next_column += 1;
         match self.columns.get_mut(index) {
@@ -263,7 +267,7 @@ impl GroupDecoder {
 }
 
 /// Reads the next `count` values of the column with this index.
-fn read<P: Physical>(
+fn read<P: PhysicalType>(
     column: &mut ColumnReader,
     index: usize,
     count: usize,
@@ -280,7 +284,7 @@ fn read<P: Physical>(
     Ok(values)
 }
 
-fn check_columns(metadata: &RowGroupMetaData, wanted: &[Column]) -> ParquetResult<()> {
+fn check_columns(metadata: &RowGroupMetaData, wanted: &[ParquetColumn]) -> ParquetResult<()> {
     let same = metadata.num_columns() == wanted.len()
         && metadata.columns().iter().zip(wanted).all(|(found, wanted)| {
             let descriptor = found.column_descr();

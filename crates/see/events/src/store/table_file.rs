@@ -11,8 +11,8 @@ use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::group::{GroupBytes, GroupEncoder, Row, kind};
-use super::kind::TableKind;
+use super::row_group::{GroupBytes, GroupEncoder, TableRow, kind};
+use super::table_kind::TableKind;
 use super::{OLDEST_VERSION, SCHEMA_VERSION, StoreError};
 
 /// Parquet's magic number.
@@ -35,7 +35,7 @@ const GROUPS_KEY: &str = "luc.segments";
 
 /// A row group, as the footer's `luc.segments` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct FileRowGroup {
     pub(crate) offset: u64,
     pub(crate) length: u64,
     pub(crate) crc: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Group {
     pub(crate) last_ns: u64,
 }
 
-impl Group {
+impl FileRowGroup {
     fn to_text(self) -> String {
         let Self { offset, length, crc, rows, first_ns, last_ns } = self;
         format!("{offset}:{length}:{crc}:{rows}:{first_ns}:{last_ns}")
@@ -66,7 +66,7 @@ impl Group {
 }
 
 /// Returns the key-value metadata of a file of a table with these groups.
-pub(crate) fn key_values(kind: TableKind, groups: &[Group]) -> [KeyValue; 3] {
+pub(crate) fn key_values(kind: TableKind, groups: &[FileRowGroup]) -> [KeyValue; 3] {
     let groups: Vec<String> = groups.iter().map(|group| group.to_text()).collect();
     [
         KeyValue::new(SCHEMA_KEY.to_owned(), SCHEMA_VERSION.to_string()),
@@ -83,11 +83,11 @@ struct Extent {
 }
 
 /// A complete file with one row group of these rows, which must be sorted by time and not empty.
-pub(crate) fn encode<T: Row>(rows: &[T]) -> ParquetResult<Vec<u8>> {
+pub(crate) fn encode<T: TableRow>(rows: &[T]) -> ParquetResult<Vec<u8>> {
     let extent = Extent {
         rows: rows.len() as u64,
-        first_ns: rows.first().map_or(0, Row::time_ns),
-        last_ns: rows.last().map_or(0, Row::time_ns),
+        first_ns: rows.first().map_or(0, TableRow::time_ns),
+        last_ns: rows.last().map_or(0, TableRow::time_ns),
     };
     encode_columns(kind::<T>(), extent, &|out| T::encode(rows, out))
 }
@@ -107,7 +107,7 @@ fn encode_columns(
     group.close()?;
     file.flush()?;
     let written = &file.inner()[GROUPS_OFFSET as usize..];
-    let group = Group {
+    let group = FileRowGroup {
         offset: GROUPS_OFFSET,
         length: written.len() as u64,
         crc: crc32fast::hash(written),
@@ -138,16 +138,16 @@ pub(crate) fn head(footer_offset: u64, footer: &[u8]) -> [u8; HEAD_BYTES] {
 
 /// An open file of a table, its footer checked.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct OpenTableFile {
     pub(crate) path: PathBuf,
     file: File,
     pub(crate) metadata: ParquetMetaData,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<FileRowGroup>,
     /// The schema version.
     pub(crate) version: u32,
 }
 
-impl Segment {
+impl OpenTableFile {
     /// Opens a file of table `kind` and checks all but its row groups.
     pub(crate) fn open(kind: TableKind, path: &Path) -> Result<Self, StoreError> {
         let damaged = |offset, reason: &str| StoreError::damaged(path, offset, reason);
@@ -231,7 +231,7 @@ fn check_metadata(
     metadata: &ParquetMetaData,
     path: &Path,
     footer_offset: u64,
-) -> Result<(u32, Vec<Group>), StoreError> {
+) -> Result<(u32, Vec<FileRowGroup>), StoreError> {
     let value = |key: &str| {
         metadata
             .file_metadata()
@@ -261,11 +261,11 @@ fn check_metadata(
         ));
     }
     let mut expected_offset = GROUPS_OFFSET;
-    let groups: Option<Vec<Group>> = value(GROUPS_KEY)
+    let groups: Option<Vec<FileRowGroup>> = value(GROUPS_KEY)
         .split_ascii_whitespace()
         .zip(metadata.row_groups())
         .map(|(text, found)| {
-            let group = Group::from_text(text)?;
+            let group = FileRowGroup::from_text(text)?;
             let end = group.offset.checked_add(group.length)?;
             let fits = group.offset == expected_offset
                 && end <= footer_offset

@@ -7,7 +7,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use super::cell::Column;
+use super::column_value::ParquetColumn;
 use super::has_column_since;
 
 /// Columns of offsets in streams: a dictionary of their many values would be as long as the column.
@@ -26,12 +26,12 @@ pub(crate) struct TableKind {
     /// Column by which it is sorted.
     pub(crate) time: &'static str,
     /// Columns in the order of the fields.
-    pub(crate) columns: fn() -> Vec<Column>,
+    pub(crate) columns: fn() -> Vec<ParquetColumn>,
 }
 
 impl TableKind {
     /// Returns the table's columns in files of a schema version.
-    pub(crate) fn columns_in(&self, version: u32) -> Vec<Column> {
+    pub(crate) fn columns_in(&self, version: u32) -> Vec<ParquetColumn> {
         let mut columns = (self.columns)();
         columns.retain(|column| version >= has_column_since(self.name, column.name));
         columns

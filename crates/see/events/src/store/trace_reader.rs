@@ -9,21 +9,21 @@ use std::sync::Once;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use super::group::{GroupDecoder, kind};
-use super::kind::TableKind;
-use super::segment::{Group, Segment};
-use super::{StoreError, names};
-use crate::tables::{Row, Trace};
+use super::row_group::{GroupDecoder, kind};
+use super::table_file::{FileRowGroup, OpenTableFile};
+use super::table_kind::TableKind;
+use super::{StoreError, file_names};
+use crate::tables::{TableRow, TraceDescription};
 
 /// A trace on disk.
 #[derive(Debug)]
-pub struct Reader {
+pub struct TraceReader {
     /// Several, where it is of several traces that follow each other.
     directories: Vec<PathBuf>,
-    trace: Trace,
+    trace: TraceDescription,
 }
 
-impl Reader {
+impl TraceReader {
     /// Opens the trace in `directory`, which may still be being written: what is there when a table is
     /// opened is read.
     ///
@@ -35,13 +35,13 @@ impl Reader {
             return Err(none("it is not a directory"));
         }
         let directories = vec![directory.to_path_buf()];
-        let last = Rows::<Trace>::open(&directories, &[])?.last();
+        let last = TableRows::<TraceDescription>::open(&directories, &[])?.last();
         let trace = last.ok_or_else(|| none("it has no file trace-*.parquet"))??;
         Ok(Self { directories, trace })
     }
 
     /// Opens consecutive traces as one, which `trace` describes.
-    pub(crate) fn of_parts(directories: Vec<PathBuf>, trace: Trace) -> Self {
+    pub(crate) fn of_parts(directories: Vec<PathBuf>, trace: TraceDescription) -> Self {
         Self { directories, trace }
     }
 
@@ -52,7 +52,7 @@ impl Reader {
     }
 
     /// Returns the description of the trace.
-    pub fn trace(&self) -> &Trace {
+    pub fn trace(&self) -> &TraceDescription {
         &self.trace
     }
 
@@ -60,27 +60,27 @@ impl Reader {
     ///
     /// # Errors
     /// When a file cannot be opened, its footer is damaged, or one is missing.
-    pub fn rows<T: Row>(&self) -> Result<Rows<T>, StoreError> {
-        Rows::open(&self.directories, &[])
+    pub fn rows<T: TableRow>(&self) -> Result<TableRows<T>, StoreError> {
+        TableRows::open(&self.directories, &[])
     }
 
     /// Returns the rows of a table without some columns, which costs less: their fields have default values.
     ///
     /// # Errors
     /// When a file cannot be opened, its footer is damaged, or one is missing.
-    pub fn rows_without<T: Row>(
+    pub fn rows_without<T: TableRow>(
         &self,
         columns: &'static [&'static str],
-    ) -> Result<Rows<T>, StoreError> {
-        Rows::open(&self.directories, columns)
+    ) -> Result<TableRows<T>, StoreError> {
+        TableRows::open(&self.directories, columns)
     }
 
-    /// Returns the files of a table after checking all checksums, for engines that read Parquet themselves. Rows of a file
-    /// are in the order of their times; the files' times may overlap.
+    /// Returns the files of a table after checking all checksums, for engines that read Parquet themselves. Rows of a
+    /// file are in the order of their times; the files' times may overlap.
     ///
     /// # Errors
     /// When a file cannot be read, is damaged, or is missing.
-    pub fn files<T: Row>(&self) -> Result<Vec<TableFile>, StoreError> {
+    pub fn files<T: TableRow>(&self) -> Result<Vec<TableFile>, StoreError> {
         let of_directories = self.directories.iter();
         let files: Result<Vec<Vec<TableFile>>, StoreError> =
             of_directories.map(|directory| files(kind::<T>(), directory)).collect();
@@ -102,9 +102,9 @@ pub struct TableFile {
 }
 
 fn files(kind: TableKind, directory: &Path) -> Result<Vec<TableFile>, StoreError> {
-    let parts = names::parts(kind.name, directory)?;
-    let file = |part: names::Part| {
-        let mut segment = Segment::open(kind, &part.path)?;
+    let parts = file_names::parts(kind.name, directory)?;
+    let file = |part: file_names::TableFileName| {
+        let mut segment = OpenTableFile::open(kind, &part.path)?;
         for group in 0..segment.groups.len() {
             segment.group_bytes(group)?;
         }
@@ -118,10 +118,10 @@ fn files(kind: TableKind, directory: &Path) -> Result<Vec<TableFile>, StoreError
     parts.into_iter().map(file).collect()
 }
 
-/// Rows of a table in the order of their times. They are given one by one, or lent: [`Rows::advance`] goes to the next
-/// row and [`Rows::current`] is that row. One row group is read at a time, or as many as overlap. The rows end after an
-/// error.
-pub struct Rows<T> {
+/// Rows of a table in the order of their times. They are given one by one, or lent: [`TableRows::advance`] goes to the
+/// next row and [`TableRows::current`] is that row. One row group is read at a time, or as many as overlap. The rows
+/// end after an error.
+pub struct TableRows<T> {
     waiting: Waiting,
     /// Groups that are being read.
     active: Vec<Cursor<T>>,
@@ -139,7 +139,7 @@ struct Cursor<T> {
     next: usize,
 }
 
-impl<T> fmt::Debug for Rows<T> {
+impl<T> fmt::Debug for TableRows<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows")
             .field("groups_waiting", &self.waiting.groups.len())
@@ -148,7 +148,7 @@ impl<T> fmt::Debug for Rows<T> {
     }
 }
 
-impl<T: Row> Rows<T> {
+impl<T: TableRow> TableRows<T> {
     fn open(
         directories: &[PathBuf],
         left_out: &'static [&'static str],
@@ -180,7 +180,7 @@ impl<T: Row> Rows<T> {
         Ok(())
     }
 
-    /// Returns the current row; `None` before the first [`Rows::advance`], and at the end.
+    /// Returns the current row; `None` before the first [`TableRows::advance`], and at the end.
     pub fn current(&self) -> Option<&T> {
         self.active[self.current?].head()
     }
@@ -263,7 +263,7 @@ impl<T: Row> Rows<T> {
     }
 }
 
-impl<T: Row> Cursor<T> {
+impl<T: TableRow> Cursor<T> {
     fn head(&self) -> Option<&T> {
         self.batch.get(self.next)
     }
@@ -277,7 +277,7 @@ impl<T: Row> Cursor<T> {
     }
 }
 
-impl<T: Row> Iterator for Rows<T> {
+impl<T: TableRow> Iterator for TableRows<T> {
     type Item = Result<T, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -292,7 +292,7 @@ impl<T: Row> Iterator for Rows<T> {
 struct Waiting {
     kind: TableKind,
     /// Sorted by their first time, last first.
-    groups: Vec<(Rc<RefCell<Segment>>, usize, Group)>,
+    groups: Vec<(Rc<RefCell<OpenTableFile>>, usize, FileRowGroup)>,
     left_out: &'static [&'static str],
 }
 
@@ -305,10 +305,10 @@ impl Waiting {
         let mut waiting = Vec::new();
         let mut parts = Vec::new();
         for directory in directories {
-            parts.extend(names::parts(kind.name, directory)?);
+            parts.extend(file_names::parts(kind.name, directory)?);
         }
         for part in parts {
-            let segment = Segment::open(kind, &part.path)?;
+            let segment = OpenTableFile::open(kind, &part.path)?;
             let groups = segment.groups.clone();
             let segment = Rc::new(RefCell::new(segment));
             for (index, group) in groups.into_iter().enumerate() {
@@ -393,19 +393,19 @@ fn contained<R>(decode: impl FnOnce() -> ParquetResult<R>) -> ParquetResult<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SEGMENT_ROWS, segment};
+    use super::super::{SEGMENT_ROWS, table_file};
     use super::*;
-    use crate::tables::Sync;
+    use crate::tables::FsyncCall;
 
     #[test]
     fn more_rows_than_luc_writes_are_refused() {
         let directory = tempfile::tempdir().expect("a directory");
         for (rows, is_read) in [(SEGMENT_ROWS, true), (SEGMENT_ROWS + 1, false)] {
-            let encoded = segment::encode(&vec![Sync::default(); rows]).expect("encoded");
-            let path = names::path(Sync::TABLE, directory.path(), 1, 1);
+            let encoded = table_file::encode(&vec![FsyncCall::default(); rows]).expect("encoded");
+            let path = file_names::path(FsyncCall::TABLE, directory.path(), 1, 1);
             std::fs::write(path, encoded).expect("written");
-            let found = Rows::<Sync>::open(&[directory.path().to_owned()], &[]);
-            let read: Result<Vec<Sync>, StoreError> = found.and_then(Iterator::collect);
+            let found = TableRows::<FsyncCall>::open(&[directory.path().to_owned()], &[]);
+            let read: Result<Vec<FsyncCall>, StoreError> = found.and_then(Iterator::collect);
             match read {
                 Ok(read) => assert!(is_read && read.len() == rows),
                 Err(error) => {

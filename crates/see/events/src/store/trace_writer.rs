@@ -9,15 +9,16 @@ use std::time::Instant;
 
 use parquet::errors::Result as ParquetResult;
 
-use super::group::kind;
-use super::kind::TableKind;
-use super::names::{self, Part};
-use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge, segment};
-use crate::Event;
+use super::file_names::{self, TableFileName};
+use super::row_group::kind;
+use super::table_kind::TableKind;
+use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge_files, table_file};
+use crate::TraceEvent;
 use crate::tables::{
-    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Counter, Data, ExchangeSum,
-    FileSystem, Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task,
-    ThreadStart, Token, Trace, Wait,
+    AsleepThread, BlockRequest, BriefWait, ClockSample, ConnectionMessage, ExchangeSum, FileCall,
+    FileData, FsyncCall, HardwareCount, JournalCommit, JournalHandle, KernelStack, LostEvents,
+    MountedFileSystem, OffCpuWait, ProcessProgram, RequestToken, SocketConnection, SummaryCount,
+    TableRow, TcpPacket, ThreadInfo, ThreadStart, TraceDescription,
 };
 
 /// Number of a table's small files that are merged.
@@ -30,18 +31,18 @@ const FINAL_BYTES: u64 = 64 << 20;
 /// Rows may come in roughly the order of their times. Rows within a segment are sorted, and the reader puts rows of
 /// neighbouring segments in order.
 #[derive(Debug)]
-pub struct Writer {
+pub struct TraceWriter {
     directory: PathBuf,
     tables: Tables,
     last_flush: Instant,
 }
 
-impl Writer {
+impl TraceWriter {
     /// Creates `directory` if needed and writes down what the trace is about (`trace.end_ns` should be 0).
     ///
     /// # Errors
     /// When the directory cannot be made or written to, or has a trace already.
-    pub fn create(directory: &Path, trace: Trace) -> Result<Self, StoreError> {
+    pub fn create(directory: &Path, trace: TraceDescription) -> Result<Self, StoreError> {
         make(directory).map_err(StoreError::io(directory, "create it"))?;
         is_free(directory)?;
         let mut writer = Self {
@@ -59,15 +60,15 @@ impl Writer {
     ///
     /// # Errors
     /// When a segment was full and could not be written; its rows are then lost.
-    pub fn add(&mut self, event: impl Into<Event>) -> Result<(), StoreError> {
+    pub fn add(&mut self, event: impl Into<TraceEvent>) -> Result<(), StoreError> {
         self.tables.add(&self.directory, event.into())
     }
 
-    /// Adds a row of a table with many rows. It saves the copy into an [`Event`], which has room for any row.
+    /// Adds a row of a table with many rows. It saves the copy into an [`TraceEvent`], which has room for any row.
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    pub fn add_message(&mut self, row: Message) -> Result<(), StoreError> {
+    pub fn add_message(&mut self, row: ConnectionMessage) -> Result<(), StoreError> {
         self.tables.message.add(&self.directory, row)
     }
 
@@ -75,7 +76,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    pub fn add_wait(&mut self, row: Wait) -> Result<(), StoreError> {
+    pub fn add_wait(&mut self, row: OffCpuWait) -> Result<(), StoreError> {
         self.tables.wait.add(&self.directory, row)
     }
 
@@ -103,7 +104,7 @@ impl Writer {
     ///
     /// # Errors
     /// When a segment cannot be written or merged; a trace that could not be merged is complete nevertheless.
-    pub fn finish(mut self, trace: Trace) -> Result<(), StoreError> {
+    pub fn finish(mut self, trace: TraceDescription) -> Result<(), StoreError> {
         self.add(trace)?;
         self.flush()?;
         self.tables.merge(&self.directory)
@@ -157,7 +158,7 @@ impl<T> fmt::Debug for Table<T> {
     }
 }
 
-impl<T: Row> Table<T> {
+impl<T: TableRow> Table<T> {
     fn add(&mut self, directory: &Path, row: T) -> Result<(), StoreError> {
         self.rows.push(row);
         if self.rows.len() >= SEGMENT_ROWS {
@@ -171,7 +172,7 @@ impl<T: Row> Table<T> {
             return Ok(());
         }
         sort(&mut self.rows);
-        let encoded = segment::encode(&self.rows);
+        let encoded = table_file::encode(&self.rows);
         self.rows.clear();
         self.files.add(kind::<T>(), directory, encoded)
     }
@@ -183,15 +184,15 @@ impl<T: Row> Table<T> {
 
 /// Sorts rows by time; rows of equal times keep their order. Sorting their numbers and then moving each row once costs
 /// less than moving rows while sorting.
-fn sort<T: Row>(rows: &mut Vec<T>) {
+fn sort<T: TableRow>(rows: &mut Vec<T>) {
     const PLACE_BITS: u32 = SEGMENT_ROWS.ilog2();
-    if rows.is_sorted_by_key(Row::time_ns) {
+    if rows.is_sorted_by_key(TableRow::time_ns) {
         return;
     }
-    let first_ns = rows.iter().map(Row::time_ns).min().unwrap_or(0);
-    let last_ns = rows.iter().map(Row::time_ns).max().unwrap_or(0);
+    let first_ns = rows.iter().map(TableRow::time_ns).min().unwrap_or(0);
+    let last_ns = rows.iter().map(TableRow::time_ns).max().unwrap_or(0);
     if rows.len() > SEGMENT_ROWS || (last_ns - first_ns) >> (u64::BITS - PLACE_BITS) > 0 {
-        rows.sort_by_key(Row::time_ns);
+        rows.sort_by_key(TableRow::time_ns);
         return;
     }
     let places = rows.iter().enumerate();
@@ -208,7 +209,7 @@ struct Files {
     /// Number of the next segment.
     next: u32,
     /// Files that may still be merged, in order.
-    small: Vec<Part>,
+    small: Vec<TableFileName>,
 }
 
 impl Default for Files {
@@ -230,11 +231,11 @@ impl Files {
             table: kind.name,
             reason,
         })?;
-        let path = names::path(kind.name, directory, self.next, self.next);
-        let temporary = names::temporary(&path);
+        let path = file_names::path(kind.name, directory, self.next, self.next);
+        let temporary = file_names::temporary(&path);
         fs::write(&temporary, &bytes).map_err(StoreError::io(&temporary, "write it"))?;
         fs::rename(&temporary, &path).map_err(StoreError::io(&path, "rename it into place"))?;
-        self.small.push(Part { first: self.next, last: self.next, path });
+        self.small.push(TableFileName { first: self.next, last: self.next, path });
         self.next += 1;
         if self.small.len() >= MERGE_FILES {
             self.merge(kind, directory)?;
@@ -247,7 +248,7 @@ impl Files {
         if self.small.len() < 2 {
             return Ok(());
         }
-        let (merged, length) = merge::merge(kind, directory, &self.small)?;
+        let (merged, length) = merge_files::merge(kind, directory, &self.small)?;
         self.small.clear();
         if length < FINAL_BYTES {
             self.small.push(merged);
@@ -265,9 +266,9 @@ macro_rules! tables {
         }
 
         impl Tables {
-            fn add(&mut self, directory: &Path, event: Event) -> Result<(), StoreError> {
+            fn add(&mut self, directory: &Path, event: TraceEvent) -> Result<(), StoreError> {
                 match event {
-                    $(Event::$table(row) => self.$field.add(directory, row),)+
+                    $(TraceEvent::$table(row) => self.$field.add(directory, row),)+
                 }
             }
 
@@ -286,7 +287,7 @@ macro_rules! tables {
 
 // `trace` comes last, so that a trace whose end is written down has all of its rows.
 tables! {
-    sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, asleep: Asleep, call: Call, request: Request, data: Data,
-    task: Task, thread_start: ThreadStart, program: Program, counter: Counter, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
-    message: Message, packet: Packet, token: Token, exchange_sum: ExchangeSum, clock_sample: ClockSample, trace: Trace,
+    sync: FsyncCall, commit: JournalCommit, handle: JournalHandle, wait: OffCpuWait, brief_wait: BriefWait, asleep: AsleepThread, call: FileCall, request: BlockRequest, data: FileData,
+    task: ThreadInfo, thread_start: ThreadStart, program: ProcessProgram, counter: HardwareCount, file_system: MountedFileSystem, stack: KernelStack, lost: LostEvents, summary: SummaryCount, connection: SocketConnection,
+    message: ConnectionMessage, packet: TcpPacket, token: RequestToken, exchange_sum: ExchangeSum, clock_sample: ClockSample, trace: TraceDescription,
 }

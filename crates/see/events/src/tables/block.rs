@@ -1,12 +1,12 @@
 //! Block requests and the data behind them.
 
 use super::table;
-use crate::codes::{Direction, RequestFlags, RequestKind};
+use crate::event_kinds::{DataDirection, RequestFlags, RequestKind};
 use crate::{Cgroup, Dev, Inode, Pid, Tgid};
 
 table! {
     /// A block request. Complete at `complete_ns`.
-    pub struct Request in "request" by complete_ns {
+    pub struct BlockRequest in "request" by complete_ns {
         /// Disk of the request (not the partition).
         pub dev: Dev,
         /// First sector, of 512 bytes.
@@ -34,7 +34,7 @@ table! {
 
 table! {
     /// Data dirtied or written, summed over 10 ms per key (device, inode, thread, direction). Complete at `at_ns`.
-    pub struct Data in "data" by at_ns {
+    pub struct FileData in "data" by at_ns {
         /// End of the interval that is summed over.
         pub at_ns: u64,
         /// File system of the data.
@@ -50,6 +50,6 @@ table! {
         /// Number of bytes dirtied or written.
         pub bytes: u64,
         /// Whether the data was dirtied, or the way in which it was written.
-        pub direction: Direction,
+        pub direction: DataDirection,
     }
 }

@@ -1,7 +1,7 @@
 //! Counts of the processor's counters.
 
 use super::table;
-use crate::codes::CounterMode;
+use crate::event_kinds::CounterMode;
 use crate::{Cgroup, Pid, Tgid};
 
 table! {
@@ -12,7 +12,7 @@ table! {
     ///
     /// If a processor has fewer counters than there are events, the events take turns. `value` is then the count in
     /// `running_ns` of `enabled_ns`, not scaled.
-    pub struct Counter in "counter" by at_ns {
+    pub struct HardwareCount in "counter" by at_ns {
         /// Time when the counters were read.
         pub at_ns: u64,
         /// Begin of the count: the thread's row before, or its first time on a processor.

@@ -1,12 +1,12 @@
 //! fsyncs, commits and handles.
 
 use super::table;
-use crate::codes::{CommitKind, SyncKind};
+use crate::event_kinds::{CommitKind, SyncKind};
 use crate::{Cgroup, Dev, Inode, Pid, Tgid, Transaction};
 
 table! {
     /// An fsync or a similar call. Complete at `exit_ns`.
-    pub struct Sync in "sync" by exit_ns {
+    pub struct FsyncCall in "sync" by exit_ns {
         /// Thread that made the call.
         pub thread: Pid,
         /// Process of the thread.
@@ -43,7 +43,7 @@ table! {
     ///
     /// A full commit's phases follow each other. *Locking* waits for running handles. *Flushing* submits the data of
     /// ordered mode. *Logging* waits for that data and writes the metadata and the commit record.
-    pub struct Commit in "commit" by end_ns {
+    pub struct JournalCommit in "commit" by end_ns {
         /// File system of the journal.
         pub dev: Dev,
         /// Transaction that was committed.
@@ -79,7 +79,7 @@ table! {
 
 table! {
     /// A thread's handles of one kind in a transaction. Complete at `at_ns`.
-    pub struct Handle in "handle" by at_ns {
+    pub struct JournalHandle in "handle" by at_ns {
         /// Time when the last of these handles stopped.
         pub at_ns: u64,
         /// File system of the journal.

@@ -1,7 +1,7 @@
 //! The network's traffic: connections, messages, packets. Also the host's clocks, by which hosts are compared.
 
 use super::table;
-use crate::codes::{Family, Flow, Sequences, Side};
+use crate::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource, SocketRole};
 use crate::{Cgroup, ConnectionId, Inode, Pid, Tgid};
 
 table! {
@@ -19,7 +19,7 @@ table! {
     /// The address of a unix socket is the name that it was bound to: a path as the program gave it, or `@` and an
     /// abstract name; empty without a name. An accepted socket has the name of the listening one. Ports and initial
     /// sequence numbers of unix sockets are 0. Both addresses of a FIFO are its name, without its folder.
-    pub struct Connection in "connection" by at_ns {
+    pub struct SocketConnection in "connection" by at_ns {
         /// Time when the row was taken.
         pub at_ns: u64,
         /// Number of the connection within this trace.
@@ -30,7 +30,7 @@ table! {
         /// Network namespace: the inode number of `/proc/PID/ns/net`.
         pub namespace: Inode,
         /// Family of its packets, which may differ from that of the socket.
-        pub family: Family,
+        pub family: ConnectionFamily,
         /// Address of this end.
         pub local_address: String,
         /// Port of this end.
@@ -40,13 +40,13 @@ table! {
         /// Port of the other end, as this end sees it.
         pub remote_port: u32,
         /// Whether this end connected or was connected to.
-        pub side: Side,
+        pub side: SocketRole,
         /// Initial sequence number (that of the SYN) of the sent bytes; 0 if `sequences` is unknown.
         pub initial_sent: u32,
         /// Initial sequence number of the received bytes; 0 if `sequences` is unknown.
         pub initial_received: u32,
         /// Source of the initial sequence numbers. Unix sockets have none: here it is the origin of their byte counts.
-        pub sequences: Sequences,
+        pub sequences: SequenceSource,
         /// Time when it was established, or first used for unix sockets; 0 before the trace.
         pub opened_ns: u64,
         /// Time when it was closed (TCP_CLOSE), for unix sockets when the other end was informed; 0 until then.
@@ -76,7 +76,7 @@ table! {
     /// its first byte. For unix sockets and pipes older than the trace, bytes are counted from the first unread one
     /// at its beginning. Those in use at that moment have no rows until all sent bytes have been read. The sender of
     /// a byte is in the other end's row of direction `sent` whose range has that byte.
-    pub struct Message in "message" by at_ns {
+    pub struct ConnectionMessage in "message" by at_ns {
         /// Sent: time when its first byte was handed to TCP, before any packet with it; for unix sockets when its first
         /// bytes were in the other end's queue, for pipes when the call began. Received: time when the last of its
         /// bytes had been copied to the thread.
@@ -88,7 +88,7 @@ table! {
         /// Connection of the message.
         pub connection: ConnectionId,
         /// Direction: sent or received.
-        pub direction: Flow,
+        pub direction: MessageDirection,
         /// Number of bytes of this direction before it.
         pub first_byte: u64,
         /// Number of bytes of the message.
@@ -101,7 +101,7 @@ table! {
     /// first 512 bytes of a send or a receive. It is the trace id of a `traceparent` header (W3C Trace Context), else
     /// an `X-Request-Id`. The row has a hash of the name (FNV-1a of its bytes, 64 bits), and nothing else of the
     /// message.
-    pub struct Token in "token" by at_ns {
+    pub struct RequestToken in "token" by at_ns {
         /// Time when it was seen.
         pub at_ns: u64,
         /// Thread that sends or receives.
@@ -111,7 +111,7 @@ table! {
         /// Connection of the message.
         pub connection: ConnectionId,
         /// Direction: sent or received.
-        pub direction: Flow,
+        pub direction: MessageDirection,
         /// A byte of the message, counted as in `first_byte` of `message`.
         pub byte: u64,
         /// Hash of the name.
@@ -126,13 +126,13 @@ table! {
     ///
     /// A row has only new content: bytes that no packet before had in this direction, and an acknowledgment beyond all
     /// before. So a row of `sent` is the first transmission of its bytes, and one of `received` their first arrival.
-    pub struct Packet in "packet" by at_ns {
+    pub struct TcpPacket in "packet" by at_ns {
         /// Sent: time when it was handed to the device's driver. Received: time when it came from there.
         pub at_ns: u64,
         /// Connection of the packet.
         pub connection: ConnectionId,
         /// Direction: sent or received.
-        pub direction: Flow,
+        pub direction: MessageDirection,
         /// Number of bytes of this direction before it.
         pub first_byte: u64,
         /// Number of new bytes.
@@ -161,7 +161,7 @@ table! {
         /// Name of the thread's process (that of the main thread).
         pub program: String,
         /// Whether the program's end connected or was connected to.
-        pub side: Side,
+        pub side: SocketRole,
         /// Network namespace: the inode number of `/proc/PID/ns/net`.
         pub namespace: Inode,
         /// Port of the service: this end's if it was connected to, the other end's if it connected.

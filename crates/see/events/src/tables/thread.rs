@@ -1,12 +1,12 @@
 //! Threads: waits, calls and identities.
 
 use super::table;
-use crate::codes::{CallKind, WaitState};
-use crate::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use crate::event_kinds::{FileCallKind, WaitState};
+use crate::{Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction, WaitCause};
 
 table! {
     /// An interval in which a thread was not on a processor. Complete at `on_ns`.
-    pub struct Wait in "wait" by on_ns {
+    pub struct OffCpuWait in "wait" by on_ns {
         /// Thread that waited.
         pub thread: Pid,
         /// Process of the thread.
@@ -23,7 +23,7 @@ table! {
         /// State in which it left.
         pub state: WaitState,
         /// Cause of the wait, by its kernel stack.
-        pub cause: Cause,
+        pub cause: WaitCause,
         /// Kernel stack; 0 if not recorded.
         pub stack: StackId,
         /// Thread that woke it; 0 if not seen, or for a timer's interrupt.
@@ -40,9 +40,9 @@ table! {
 
 table! {
     /// Brief waits of a thread by cause, summed: waits below a threshold (1 ms in the recorder) outside of syncs whose
-    /// cause is known without a stack. They have no row in `wait`, so an account of a thread needs both tables. If the
-    /// network is recorded, only sleeps for a time and waits for a processor are summed: the waker of another wait
-    /// shows which request the thread worked for. Complete at `until_ns`.
+    /// cause is known without a stack. A brief wait has no row in `wait`, so an account of a thread needs both tables.
+    /// If the network is recorded, only sleeps for a time and waits for a processor are summed: the waker of another
+    /// wait shows which request the thread worked for. Complete at `until_ns`.
     pub struct BriefWait in "brief_wait" by until_ns {
         /// Thread that waited.
         pub thread: Pid,
@@ -55,7 +55,7 @@ table! {
         /// Time when the sum was taken. Later waits are in another row.
         pub until_ns: u64,
         /// Cause of the waits.
-        pub cause: Cause,
+        pub cause: WaitCause,
         /// Number of waits.
         pub count: u64,
         /// Time from leaving the processor to being woken, in all.
@@ -65,14 +65,14 @@ table! {
     }
 }
 
-/// [`Asleep::call`] of a thread in no system call, or in an unknown one.
+/// [`AsleepThread::call`] of a thread in no system call, or in an unknown one.
 pub const NO_CALL: u32 = u32::MAX;
 
 table! {
     /// A thread that slept when the trace began or ended, with the begin and the cause of its sleep; only if the
     /// network is recorded. Its sleep has no row of `wait` before the trace began. A sleep that ends later has its row
     /// of `wait` from then on.
-    pub struct Asleep in "asleep" by at_ns {
+    pub struct AsleepThread in "asleep" by at_ns {
         /// Time of the observation: just after the trace began, or when it ended.
         pub at_ns: u64,
         /// Thread that slept.
@@ -87,7 +87,7 @@ table! {
         /// State in which it slept.
         pub state: WaitState,
         /// Cause of the sleep, by its system call or its kernel stack.
-        pub cause: Cause,
+        pub cause: WaitCause,
         /// Kernel stack; 0 if not recorded.
         pub stack: StackId,
         /// Number of the system call that it was in, on the host's architecture; 4294967295 for none or unknown.
@@ -107,7 +107,7 @@ table! {
     /// Other calls cannot make anybody wait. So a read or an overwrite in memory has no row. The number of writes
     /// with a row depends on the kernel: ext4 of 6.1 begins a handle for each write. That of 6.12 begins one only for
     /// a write that dirties a clean page or extends the file. Complete at `exit_ns`.
-    pub struct Call in "call" by exit_ns {
+    pub struct FileCall in "call" by exit_ns {
         /// Thread that made the call.
         pub thread: Pid,
         /// Process of the thread.
@@ -115,7 +115,7 @@ table! {
         /// Cgroup of the thread.
         pub cgroup: Cgroup,
         /// Kind of the call.
-        pub kind: CallKind,
+        pub kind: FileCallKind,
         /// Begin of the system call.
         pub enter_ns: u64,
         /// End of the system call.
@@ -134,7 +134,7 @@ table! {
 table! {
     /// A thread's name, family and processor times at `at_ns`. There is a row when it is first seen, after exec, and
     /// when it exits or the trace ends.
-    pub struct Task in "task" by at_ns {
+    pub struct ThreadInfo in "task" by at_ns {
         /// Time when the row was taken.
         pub at_ns: u64,
         /// Thread of the row.
@@ -184,7 +184,7 @@ table! {
 table! {
     /// The program of a process; only if the network is recorded. There is a row when the process is first seen, and
     /// one after exec. A process that ends within milliseconds may have none.
-    pub struct Program in "program" by at_ns {
+    pub struct ProcessProgram in "program" by at_ns {
         /// Time when it was first seen, or had begun the program.
         pub at_ns: u64,
         /// Process that runs the program.

@@ -1,12 +1,12 @@
 //! The frame of a trace: its origin, mounted file systems, losses, stacks and summaries.
 
 use super::table;
-use crate::codes::Summarized;
-use crate::{Cause, Cgroup, Dev, StackId, Tgid};
+use crate::event_kinds::SummarizedKind;
+use crate::{Cgroup, Dev, StackId, Tgid, WaitCause};
 
 table! {
     /// A file system that was mounted when it was first seen.
-    pub struct FileSystem in "file_system" by at_ns {
+    pub struct MountedFileSystem in "file_system" by at_ns {
         /// Time when it was seen.
         pub at_ns: u64,
         /// `st_dev` of the file system.
@@ -32,7 +32,7 @@ table! {
 
 table! {
     /// A kernel stack.
-    pub struct Stack in "stack" by at_ns {
+    pub struct KernelStack in "stack" by at_ns {
         /// Time when it was first seen.
         pub at_ns: u64,
         /// Number in this trace, from 1.
@@ -42,7 +42,7 @@ table! {
     }
 }
 
-impl Stack {
+impl KernelStack {
     /// Returns the symbol names, leaf first.
     pub fn frames(&self) -> impl Iterator<Item = &str> {
         self.symbols.split(';').filter(|symbol| !symbol.is_empty())
@@ -51,7 +51,7 @@ impl Stack {
 
 table! {
     /// Events that the recorder could not keep.
-    pub struct Lost in "lost" by at_ns {
+    pub struct LostEvents in "lost" by at_ns {
         /// Time when the loss was noticed.
         pub at_ns: u64,
         /// Number of losses since the last row of this kind.
@@ -63,7 +63,7 @@ table! {
 
 table! {
     /// Counts of the summary mode over an interval: a row per key and power of two of duration.
-    pub struct Summary in "summary" by at_ns {
+    pub struct SummaryCount in "summary" by at_ns {
         /// End of the interval.
         pub at_ns: u64,
         /// Length of the interval.
@@ -75,9 +75,9 @@ table! {
         /// Cgroup of the process.
         pub cgroup: Cgroup,
         /// Counted kind of event.
-        pub what: Summarized,
+        pub what: SummarizedKind,
         /// Cause of the waits.
-        pub cause: Cause,
+        pub cause: WaitCause,
         /// Durations of at least 2^n and less than 2^(n+1) ns; 0 also holds 0 ns.
         pub log2_ns: u32,
         /// Number of events.
@@ -89,7 +89,7 @@ table! {
 
 table! {
     /// The trace itself: a row when recording begins (`end_ns` 0) and one when it ends. The last row counts.
-    pub struct Trace in "trace" by at_ns {
+    pub struct TraceDescription in "trace" by at_ns {
         /// Time when the row was written.
         pub at_ns: u64,
         /// Version of this vocabulary.

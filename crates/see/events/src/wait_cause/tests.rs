@@ -3,115 +3,115 @@ use proptest::prelude::*;
 use super::*;
 
 /// Stacks as seen on Linux 6.1 and 6.18, leaf first.
-const SEEN: &[(Cause, &str)] = &[
+const SEEN: &[(WaitCause, &str)] = &[
     (
-        Cause::CommitWait,
+        WaitCause::CommitWait,
         "__schedule;schedule;jbd2_log_wait_commit;ext4_fsync_journal;ext4_sync_file;vfs_fsync_range;\
          __x64_sys_fsync;do_syscall_64",
     ),
     (
-        Cause::CommitWait,
+        WaitCause::CommitWait,
         "__schedule;schedule;jbd2_log_wait_commit;jbd2_complete_transaction;ext4_fc_commit;\
          ext4_sync_file;do_fsync",
     ),
     (
-        Cause::FastCommit,
+        WaitCause::FastCommit,
         "__schedule;schedule;jbd2_fc_begin_commit;ext4_fc_commit;ext4_sync_file;do_fsync",
     ),
     (
-        Cause::FastCommit,
+        WaitCause::FastCommit,
         "__schedule;schedule;io_schedule;bit_wait_io;__wait_on_bit;out_of_line_wait_on_bit;\
          jbd2_fc_wait_bufs;ext4_fc_perform_commit;ext4_fc_commit;ext4_sync_file",
     ),
     (
-        Cause::DataWriteback,
+        WaitCause::DataWriteback,
         "__schedule;schedule;io_schedule;folio_wait_bit_common;folio_wait_writeback;\
          __filemap_fdatawait_range;file_write_and_wait_range;ext4_sync_file;vfs_fsync_range",
     ),
     (
-        Cause::ShadowBuffer,
+        WaitCause::ShadowBuffer,
         "__schedule;schedule;bit_wait;__wait_on_bit;out_of_line_wait_on_bit;do_get_write_access;\
          jbd2_journal_get_write_access;__ext4_journal_get_write_access;ext4_reserve_inode_write;\
          __ext4_mark_inode_dirty;ext4_dirty_inode;__mark_inode_dirty;file_update_time;vfs_write",
     ),
     (
-        Cause::TransactionLocked,
+        WaitCause::TransactionLocked,
         "__schedule;schedule;wait_transaction_locked;add_transaction_credits;start_this_handle;\
          jbd2__journal_start;__ext4_journal_start_sb;ext4_create;path_openat",
     ),
     (
-        Cause::Checkpoint,
+        WaitCause::Checkpoint,
         "__schedule;schedule;jbd2_log_wait_commit;__jbd2_log_wait_for_space;\
          add_transaction_credits;start_this_handle;ext4_create;path_openat",
     ),
     (
-        Cause::Checkpoint,
+        WaitCause::Checkpoint,
         "__schedule;schedule;io_schedule;bit_wait_io;__wait_on_bit;out_of_line_wait_on_bit;\
          __wait_on_buffer;jbd2_log_do_checkpoint;__jbd2_log_wait_for_space;add_transaction_credits",
     ),
     (
-        Cause::DirectoryLock,
+        WaitCause::DirectoryLock,
         "__schedule;schedule;schedule_preempt_disabled;rwsem_down_write_slowpath;down_write;\
          path_openat;do_filp_open;do_sys_openat2;__x64_sys_openat",
     ),
     (
-        Cause::DirectoryLock,
+        WaitCause::DirectoryLock,
         "__schedule;schedule;rwsem_down_write_slowpath;down_write;do_unlinkat;__x64_sys_unlink",
     ),
     (
-        Cause::InodeLock,
+        WaitCause::InodeLock,
         "__schedule;schedule;rwsem_down_write_slowpath;down_write;ext4_buffered_write_iter;\
          vfs_write;ksys_write",
     ),
     (
-        Cause::DirtyThrottle,
+        WaitCause::DirtyThrottle,
         "__schedule;schedule;schedule_timeout;io_schedule_timeout;balance_dirty_pages;\
          balance_dirty_pages_ratelimited_flags;generic_perform_write;ext4_buffered_write_iter",
     ),
     (
-        Cause::Device,
+        WaitCause::Device,
         "__schedule;schedule;io_schedule;blk_mq_get_tag;__blk_mq_alloc_requests;\
          blk_mq_submit_bio;submit_bio_noacct;ext4_io_submit;ext4_do_writepages",
     ),
     (
-        Cause::Flush,
+        WaitCause::Flush,
         "__schedule;schedule;io_schedule;submit_bio_wait;blkdev_issue_flush;ext4_sync_file;do_fsync",
     ),
     (
-        Cause::Updates,
+        WaitCause::Updates,
         "__schedule;schedule;jbd2_journal_wait_updates;jbd2_journal_commit_transaction;kjournald2",
     ),
     (
-        Cause::DataWriteback,
+        WaitCause::DataWriteback,
         "__schedule;schedule;io_schedule;folio_wait_bit_common;folio_wait_writeback;\
          __filemap_fdatawait_range;filemap_fdatawait_range_keep_errors;\
          jbd2_journal_finish_inode_data_buffers;jbd2_journal_commit_transaction.isra.0;kjournald2",
     ),
     (
-        Cause::Device,
+        WaitCause::Device,
         "__schedule;schedule;io_schedule;bit_wait_io;__wait_on_bit;out_of_line_wait_on_bit;\
          __wait_on_buffer;jbd2_journal_commit_transaction;kjournald2;kthread",
     ),
-    (Cause::Sleep, "__schedule;schedule;kjournald2;kthread;ret_from_fork"),
-    (Cause::Sleep, "__schedule;schedule;worker_thread;kthread;ret_from_fork"),
+    (WaitCause::Sleep, "__schedule;schedule;kjournald2;kthread;ret_from_fork"),
+    (WaitCause::Sleep, "__schedule;schedule;worker_thread;kthread;ret_from_fork"),
     (
-        Cause::Futex,
+        WaitCause::Futex,
         "__schedule;schedule;futex_wait_queue;__futex_wait;futex_wait;do_futex;__x64_sys_futex",
     ),
-    (Cause::Poll, "__schedule;schedule;schedule_hrtimeout_range_clock;ep_poll;do_epoll_wait"),
-    (Cause::PipeSocket, "__schedule;schedule;anon_pipe_read;vfs_read;ksys_read"),
-    (Cause::Sleep, "__schedule;schedule;do_nanosleep;hrtimer_nanosleep;common_nsleep"),
+    (WaitCause::Poll, "__schedule;schedule;schedule_hrtimeout_range_clock;ep_poll;do_epoll_wait"),
+    (WaitCause::PipeSocket, "__schedule;schedule;anon_pipe_read;vfs_read;ksys_read"),
+    (WaitCause::Sleep, "__schedule;schedule;do_nanosleep;hrtimer_nanosleep;common_nsleep"),
     (
-        Cause::PageFault,
+        WaitCause::PageFault,
         "__schedule;schedule;io_schedule;folio_wait_bit_common;filemap_fault;__do_fault;\
          handle_mm_fault;do_user_addr_fault;exc_page_fault;asm_exc_page_fault",
     ),
     (
-        Cause::CommitWait,
+        WaitCause::CommitWait,
         "__schedule;schedule;xlog_wait_on_iclog;xfs_log_force_seq;xfs_file_fsync;do_fsync",
     ),
-    (Cause::Other, "__schedule;schedule;something_new"),
-    (Cause::Other, ""),
+    (WaitCause::Other, "__schedule;schedule;something_new"),
+    (WaitCause::Other, ""),
 ];
 
 #[test]
@@ -125,21 +125,21 @@ fn stacks_that_were_seen_have_their_cause() {
 #[test]
 fn offsets_and_compiler_suffixes_do_not_matter() {
     let stack = ["schedule+0x2a/0xb0", "jbd2_log_wait_commit.constprop.0+0x1/0x2 [jbd2]"];
-    assert_eq!(classify(stack), Cause::CommitWait);
+    assert_eq!(classify(stack), WaitCause::CommitWait);
 }
 
 #[test]
 fn every_cause_but_those_of_other_evidence_can_be_told_by_a_stack() {
-    for &cause in Cause::ALL {
+    for &cause in WaitCause::ALL {
         let told = SEEN.iter().any(|&(seen, _)| seen == cause);
         assert!(
             told || matches!(
                 cause,
-                Cause::Preempted
-                    | Cause::KernelLock
-                    | Cause::Frozen
-                    | Cause::Stopped
-                    | Cause::Throttled
+                WaitCause::Preempted
+                    | WaitCause::KernelLock
+                    | WaitCause::Frozen
+                    | WaitCause::Stopped
+                    | WaitCause::Throttled
             ),
             "{cause}"
         );

@@ -2,34 +2,37 @@
 
 use std::path::Path;
 
-use luc_events::codes::{CounterMode, Family, Flow, RequestFlags, Sequences, Side};
-use luc_events::store::{Reader, Writer};
+use luc_events::event_kinds::{
+    ConnectionFamily, CounterMode, MessageDirection, RequestFlags, SequenceSource, SocketRole,
+};
+use luc_events::store::{TraceReader, TraceWriter};
 use luc_events::tables::{
-    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Counter, Data, ExchangeSum,
-    FileSystem, Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task,
-    ThreadStart, Token, Trace, Wait,
+    AsleepThread, BlockRequest, BriefWait, ClockSample, ConnectionMessage, ExchangeSum, FileCall,
+    FileData, FsyncCall, HardwareCount, JournalCommit, JournalHandle, KernelStack, LostEvents,
+    MountedFileSystem, OffCpuWait, ProcessProgram, RequestToken, SocketConnection, SummaryCount,
+    TableRow, TcpPacket, ThreadInfo, ThreadStart, TraceDescription,
 };
 use luc_events::{
-    Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,
-    visit_tables,
+    Cgroup, ConnectionId, Dev, Inode, Pid, StackId, TableVisitor, Tgid, TraceEvent, Transaction,
+    WaitCause, visit_tables,
 };
 use proptest::prelude::*;
 
-use super::common::{description, read, wait_row};
+use super::store_fixtures::{description, read, wait_row};
 
 /// Makes a row of each table with a distinct value in each column. It is as long as the schema has columns, and a flat
 /// list.
-fn one_of_each() -> Vec<Event> {
+fn one_of_each() -> Vec<TraceEvent> {
     let (thread, process, cgroup) = (Pid(11), Tgid(12), Cgroup(u64::MAX));
     let (dev, inode, transaction) = (Dev::new(259, 7), Inode(1 << 40), Transaction(u32::MAX));
     vec![
-        Sync {
+        FsyncCall {
             thread,
             process,
             cgroup,
             dev,
             inode,
-            kind: luc_events::codes::SyncKind::Fdatasync,
+            kind: luc_events::event_kinds::SyncKind::Fdatasync,
             enter_ns: 1,
             exit_ns: 9,
             file_system_enter_ns: 2,
@@ -40,7 +43,7 @@ fn one_of_each() -> Vec<Event> {
             cpu_enter: 3,
         }
         .into(),
-        Commit {
+        JournalCommit {
             dev,
             transaction,
             asked_ns: 1,
@@ -51,14 +54,14 @@ fn one_of_each() -> Vec<Event> {
             flushing_ns: 4,
             logging_ns: 5,
             end_ns: 6,
-            kind: luc_events::codes::CommitKind::Fast,
+            kind: luc_events::event_kinds::CommitKind::Fast,
             handles: 7,
             blocks: 8,
             blocks_logged: 9,
             dropped: 10,
         }
         .into(),
-        Handle {
+        JournalHandle {
             at_ns: 1,
             dev,
             transaction,
@@ -73,15 +76,15 @@ fn one_of_each() -> Vec<Event> {
             total_ns: 7,
         }
         .into(),
-        Wait {
+        OffCpuWait {
             thread,
             process,
             cgroup,
             off_ns: 1,
             woken_ns: 2,
             on_ns: 3,
-            state: luc_events::codes::WaitState::Uninterruptible,
-            cause: Cause::ShadowBuffer,
+            state: luc_events::event_kinds::WaitState::Uninterruptible,
+            cause: WaitCause::ShadowBuffer,
             stack: StackId(4),
             waker: Pid(5),
             dev,
@@ -95,20 +98,20 @@ fn one_of_each() -> Vec<Event> {
             cgroup,
             since_ns: 1,
             until_ns: 2,
-            cause: Cause::Futex,
+            cause: WaitCause::Futex,
             count: 3,
             blocked_ns: 4,
             runnable_ns: 5,
         }
         .into(),
-        Asleep {
+        AsleepThread {
             at_ns: 1,
             thread,
             process,
             cgroup,
             since_ns: 2,
-            state: luc_events::codes::WaitState::Uninterruptible,
-            cause: Cause::Futex,
+            state: luc_events::event_kinds::WaitState::Uninterruptible,
+            cause: WaitCause::Futex,
             stack: StackId(3),
             call: luc_events::tables::NO_CALL,
             argument: u64::MAX,
@@ -116,11 +119,11 @@ fn one_of_each() -> Vec<Event> {
             holder: Pid(5),
         }
         .into(),
-        Call {
+        FileCall {
             thread,
             process,
             cgroup,
-            kind: luc_events::codes::CallKind::Rename,
+            kind: luc_events::event_kinds::FileCallKind::Rename,
             enter_ns: 1,
             exit_ns: u64::MAX,
             dev,
@@ -129,11 +132,11 @@ fn one_of_each() -> Vec<Event> {
             errno: 28,
         }
         .into(),
-        Request {
+        BlockRequest {
             dev,
             sector: 1,
             bytes: 2,
-            kind: luc_events::codes::RequestKind::Flush,
+            kind: luc_events::event_kinds::RequestKind::Flush,
             flags: RequestFlags::FUA | RequestFlags::SYNC,
             insert_ns: 3,
             issue_ns: 4,
@@ -143,7 +146,7 @@ fn one_of_each() -> Vec<Event> {
             errno: 6,
         }
         .into(),
-        Data {
+        FileData {
             at_ns: 1,
             dev,
             inode,
@@ -151,10 +154,10 @@ fn one_of_each() -> Vec<Event> {
             process,
             cgroup,
             bytes: 2,
-            direction: luc_events::codes::Direction::WrittenByFlusher,
+            direction: luc_events::event_kinds::DataDirection::WrittenByFlusher,
         }
         .into(),
-        Task {
+        ThreadInfo {
             at_ns: 1,
             thread,
             process,
@@ -177,14 +180,14 @@ fn one_of_each() -> Vec<Event> {
             module: "/usr/sbin/served".to_owned(),
         }
         .into(),
-        Program {
+        ProcessProgram {
             at_ns: 1,
             process,
             path: "/usr/bin/python3".to_owned(),
             script: "app.py".to_owned(),
         }
         .into(),
-        Counter {
+        HardwareCount {
             at_ns: 251,
             since_ns: 250,
             thread: Pid(252),
@@ -197,7 +200,7 @@ fn one_of_each() -> Vec<Event> {
             running_ns: 256,
         }
         .into(),
-        FileSystem {
+        MountedFileSystem {
             at_ns: 1,
             dev,
             disk: Dev::new(8, 0),
@@ -210,35 +213,35 @@ fn one_of_each() -> Vec<Event> {
             fast_commit: true,
         }
         .into(),
-        Stack { at_ns: 1, id: StackId(2), symbols: "schedule;io_schedule".to_owned() }.into(),
-        Lost { at_ns: 1, count: 2, place: "wait".to_owned() }.into(),
-        Summary {
+        KernelStack { at_ns: 1, id: StackId(2), symbols: "schedule;io_schedule".to_owned() }.into(),
+        LostEvents { at_ns: 1, count: 2, place: "wait".to_owned() }.into(),
+        SummaryCount {
             at_ns: 1,
             interval_ns: 2,
             dev,
             process,
             cgroup,
-            what: luc_events::codes::Summarized::Request,
-            cause: Cause::Poll,
+            what: luc_events::event_kinds::SummarizedKind::Request,
+            cause: WaitCause::Poll,
             log2_ns: 3,
             count: 4,
             total_ns: 5,
         }
         .into(),
-        Connection {
+        SocketConnection {
             at_ns: 1,
             connection: ConnectionId(2),
             cookie: u64::MAX,
             namespace: inode,
-            family: Family::Ipv6,
+            family: ConnectionFamily::Ipv6,
             local_address: "fd77::1".to_owned(),
             local_port: 3,
             remote_address: "fd77::2".to_owned(),
             remote_port: 65_535,
-            side: Side::Server,
+            side: SocketRole::Server,
             initial_sent: u32::MAX,
             initial_received: 4,
-            sequences: Sequences::Counted,
+            sequences: SequenceSource::Counted,
             opened_ns: 5,
             closed_ns: 6,
             opener: thread,
@@ -247,31 +250,31 @@ fn one_of_each() -> Vec<Event> {
             peer: ConnectionId(8),
         }
         .into(),
-        Message {
+        ConnectionMessage {
             at_ns: 1,
             thread,
             process,
             connection: ConnectionId(2),
-            direction: Flow::Received,
+            direction: MessageDirection::Received,
             first_byte: 1 << 40,
             bytes: 3,
         }
         .into(),
-        Packet {
+        TcpPacket {
             at_ns: 1,
             connection: ConnectionId(2),
-            direction: Flow::Received,
+            direction: MessageDirection::Received,
             first_byte: 3,
             bytes: 4,
             ack: 1 << 33,
         }
         .into(),
-        Token {
+        RequestToken {
             at_ns: 231,
             thread: Pid(232),
             process: Tgid(233),
             connection: ConnectionId(234),
-            direction: Flow::Received,
+            direction: MessageDirection::Received,
             byte: 1 << 34,
             token: u64::MAX,
         }
@@ -281,7 +284,7 @@ fn one_of_each() -> Vec<Event> {
             interval_ns: 242,
             cgroup: Cgroup(243),
             program: "redis-server".to_owned(),
-            side: Side::Server,
+            side: SocketRole::Server,
             namespace: Inode(244),
             port: 245,
             peer: "10.0.0.9".to_owned(),
@@ -306,11 +309,11 @@ fn one_of_each() -> Vec<Event> {
 /// Rows of all tables in a directory.
 struct Found<'a> {
     directory: &'a Path,
-    rows: Vec<Event>,
+    rows: Vec<TraceEvent>,
 }
 
 impl TableVisitor for Found<'_> {
-    fn visit<T: Row + Into<Event>>(&mut self) {
+    fn visit<T: TableRow + Into<TraceEvent>>(&mut self) {
         let rows = read::<T>(self.directory);
         self.rows.extend(rows.into_iter().map(Into::into));
     }
@@ -319,17 +322,17 @@ impl TableVisitor for Found<'_> {
 #[test]
 fn every_column_of_every_table_comes_back() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for event in one_of_each() {
         writer.add(event).unwrap();
     }
     writer.finish(description(77)).unwrap();
 
-    let reader = Reader::open(directory.path()).unwrap();
+    let reader = TraceReader::open(directory.path()).unwrap();
     assert_eq!(reader.trace(), &description(77));
     let mut found = Found { directory: directory.path(), rows: Vec::new() };
     visit_tables(&mut found);
-    let expected: Vec<Event> =
+    let expected: Vec<TraceEvent> =
         one_of_each().into_iter().chain([description(0).into(), description(77).into()]).collect();
     assert_eq!(found.rows, expected);
 }
@@ -338,10 +341,10 @@ fn every_column_of_every_table_comes_back() {
 struct Missing(Vec<&'static str>);
 
 impl TableVisitor for Missing {
-    fn visit<T: Row + Into<Event>>(&mut self) {
+    fn visit<T: TableRow + Into<TraceEvent>>(&mut self) {
         let is_there = one_of_each().iter().any(|row| row.table() == T::TABLE);
         // That of the trace's description has rows of its own.
-        if !is_there && T::TABLE != Trace::TABLE {
+        if !is_there && T::TABLE != TraceDescription::TABLE {
             self.0.push(T::TABLE);
         }
     }
@@ -357,15 +360,16 @@ fn no_table_is_left_out() {
 #[test]
 fn columns_can_be_left_out() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for at in 0..5_000 {
         writer.add(wait_row(at)).unwrap();
     }
     writer.finish(description(1)).unwrap();
-    let reader = Reader::open(directory.path()).unwrap();
-    let rows = reader.rows_without::<Wait>(&["cause", "stack"]).unwrap();
+    let reader = TraceReader::open(directory.path()).unwrap();
+    let rows = reader.rows_without::<OffCpuWait>(&["cause", "stack"]).unwrap();
     for (at, row) in rows.enumerate() {
-        let expected = Wait { cause: Cause::default(), stack: StackId(0), ..wait_row(at as u64) };
+        let expected =
+            OffCpuWait { cause: WaitCause::default(), stack: StackId(0), ..wait_row(at as u64) };
         assert_eq!(row.unwrap(), expected);
     }
 }
@@ -377,23 +381,23 @@ proptest! {
     #[test]
     fn any_numbers_come_back(rows in prop::collection::vec(any::<(u64, u64, u32, u64)>(), 1..200)) {
         let directory = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(directory.path(), description(0)).unwrap();
-        let mut expected: Vec<Call> = rows
+        let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
+        let mut expected: Vec<FileCall> = rows
             .iter()
-            .map(|&(exit_ns, inode, thread, bytes)| Call {
+            .map(|&(exit_ns, inode, thread, bytes)| FileCall {
                 exit_ns,
                 inode: Inode(inode),
                 thread: Pid(thread),
                 bytes,
                 enter_ns: bytes ^ exit_ns,
-                ..Call::default()
+                ..FileCall::default()
             })
             .collect();
         for row in &expected {
             writer.add(row.clone()).unwrap();
         }
         writer.flush().unwrap();
-        expected.sort_by_key(Row::time_ns);
-        prop_assert_eq!(read::<Call>(directory.path()), expected);
+        expected.sort_by_key(TableRow::time_ns);
+        prop_assert_eq!(read::<FileCall>(directory.path()), expected);
     }
 }

@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use luc_events::store::{Reader, StoreError, Writer};
-use luc_events::tables::Wait;
+use luc_events::store::{StoreError, TraceReader, TraceWriter};
+use luc_events::tables::OffCpuWait;
 use proptest::prelude::*;
 
-use super::common::{description, part_files, wait_row};
+use super::store_fixtures::{description, part_files, wait_row};
 
 const ROWS: u64 = 300;
 
 /// A trace whose waits are in three segments of one file; returns that file.
 fn trace(directory: &Path) -> PathBuf {
-    let mut writer = Writer::create(directory, description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory, description(0)).unwrap();
     for at in 0..ROWS {
         writer.add(wait_row(at)).unwrap();
         if at % 100 == 99 {
@@ -27,9 +27,9 @@ fn trace(directory: &Path) -> PathBuf {
 }
 
 /// Reads the waits of a trace whose file `path` now has these bytes.
-fn read_with(directory: &Path, path: &Path, bytes: &[u8]) -> Result<Vec<Wait>, StoreError> {
+fn read_with(directory: &Path, path: &Path, bytes: &[u8]) -> Result<Vec<OffCpuWait>, StoreError> {
     fs::write(path, bytes).unwrap();
-    Reader::open(directory)?.rows::<Wait>()?.collect()
+    TraceReader::open(directory)?.rows::<OffCpuWait>()?.collect()
 }
 
 fn assert_says_where(error: &StoreError, path: &Path, length: usize) {

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod columns;
-mod common;
 mod damage;
 mod directory;
 mod schema;
 mod segments;
+mod store_fixtures;

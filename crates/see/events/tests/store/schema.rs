@@ -4,20 +4,20 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use luc_events::codes::{
-    CallKind, CommitKind, Direction, Family, Flow, RequestKind, Sequences, Side, Summarized,
-    SyncKind, WaitState,
+use luc_events::event_kinds::{
+    CommitKind, ConnectionFamily, DataDirection, FileCallKind, MessageDirection, RequestKind,
+    SequenceSource, SocketRole, SummarizedKind, SyncKind, WaitState,
 };
 use luc_events::store::{ColumnKind, SCHEMA_VERSION};
-use luc_events::tables::Row;
-use luc_events::{Cause, Event, TableVisitor, visit_tables};
+use luc_events::tables::TableRow;
+use luc_events::{TableVisitor, TraceEvent, WaitCause, visit_tables};
 
 /// Documentation's links to other items are code's business.
 fn plain(text: &str) -> String {
     text.replace(['[', ']'], "").replace('|', "\\|")
 }
 
-fn describe<T: Row>(page: &mut String) {
+fn describe<T: TableRow>(page: &mut String) {
     let lines: Vec<&str> = T::DOCUMENTATION.iter().map(|line| line.trim()).collect();
     let text = lines.join("\n").replace('\n', " ").replace("  ", "\n\n");
     let _ = write!(
@@ -46,7 +46,7 @@ struct Described<'a> {
 }
 
 impl TableVisitor for Described<'_> {
-    fn visit<T: Row + Into<Event>>(&mut self) {
+    fn visit<T: TableRow + Into<TraceEvent>>(&mut self) {
         describe::<T>(self.page);
     }
 }
@@ -72,10 +72,12 @@ fn page() -> String {
         };
     }
     names!(
-        "`cause`" Cause, "`sync.kind`" SyncKind, "`commit.kind`" CommitKind, "`call.kind`" CallKind,
-        "`wait.state`" WaitState, "`request.kind`" RequestKind, "`data.direction`" Direction,
-        "`summary.what`" Summarized, "`message.direction`, `packet.direction`" Flow, "`connection.family`" Family,
-        "`connection.side`" Side, "`connection.sequences`" Sequences
+        "`cause`" WaitCause, "`sync.kind`" SyncKind, "`commit.kind`" CommitKind,
+        "`call.kind`" FileCallKind, "`wait.state`" WaitState, "`request.kind`" RequestKind,
+        "`data.direction`" DataDirection, "`summary.what`" SummarizedKind,
+        "`message.direction`, `packet.direction`" MessageDirection,
+        "`connection.family`" ConnectionFamily, "`connection.side`" SocketRole,
+        "`connection.sequences`" SequenceSource
     );
     page
 }

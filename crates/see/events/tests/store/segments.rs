@@ -2,40 +2,40 @@
 
 use std::fs;
 
-use luc_events::store::{Reader, SEGMENT_ROWS, Writer};
-use luc_events::tables::{Lost, Row, Wait};
+use luc_events::store::{SEGMENT_ROWS, TraceReader, TraceWriter};
+use luc_events::tables::{LostEvents, OffCpuWait, TableRow};
 use proptest::prelude::*;
 
-use super::common::{description, part_files, read, wait_row};
+use super::store_fixtures::{description, part_files, read, wait_row};
 
 #[test]
 fn segments_are_merged_into_one_file_per_table_at_the_end() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for at in 0..100 {
         writer.add(wait_row(at)).unwrap();
         writer.flush().unwrap();
     }
     writer.finish(description(100)).unwrap();
     assert_eq!(part_files(directory.path(), "wait"), ["wait-000001-000100.parquet"]);
-    let waits = read::<Wait>(directory.path());
+    let waits = read::<OffCpuWait>(directory.path());
     assert_eq!(waits, (0..100).map(wait_row).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_full_segment_is_written_at_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for at in 0..=SEGMENT_ROWS as u64 {
         writer.add(wait_row(at)).unwrap();
     }
-    assert_eq!(read::<Wait>(directory.path()).len(), SEGMENT_ROWS);
+    assert_eq!(read::<OffCpuWait>(directory.path()).len(), SEGMENT_ROWS);
 }
 
 #[test]
 fn what_was_flushed_survives_a_killed_recorder() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for at in 0..40 {
         writer.add(wait_row(at)).unwrap();
         writer.flush().unwrap();
@@ -45,15 +45,15 @@ fn what_was_flushed_survives_a_killed_recorder() {
     std::mem::forget(writer);
     fs::write(directory.path().join(".wait-000041-000041.parquet.tmp"), b"PAR1LUC1").unwrap();
 
-    let reader = Reader::open(directory.path()).unwrap();
+    let reader = TraceReader::open(directory.path()).unwrap();
     assert_eq!(reader.trace().end_ns, 0);
-    assert_eq!(read::<Wait>(directory.path()).len(), 40);
+    assert_eq!(read::<OffCpuWait>(directory.path()).len(), 40);
 }
 
 #[test]
 fn a_recorder_killed_while_merging_leaves_no_row_twice() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for at in 0..3 {
         writer.add(wait_row(at)).unwrap();
         writer.flush().unwrap();
@@ -62,19 +62,19 @@ fn a_recorder_killed_while_merging_leaves_no_row_twice() {
     let copy = fs::read(&kept).unwrap();
     writer.finish(description(9)).unwrap();
     fs::write(&kept, copy).unwrap();
-    assert_eq!(read::<Wait>(directory.path()).len(), 3);
+    assert_eq!(read::<OffCpuWait>(directory.path()).len(), 3);
 }
 
 #[test]
 fn a_missing_segment_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for at in 0..3 {
         writer.add(wait_row(at)).unwrap();
         writer.flush().unwrap();
     }
     fs::remove_file(directory.path().join("wait-000002-000002.parquet")).unwrap();
-    let error = Reader::open(directory.path()).unwrap().rows::<Wait>().unwrap_err();
+    let error = TraceReader::open(directory.path()).unwrap().rows::<OffCpuWait>().unwrap_err();
     assert!(error.to_string().contains("segment 2 of table wait is missing"), "{error}");
 }
 
@@ -89,7 +89,7 @@ proptest! {
         finish in any::<bool>(),
     ) {
         let directory = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+        let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
         for (index, &at) in times.iter().enumerate() {
             writer.add(wait_row(at)).unwrap();
             if index % flush_every == 0 {
@@ -101,7 +101,7 @@ proptest! {
         } else {
             writer.flush().unwrap();
         }
-        let found: Vec<u64> = read::<Wait>(directory.path()).iter().map(Row::time_ns).collect();
+        let found: Vec<u64> = read::<OffCpuWait>(directory.path()).iter().map(TableRow::time_ns).collect();
         let mut expected = times;
         expected.sort_unstable();
         prop_assert_eq!(found, expected);
@@ -111,14 +111,15 @@ proptest! {
 #[test]
 fn rows_of_equal_times_keep_their_order() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    let mut writer = TraceWriter::create(directory.path(), description(0)).unwrap();
     for count in 0..10 {
-        let row = Lost { at_ns: 7, count, place: String::new() };
+        let row = LostEvents { at_ns: 7, count, place: String::new() };
         writer.add(row).unwrap();
         if count % 2 == 1 {
             writer.flush().unwrap();
         }
     }
-    let counts: Vec<u64> = read::<Lost>(directory.path()).iter().map(|row| row.count).collect();
+    let counts: Vec<u64> =
+        read::<LostEvents>(directory.path()).iter().map(|row| row.count).collect();
     assert_eq!(counts, (0..10).collect::<Vec<_>>());
 }

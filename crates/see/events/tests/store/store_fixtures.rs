@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use luc_events::codes::WaitState;
-use luc_events::store::{Reader, SCHEMA_VERSION};
-use luc_events::tables::{Row, Trace, Wait};
-use luc_events::{Cause, Cgroup, Dev, Pid, StackId, Tgid, Transaction};
+use luc_events::event_kinds::WaitState;
+use luc_events::store::{SCHEMA_VERSION, TraceReader};
+use luc_events::tables::{OffCpuWait, TableRow, TraceDescription};
+use luc_events::{Cgroup, Dev, Pid, StackId, Tgid, Transaction, WaitCause};
 
 /// A trace's description that ends at this time.
-pub(crate) fn description(end_ns: u64) -> Trace {
-    Trace {
+pub(crate) fn description(end_ns: u64) -> TraceDescription {
+    TraceDescription {
         at_ns: end_ns,
         schema_version: SCHEMA_VERSION,
         host: "tester".to_owned(),
@@ -18,14 +18,14 @@ pub(crate) fn description(end_ns: u64) -> Trace {
         processors: 2,
         mode: "events".to_owned(),
         end_ns,
-        ..Trace::default()
+        ..TraceDescription::default()
     }
 }
 
 /// A wait that ends at this time, its other columns depending on it.
-pub(crate) fn wait_row(on_ns: u64) -> Wait {
+pub(crate) fn wait_row(on_ns: u64) -> OffCpuWait {
     let number = on_ns as u32;
-    Wait {
+    OffCpuWait {
         thread: Pid(1_000 + number % 64),
         process: Tgid(1_000 + number % 8),
         cgroup: Cgroup(42),
@@ -33,7 +33,7 @@ pub(crate) fn wait_row(on_ns: u64) -> Wait {
         woken_ns: on_ns.saturating_sub(on_ns % 5),
         on_ns,
         state: WaitState::Uninterruptible,
-        cause: Cause::ALL[number as usize % Cause::ALL.len()],
+        cause: WaitCause::ALL[number as usize % WaitCause::ALL.len()],
         stack: StackId(number % 30),
         waker: Pid(number % 3),
         dev: Dev::new(7, number % 2),
@@ -43,8 +43,8 @@ pub(crate) fn wait_row(on_ns: u64) -> Wait {
 }
 
 /// Reads all rows of a table.
-pub(crate) fn read<T: Row>(directory: &Path) -> Vec<T> {
-    let reader = Reader::open(directory).unwrap();
+pub(crate) fn read<T: TableRow>(directory: &Path) -> Vec<T> {
+    let reader = TraceReader::open(directory).unwrap();
     reader.rows::<T>().unwrap().collect::<Result<_, _>>().unwrap()
 }
 

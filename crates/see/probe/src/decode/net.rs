@@ -2,17 +2,17 @@
 
 use std::net::Ipv6Addr;
 
-use luc_events::codes::{Family, Flow, Sequences, Side};
-use luc_events::tables::{Connection, Message, Packet, Token};
+use luc_events::event_kinds::{ConnectionFamily, MessageDirection, SequenceSource, SocketRole};
+use luc_events::tables::{ConnectionMessage, RequestToken, SocketConnection, TcpPacket};
 use luc_events::{ConnectionId, Inode, Pid, Tgid};
 
-use crate::record;
+use crate::ring_records;
 
-pub(crate) fn connection(raw: &record::Connection) -> Connection {
+pub(crate) fn connection(raw: &ring_records::Connection) -> SocketConnection {
     let (family, local_address) = address(raw.ends.local);
     let (_, remote_address) = address(raw.ends.remote);
     let [initial_sent, initial_received] = raw.initial;
-    Connection {
+    SocketConnection {
         at_ns: raw.at_ns,
         connection: ConnectionId(raw.connection),
         cookie: raw.cookie,
@@ -22,10 +22,10 @@ pub(crate) fn connection(raw: &record::Connection) -> Connection {
         local_port: u32::from(raw.ends.local_port),
         remote_address,
         remote_port: u32::from(raw.ends.remote_port),
-        side: Side::from_code(raw.side).unwrap_or_default(),
+        side: SocketRole::from_code(raw.side).unwrap_or_default(),
         initial_sent,
         initial_received,
-        sequences: Sequences::from_code(raw.sequences).unwrap_or_default(),
+        sequences: SequenceSource::from_code(raw.sequences).unwrap_or_default(),
         opened_ns: raw.opened_ns,
         closed_ns: raw.closed_ns,
         opener: Pid(raw.opener),
@@ -35,23 +35,23 @@ pub(crate) fn connection(raw: &record::Connection) -> Connection {
     }
 }
 
-pub(crate) fn local(raw: &record::Local) -> Connection {
-    Connection {
+pub(crate) fn local(raw: &ring_records::Local) -> SocketConnection {
+    SocketConnection {
         at_ns: raw.at_ns,
         connection: ConnectionId(raw.connection),
         cookie: raw.cookie,
         namespace: Inode(u64::from(raw.namespace)),
-        family: Family::from_code(raw.family).unwrap_or_default(),
+        family: ConnectionFamily::from_code(raw.family).unwrap_or_default(),
         local_address: bound_name(&raw.local, raw.local_length),
         remote_address: bound_name(&raw.remote, raw.remote_length),
-        side: Side::from_code(raw.side).unwrap_or_default(),
-        sequences: Sequences::from_code(raw.sequences).unwrap_or_default(),
+        side: SocketRole::from_code(raw.side).unwrap_or_default(),
+        sequences: SequenceSource::from_code(raw.sequences).unwrap_or_default(),
         opened_ns: raw.opened_ns,
         closed_ns: raw.closed_ns,
         opener: Pid(raw.opener),
         opener_process: Tgid(raw.opener_process),
         peer: ConnectionId(raw.peer),
-        ..Connection::default()
+        ..SocketConnection::default()
     }
 }
 
@@ -68,16 +68,16 @@ fn bound_name(bytes: &[u8], length: u16) -> String {
 }
 
 /// Returns the family of an address, and its text.
-pub(crate) fn address(bytes: [u8; 16]) -> (Family, String) {
+pub(crate) fn address(bytes: [u8; 16]) -> (ConnectionFamily, String) {
     let address = Ipv6Addr::from(bytes);
     match address.to_ipv4_mapped() {
-        Some(mapped) => (Family::Ipv4, mapped.to_string()),
-        None => (Family::Ipv6, address.to_string()),
+        Some(mapped) => (ConnectionFamily::Ipv4, mapped.to_string()),
+        None => (ConnectionFamily::Ipv6, address.to_string()),
     }
 }
 
-pub(crate) fn message(raw: &record::Message) -> Message {
-    Message {
+pub(crate) fn message(raw: &ring_records::Message) -> ConnectionMessage {
+    ConnectionMessage {
         at_ns: raw.at_ns,
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
@@ -88,8 +88,8 @@ pub(crate) fn message(raw: &record::Message) -> Message {
     }
 }
 
-pub(crate) fn token(raw: &record::Token) -> Token {
-    Token {
+pub(crate) fn token(raw: &ring_records::Token) -> RequestToken {
+    RequestToken {
         at_ns: raw.at_ns,
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
@@ -100,8 +100,8 @@ pub(crate) fn token(raw: &record::Token) -> Token {
     }
 }
 
-pub(crate) fn packet(raw: &record::Packet) -> Packet {
-    Packet {
+pub(crate) fn packet(raw: &ring_records::Packet) -> TcpPacket {
+    TcpPacket {
         at_ns: raw.at_ns,
         connection: ConnectionId(raw.connection),
         direction: flow(raw.flow),
@@ -111,8 +111,8 @@ pub(crate) fn packet(raw: &record::Packet) -> Packet {
     }
 }
 
-fn flow(code: u32) -> Flow {
-    Flow::from_code(code as u8).unwrap_or_default()
+fn flow(code: u32) -> MessageDirection {
+    MessageDirection::from_code(code as u8).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -132,9 +132,9 @@ mod tests {
     #[test]
     fn mapped_addresses_are_those_of_their_packets() {
         let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
-        assert_eq!(address(mapped), (Family::Ipv4, "10.1.2.3".to_owned()));
+        assert_eq!(address(mapped), (ConnectionFamily::Ipv4, "10.1.2.3".to_owned()));
         let mut plain = [0; 16];
         (plain[0], plain[1], plain[15]) = (0xfd, 0x11, 2);
-        assert_eq!(address(plain), (Family::Ipv6, "fd11::2".to_owned()));
+        assert_eq!(address(plain), (ConnectionFamily::Ipv6, "fd11::2".to_owned()));
     }
 }

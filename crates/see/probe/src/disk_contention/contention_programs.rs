@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 
 use libbpf_rs::{Link, MapCore, MapHandle, Object, ObjectBuilder};
 
-use crate::capability::Types;
-use crate::load::{misses_of, no_map};
-use crate::{ProbeError, messages};
+use crate::load_programs::{misses_of, no_map};
+use crate::recording_capability::KernelTypes;
+use crate::{ProbeError, libbpf_messages};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/contention.bpf.o"));
 
@@ -48,7 +48,7 @@ const ANY_SYNC: [&str; 3] = ["fsync_enter", "fsync_exit", "fsync_exit_2"];
 
 /// Loaded and attached programs.
 #[derive(Debug)]
-pub(super) struct Programs {
+pub(super) struct ContentionPrograms {
     /// Before the object: dropped first.
     _links: Vec<Link>,
     object: Object,
@@ -58,10 +58,10 @@ pub(super) struct Programs {
     pub(super) missing: Vec<String>,
 }
 
-impl Programs {
+impl ContentionPrograms {
     /// Loads and attaches all that this kernel has and does not refuse.
     pub(super) fn start() -> Result<Self, ProbeError> {
-        let types = Types::if_allowed()?;
+        let types = KernelTypes::if_allowed()?;
         let mut refused: Vec<String> = Vec::new();
         loop {
             let chosen = Chosen::of(&types, &refused)?;
@@ -76,7 +76,7 @@ impl Programs {
                 }
                 // Not every kernel has fentry, and not everyone may use it: that shows when it is loaded or attached.
                 Err(error) => {
-                    let name = messages::refused_program()
+                    let name = libbpf_messages::refused_program()
                         .or_else(|| chosen.any_sync().map(str::to_owned));
                     let is_needed =
                         |name: &String| ALWAYS.iter().any(|hook| hook.program == name.as_str());
@@ -117,7 +117,7 @@ struct Chosen {
 impl Chosen {
     /// Chooses the programs that this kernel has and has not refused. Programs that need one another are chosen
     /// together or not at all.
-    fn of(types: &Types, refused: &[String]) -> Result<Self, ProbeError> {
+    fn of(types: &KernelTypes, refused: &[String]) -> Result<Self, ProbeError> {
         let is_refused = |program: &str| refused.iter().any(|name| name == program);
         let has = |hooks: &[Hook]| {
             hooks.iter().all(|hook| is_there(types, hook) && !is_refused(hook.program))
@@ -168,13 +168,13 @@ impl Chosen {
     }
 }
 
-fn is_there(types: &Types, hook: &Hook) -> bool {
+fn is_there(types: &KernelTypes, hook: &Hook) -> bool {
     types.arguments_of(hook.tracepoint).is_some_and(|arguments| arguments >= hook.arguments)
 }
 
 /// Loads and attaches these programs, or none.
 fn load(names: &[&str]) -> Result<(Object, Vec<Link>), ProbeError> {
-    messages::keep();
+    libbpf_messages::keep();
     let mut open = ObjectBuilder::default()
         .open_memory(OBJECT)
         .map_err(ProbeError::refused("its own programs"))?;
@@ -184,7 +184,7 @@ fn load(names: &[&str]) -> Result<(Object, Vec<Link>), ProbeError> {
     }
     let object = open.load().map_err(|error| ProbeError::Refused {
         what: "the programs that watch disks".to_owned(),
-        reason: messages::reason(&error),
+        reason: libbpf_messages::reason(&error),
     })?;
     let mut links = Vec::new();
     for program in object.progs_mut() {

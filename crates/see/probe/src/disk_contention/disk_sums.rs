@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use luc_host::clock::now_ns;
+use luc_host::kernel_clocks::now_ns;
 
-use super::shared::{DiskMemory, TaskMemory};
+use super::shared_memory::{DiskMemory, TaskMemory};
 
 /// A task's use of one disk since it has been watched. Each member is exact, but they are read one after the other:
 /// a request may be in some already and not yet in others.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use luc_events::Dev;
 
-use super::shared::LockMemory;
+use super::shared_memory::LockMemory;
 
 /// Counts of file locks of all processes. Both only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

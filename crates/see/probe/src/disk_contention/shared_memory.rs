@@ -42,8 +42,8 @@ macro_rules! mirror {
         )+
 
         #[cfg(test)]
-        fn layouts() -> Vec<crate::layout::Layout> {
-            crate::layout::layouts! {
+        fn layouts() -> Vec<crate::layout_check::StructLayout> {
+            crate::layout_check::layouts! {
                 $($name = $c_name { $($field: $type,)+ })+
             }
         }
@@ -155,14 +155,14 @@ impl Sent {
 
 /// [`Shared`], in this process.
 #[derive(Debug)]
-pub(super) struct Mapping(NonNull<Shared>);
+pub(super) struct SharedMapping(NonNull<Shared>);
 
 // SAFETY: the mapping is this value's own, and all in it is atomic.
-unsafe impl Send for Mapping {}
+unsafe impl Send for SharedMapping {}
 // SAFETY: likewise.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for SharedMapping {}
 
-impl Mapping {
+impl SharedMapping {
     /// Maps a BPF map of one element that is a `struct contention`.
     pub(super) fn new(map: &impl AsFd) -> io::Result<Self> {
         // SAFETY: a new mapping, at an address of the kernel's choice; the map's only element is this large, or the
@@ -186,7 +186,7 @@ impl Mapping {
     }
 }
 
-impl std::ops::Deref for Mapping {
+impl std::ops::Deref for SharedMapping {
     type Target = Shared;
 
     fn deref(&self) -> &Shared {
@@ -195,7 +195,7 @@ impl std::ops::Deref for Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and nothing refers to it any more.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Shared>()) };
@@ -205,7 +205,7 @@ impl Drop for Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout;
+    use crate::layout_check;
 
     #[test]
     fn layouts_agree() {
@@ -219,7 +219,7 @@ mod tests {
             ("NOTIFY_DONE", NOTIFY_DONE as usize),
             ("NOTIFY_LOCK", NOTIFY_LOCK as usize),
         ];
-        layout::agree("contention.h", &layouts(), &numbers);
+        layout_check::agree("contention.h", &layouts(), &numbers);
     }
 
     #[test]

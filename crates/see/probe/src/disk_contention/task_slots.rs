@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::shared::MAX_TASKS;
+use super::shared_memory::MAX_TASKS;
 
 /// A cgroup or thread that is watched as a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Subject {
+pub(super) enum WatchedSubject {
     /// A cgroup, by its id.
     Cgroup(u64),
     /// A thread, by its id.
@@ -15,13 +15,13 @@ pub(super) enum Subject {
 
 /// Places of tasks. A free place is reused as late as possible, because requests of its former task may be outstanding.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct TaskSlots {
     free: VecDeque<u32>,
-    taken: HashMap<Subject, u32>,
-    subjects: Vec<Option<Subject>>,
+    taken: HashMap<WatchedSubject, u32>,
+    subjects: Vec<Option<WatchedSubject>>,
 }
 
-impl Places {
+impl TaskSlots {
     pub(super) fn new() -> Self {
         Self {
             free: (0..MAX_TASKS as u32).collect(),
@@ -31,12 +31,12 @@ impl Places {
     }
 
     /// Returns the place of a subject, if it has one.
-    pub(super) fn of(&self, subject: Subject) -> Option<u32> {
+    pub(super) fn of(&self, subject: WatchedSubject) -> Option<u32> {
         self.taken.get(&subject).copied()
     }
 
     /// Gives a subject that has no place one; `None` if all are taken.
-    pub(super) fn take(&mut self, subject: Subject) -> Option<u32> {
+    pub(super) fn take(&mut self, subject: WatchedSubject) -> Option<u32> {
         let place = self.free.pop_front()?;
         self.taken.insert(subject, place);
         self.subjects[place as usize] = Some(subject);
@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// Takes the place back; who had it.
-    pub(super) fn free(&mut self, place: u32) -> Option<Subject> {
+    pub(super) fn free(&mut self, place: u32) -> Option<WatchedSubject> {
         let subject = self.subjects.get_mut(place as usize)?.take()?;
         self.taken.remove(&subject);
         self.free.push_back(place);
@@ -53,7 +53,7 @@ impl Places {
 
     /// Returns the number of subjects with a place, and of threads among them.
     pub(super) fn counts(&self) -> (u32, u32) {
-        let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread(_));
+        let is_thread = |subject: &&WatchedSubject| matches!(subject, WatchedSubject::Thread(_));
         let threads = self.taken.keys().filter(is_thread).count();
         (self.taken.len() as u32, threads as u32)
     }
@@ -69,10 +69,10 @@ mod tests {
         /// Two that are watched never share a place, and all places can be had.
         #[test]
         fn places_are_not_shared(steps in prop::collection::vec((any::<bool>(), 0_u64..1500), 0..4000)) {
-            let mut places = Places::new();
+            let mut places = TaskSlots::new();
             let mut known: HashMap<u64, u32> = HashMap::new();
             for (watch, id) in steps {
-                let subject = Subject::Cgroup(id);
+                let subject = WatchedSubject::Cgroup(id);
                 prop_assert_eq!(places.of(subject), known.get(&id).copied());
                 match (watch, known.get(&id).copied()) {
                     (true, None) => match places.take(subject) {

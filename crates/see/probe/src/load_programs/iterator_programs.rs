@@ -9,13 +9,14 @@ use luc_units::OnPath as _;
 
 use super::{
     ASLEEP_END, COUNT_RUNNING, END_PROGRAM, END_VISIT, FILES, FILES_END, HAND_OVER, MAX_VISITS,
-    MESSAGES, NETWORK_BEGIN, PIPE_END, PLACE_END, Programs, VISIT_INTERVAL, WAITS, WITHOUT_STATE,
+    MESSAGES, NETWORK_BEGIN, PIPE_END, PLACE_END, RecorderPrograms, VISIT_INTERVAL, WAITS,
+    WITHOUT_STATE,
 };
 use crate::ProbeError;
-use crate::record::{self, BATCH, BatchHead, LOST_PLACES, Plain};
-use crate::unpreempted::Unpreempted;
+use crate::preemption_guard::PreemptionGuard;
+use crate::ring_records::{self, BATCH, BatchHead, LOST_PLACES, Plain};
 
-impl Programs {
+impl RecorderPrograms {
     /// Visits the present state: sums and times of threads, connections, sleeping threads. `consume` takes the records
     /// of each kind before the next come: all at once may not fit into the ring buffer.
     pub(crate) fn visit_all(
@@ -94,9 +95,10 @@ impl Programs {
         if !self.network {
             return Ok(records);
         }
-        for (name, row_bytes) in
-            [(MESSAGES, size_of::<record::Message>()), (WAITS, size_of::<record::Wait>())]
-        {
+        for (name, row_bytes) in [
+            (MESSAGES, size_of::<ring_records::Message>()),
+            (WAITS, size_of::<ring_records::Wait>()),
+        ] {
             for batch in self.resting(name)? {
                 let rows = BatchHead::read(&batch).map_or(0, |head| head.count as usize);
                 let rows =
@@ -148,7 +150,7 @@ impl Programs {
     /// Number of events lost since loading, by the places of [`LOST_PLACES`].
     pub(crate) fn lost(&self) -> Result<[u64; LOST_PLACES.len()], ProbeError> {
         let map = self.map("lost")?;
-        let _unpreempted = Unpreempted::begin();
+        let _unpreempted = PreemptionGuard::begin();
         let mut counts = [0; LOST_PLACES.len()];
         for (place, count) in counts.iter_mut().enumerate() {
             let per_processor = map

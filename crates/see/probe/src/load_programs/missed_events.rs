@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::ptr;
 
-use super::Programs;
+use super::RecorderPrograms;
 use crate::ProbeError;
 use crate::tracepoints::table_of;
 
-impl Programs {
+impl RecorderPrograms {
     /// Returns the number of events that programs have missed since they were loaded, by the incomplete table.
     pub(crate) fn missed(&self) -> Result<BTreeMap<&'static str, u64>, ProbeError> {
         let mut missed = BTreeMap::new();

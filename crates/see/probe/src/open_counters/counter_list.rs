@@ -2,22 +2,22 @@
 
 use std::str::FromStr;
 
-use luc_counters::{Event, Mode};
+use luc_counters::{CountMode, HardwareEvent};
 
-use super::named::Named;
+use super::kernel_events::KernelEvent;
 use crate::ProbeError;
-use crate::record::COUNTERS;
+use crate::ring_records::COUNTERS;
 
 /// Events to count: names of `perf list`, with or without the modifier `u` or `k`, separated by commas. Those in braces
 /// have counters at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterList {
-    groups: Vec<Vec<Event>>,
+    groups: Vec<Vec<HardwareEvent>>,
 }
 
 impl CounterList {
     /// Returns the events in groups; a single event is a group of one.
-    pub(crate) fn groups(&self) -> &[Vec<Event>] {
+    pub(crate) fn groups(&self) -> &[Vec<HardwareEvent>] {
         &self.groups
     }
 }
@@ -25,8 +25,8 @@ impl CounterList {
 impl Default for CounterList {
     /// Cycles and instructions of user space, and of the kernel.
     fn default() -> Self {
-        let of = |mode| ["cycles", "instructions"].map(|name| Event::new(name, mode));
-        Self { groups: [Mode::User, Mode::Kernel].map(|mode| of(mode).to_vec()).to_vec() }
+        let of = |mode| ["cycles", "instructions"].map(|name| HardwareEvent::new(name, mode));
+        Self { groups: [CountMode::User, CountMode::Kernel].map(|mode| of(mode).to_vec()).to_vec() }
     }
 }
 
@@ -43,7 +43,7 @@ impl FromStr for CounterList {
 }
 
 fn parse(text: &str) -> Result<CounterList, String> {
-    let mut groups: Vec<Vec<Event>> = Vec::new();
+    let mut groups: Vec<Vec<HardwareEvent>> = Vec::new();
     for item in split(text, true)? {
         let words = match item.strip_prefix('{') {
             Some(inner) => split(inner.strip_suffix('}').ok_or("a { without }")?, false)?,
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Result<CounterList, String> {
         };
         groups.push(words.into_iter().map(event).collect::<Result<_, _>>()?);
     }
-    let events: Vec<&Event> = groups.iter().flatten().collect();
+    let events: Vec<&HardwareEvent> = groups.iter().flatten().collect();
     if events.len() > COUNTERS {
         return Err(format!("more than {COUNTERS} events"));
     }
@@ -63,9 +63,9 @@ fn parse(text: &str) -> Result<CounterList, String> {
     Ok(CounterList { groups })
 }
 
-fn event(word: &str) -> Result<Event, String> {
-    let event = Event::of_perf(word);
-    Named::of(&event)?;
+fn event(word: &str) -> Result<HardwareEvent, String> {
+    let event = HardwareEvent::of_perf(word);
+    KernelEvent::of(&event)?;
     Ok(event)
 }
 
@@ -101,7 +101,8 @@ mod tests {
 
     fn events(text: &str) -> Vec<Vec<String>> {
         let list: CounterList = text.parse().expect(text);
-        let names = |group: &Vec<Event>| group.iter().map(Event::to_string).collect();
+        let names =
+            |group: &Vec<HardwareEvent>| group.iter().map(HardwareEvent::to_string).collect();
         list.groups().iter().map(names).collect()
     }
 

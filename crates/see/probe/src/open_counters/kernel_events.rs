@@ -1,6 +1,6 @@
 //! The kernel's names of events.
 
-use luc_counters::{Event, Mode, stack};
+use luc_counters::{CountMode, HardwareEvent, cycle_stack};
 use perf_event::Builder;
 use perf_event::events::{
     Cache, CacheId, CacheOp, CacheResult, Dynamic, DynamicBuilder, Hardware, Raw, Software,
@@ -8,7 +8,7 @@ use perf_event::events::{
 
 /// An event as the kernel opens it.
 #[derive(Clone, Debug)]
-pub(super) enum Named {
+pub(super) enum KernelEvent {
     Hardware(Hardware),
     Software(Software),
     Cache(Cache),
@@ -75,12 +75,12 @@ const CACHE_CALLS: [(&str, CacheOp, CacheResult); 6] = [
 /// The PMU whose events need no prefix.
 const PROCESSOR: &str = "cpu";
 
-impl Named {
+impl KernelEvent {
     /// Finds the event of this name; its mode does not matter.
     ///
     /// # Errors
     /// When there is none: a text that says so.
-    pub(super) fn of(event: &Event) -> Result<Self, String> {
+    pub(super) fn of(event: &HardwareEvent) -> Result<Self, String> {
         let name = event.name.as_str();
         let known = |found: &&str| **found == *name;
         if let Some((_, kind)) = HARDWARE.iter().find(|(of, _)| known(of)) {
@@ -114,7 +114,7 @@ impl Named {
     }
 
     /// Returns the builder of its counter on a processor, for all threads in this mode; `None` if it cannot be opened.
-    pub(super) fn builder(&self, mode: Mode, processor: usize) -> Option<Builder<'static>> {
+    pub(super) fn builder(&self, mode: CountMode, processor: usize) -> Option<Builder<'static>> {
         let mut builder = match self {
             Self::Hardware(kind) => Builder::new(*kind),
             Self::Software(kind) => Builder::new(*kind),
@@ -127,8 +127,8 @@ impl Named {
             .any_pid()
             .one_cpu(processor)
             .include_hv()
-            .exclude_kernel(mode == Mode::User)
-            .exclude_user(mode == Mode::Kernel)
+            .exclude_kernel(mode == CountMode::User)
+            .exclude_user(mode == CountMode::Kernel)
             .enabled(true);
         Some(builder)
     }
@@ -140,7 +140,7 @@ fn has_pmu(name: &str) -> bool {
 
 /// Returns whether the stack of a known processor has an event of this name.
 fn is_of_some_processor(name: &str) -> bool {
-    stack::PROCESSORS
+    cycle_stack::PROCESSORS
         .iter()
         .filter_map(|processor| processor.events().ok())
         .any(|events| events.iter().any(|event| event == name))
@@ -209,23 +209,23 @@ fn reason(error: &std::io::Error) -> String {
 mod tests {
     use super::*;
 
-    fn named(text: &str) -> Result<Named, String> {
-        Named::of(&Event::of_perf(text))
+    fn named(text: &str) -> Result<KernelEvent, String> {
+        KernelEvent::of(&HardwareEvent::of_perf(text))
     }
 
     #[test]
     fn caches_and_raw_codes_have_names() {
-        let Ok(Named::Cache(cache)) = named("L1-dcache-load-misses:u") else {
+        let Ok(KernelEvent::Cache(cache)) = named("L1-dcache-load-misses:u") else {
             panic!("a cache");
         };
         assert_eq!(cache.which, CacheId::L1D);
         assert_eq!(cache.result, CacheResult::MISS);
-        assert!(matches!(named("dTLB-stores"), Ok(Named::Cache(_))));
-        let Ok(Named::Raw(raw)) = named("r01C2:k") else {
+        assert!(matches!(named("dTLB-stores"), Ok(KernelEvent::Cache(_))));
+        let Ok(KernelEvent::Raw(raw)) = named("r01C2:k") else {
             panic!("a code");
         };
         assert_eq!(raw.config, 0x1c2);
-        assert!(matches!(named("faults"), Ok(Named::Software(_))));
+        assert!(matches!(named("faults"), Ok(KernelEvent::Software(_))));
         assert!(!named("faults").expect("known").is_hardware());
     }
 
@@ -243,8 +243,8 @@ mod tests {
             luc_testkit::skipped!("no PMU msr here");
             return;
         }
-        assert!(matches!(named("msr/tsc/"), Ok(Named::OfPmu(_))));
-        assert!(matches!(named("msr/event=0x00/"), Ok(Named::OfPmu(_))));
+        assert!(matches!(named("msr/tsc/"), Ok(KernelEvent::OfPmu(_))));
+        assert!(matches!(named("msr/event=0x00/"), Ok(KernelEvent::OfPmu(_))));
         let why = named("msr/no-such-event/").unwrap_err();
         assert!(why.contains("PMU msr has no `no-such-event`"), "{why}");
         let why = named("msr/event=x/").unwrap_err();

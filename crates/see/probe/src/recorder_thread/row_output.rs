@@ -1,35 +1,35 @@
 //! Rows on their way out: from the records of the ring buffer to the sink.
 
 use libbpf_rs::Map;
-use luc_events::tables::{Message, Row as _, Wait};
-use luc_events::{Cause, Event, StackId};
+use luc_events::tables::{ConnectionMessage, OffCpuWait, TableRow as _};
+use luc_events::{StackId, TraceEvent, WaitCause};
 
-use crate::record::{self, Plain, kind};
-use crate::stacks::Stacks;
-use crate::starts::Starts;
-use crate::{Outcome, ProbeError, Sink, asleep, decode};
+use crate::kernel_stacks::Stacks;
+use crate::ring_records::{self, Plain, kind};
+use crate::thread_starts::ThreadStarts;
+use crate::{ProbeError, RecordingOutcome, RowSink, decode, sleeping_threads};
 
 /// Rows on their way out.
-pub(super) struct Output {
-    pub(super) sink: Box<dyn Sink>,
+pub(super) struct RowOutput {
+    pub(super) sink: Box<dyn RowSink>,
     pub(super) stacks: Stacks,
     /// Set if the functions of threads are wanted.
-    pub(super) starts: Option<Starts>,
+    pub(super) starts: Option<ThreadStarts>,
     /// Records of new threads, for `starts`.
-    pub(super) new_tasks: Vec<record::Task>,
+    pub(super) new_tasks: Vec<ring_records::Task>,
     /// Threads of processes with awaited locks, while records are being taken.
-    pub(super) numbers: asleep::Numbers,
-    pub(super) outcome: Outcome,
+    pub(super) numbers: sleeping_threads::ThreadNumbers,
+    pub(super) outcome: RecordingOutcome,
     /// Table and number of the last rows, which are not counted in the outcome yet: finding a table's place there for
     /// each row costs more than most other work.
     pub(super) alike: (&'static str, u64),
     /// Counted events, in the order of records.
-    pub(super) counted: Vec<decode::Counted>,
+    pub(super) counted: Vec<decode::CountedEvent>,
     pub(super) failed: Option<ProbeError>,
 }
 
-impl Output {
-    pub(super) fn send(&mut self, event: impl Into<Event>) -> Result<(), ProbeError> {
+impl RowOutput {
+    pub(super) fn send(&mut self, event: impl Into<TraceEvent>) -> Result<(), ProbeError> {
         let event = event.into();
         self.count(event.table());
         self.sink.take(event)
@@ -71,7 +71,7 @@ impl Output {
             kind::COMMIT => self.send_as(bytes, decode::commit),
             kind::CALL => self.send_as(bytes, decode::call),
             kind::REQUEST => self.send_as(bytes, decode::request),
-            kind::TASK => match record::Task::read(bytes) {
+            kind::TASK => match ring_records::Task::read(bytes) {
                 Some(raw) => {
                     self.send(decode::task(&raw))?;
                     if self.starts.is_some() {
@@ -83,24 +83,26 @@ impl Output {
             },
             kind::CONNECTION => self.send_as(bytes, decode::connection),
             kind::LOCAL => self.send_as(bytes, decode::local),
-            kind::MESSAGE => record::read_rows(bytes).try_for_each(|raw: record::Message| {
-                self.count(Message::TABLE);
-                self.sink.take_message(decode::message(&raw))
-            }),
+            kind::MESSAGE => {
+                ring_records::read_rows(bytes).try_for_each(|raw: ring_records::Message| {
+                    self.count(ConnectionMessage::TABLE);
+                    self.sink.take_message(decode::message(&raw))
+                })
+            }
             kind::TOKEN => self.send_as(bytes, decode::token),
             kind::PACKET => self.send_as(bytes, decode::packet),
-            kind::WAIT => record::read_rows(bytes).try_for_each(|raw: record::Wait| {
+            kind::WAIT => ring_records::read_rows(bytes).try_for_each(|raw: ring_records::Wait| {
                 let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
-                self.count(Wait::TABLE);
+                self.count(OffCpuWait::TABLE);
                 self.sink.take_wait(decode::wait(&raw, stack, cause))
             }),
-            kind::ASLEEP => match record::Asleep::read(bytes) {
+            kind::ASLEEP => match ring_records::Asleep::read(bytes) {
                 Some(raw) => {
                     let (id, cause, new) = self.stacks.resolve_addresses(&raw.stack, raw.at_ns);
                     if let Some(row) = new {
                         self.send(row)?;
                     }
-                    let row = asleep::row(&raw, id, cause, &mut self.numbers);
+                    let row = sleeping_threads::row(&raw, id, cause, &mut self.numbers);
                     self.send(row)
                 }
                 None => Ok(()),
@@ -109,7 +111,7 @@ impl Output {
                 .into_iter()
                 .try_for_each(|row| self.send(row)),
             kind::BRIEF => {
-                for row in record::Brief::read(bytes).iter().flat_map(decode::brief) {
+                for row in ring_records::Brief::read(bytes).iter().flat_map(decode::brief) {
                     self.send(row)?;
                 }
                 Ok(())
@@ -125,12 +127,12 @@ impl Output {
             return Ok(());
         };
         let tasks = std::mem::take(&mut self.new_tasks);
-        let rows: Vec<Event> = tasks.iter().flat_map(|raw| starts.rows(raw)).collect();
+        let rows: Vec<TraceEvent> = tasks.iter().flat_map(|raw| starts.rows(raw)).collect();
         rows.into_iter().try_for_each(|row| self.send(row))
     }
 
     /// Sends a record as a row, if it is complete.
-    fn send_as<R: Plain, E: Into<Event>>(
+    fn send_as<R: Plain, E: Into<TraceEvent>>(
         &mut self,
         bytes: &[u8],
         decode: impl FnOnce(&R) -> E,
@@ -145,7 +147,7 @@ impl Output {
         index: u32,
         brief: u32,
         at_ns: u64,
-    ) -> Result<(StackId, Cause), ProbeError> {
+    ) -> Result<(StackId, WaitCause), ProbeError> {
         if index == 0 {
             return Ok((StackId(0), decode::cause(brief, None)));
         }

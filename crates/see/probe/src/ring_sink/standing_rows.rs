@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use luc_events::tables::{
-    Asleep, ClockSample, Connection, FileSystem, Program, Stack, Task, ThreadStart,
+    AsleepThread, ClockSample, KernelStack, MountedFileSystem, ProcessProgram, SocketConnection,
+    ThreadInfo, ThreadStart,
 };
-use luc_events::{ConnectionId, Dev, Event, Pid, Tgid};
+use luc_events::{ConnectionId, Dev, Pid, Tgid, TraceEvent};
 
 /// A thread: its id is used again.
 type Thread = (Pid, u64);
@@ -15,29 +16,29 @@ const MAX_NEW_ROWS: usize = 4096;
 
 /// The last row of each thread, connection and the like.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct StandingRows {
     /// Begin of the last visit of the present state.
     visited_ns: u64,
     /// Whether that visit is going on.
     is_visiting: bool,
-    tasks: BTreeMap<Thread, Task>,
+    tasks: BTreeMap<Thread, ThreadInfo>,
     starts: HashMap<Thread, ThreadStart>,
-    programs: BTreeMap<Tgid, Program>,
+    programs: BTreeMap<Tgid, ProcessProgram>,
     /// Number of rows of these two kinds since ended ones were dropped.
     new_rows: usize,
-    connections: BTreeMap<ConnectionId, Connection>,
-    asleep: BTreeMap<Pid, Asleep>,
-    file_systems: HashMap<Dev, FileSystem>,
+    connections: BTreeMap<ConnectionId, SocketConnection>,
+    asleep: BTreeMap<Pid, AsleepThread>,
+    file_systems: HashMap<Dev, MountedFileSystem>,
     /// Rows refer to stacks by number, including those of waits that have not ended yet.
-    stacks: Vec<Stack>,
+    stacks: Vec<KernelStack>,
     clock: Option<ClockSample>,
 }
 
-impl Standing {
+impl StandingRows {
     /// Takes in a row. Returns whether it is part of the state.
-    pub(super) fn see(&mut self, event: &Event) -> bool {
+    pub(super) fn see(&mut self, event: &TraceEvent) -> bool {
         match event {
-            Event::Task(row) => {
+            TraceEvent::ThreadInfo(row) => {
                 let thread = (row.thread, row.start_ns);
                 if row.exit_ns > 0 {
                     self.tasks.remove(&thread);
@@ -47,29 +48,29 @@ impl Standing {
                     self.tasks.insert(thread, row.clone());
                 }
             }
-            Event::ThreadStart(row) => {
+            TraceEvent::ThreadStart(row) => {
                 self.starts.insert((row.thread, row.start_ns), row.clone());
                 self.count();
             }
-            Event::Program(row) => {
+            TraceEvent::ProcessProgram(row) => {
                 self.programs.insert(row.process, row.clone());
                 self.count();
             }
             // Its last row. In a visit it may be one that is closed and still read from.
-            Event::Connection(row) if row.closed_ns > 0 && !self.is_visiting => {
+            TraceEvent::SocketConnection(row) if row.closed_ns > 0 && !self.is_visiting => {
                 self.connections.remove(&row.connection);
             }
-            Event::Connection(row) => {
+            TraceEvent::SocketConnection(row) => {
                 self.connections.insert(row.connection, row.clone());
             }
-            Event::Asleep(row) => {
+            TraceEvent::AsleepThread(row) => {
                 self.asleep.insert(row.thread, row.clone());
             }
-            Event::FileSystem(row) => {
+            TraceEvent::MountedFileSystem(row) => {
                 self.file_systems.insert(row.dev, row.clone());
             }
-            Event::Stack(row) => self.stacks.push(row.clone()),
-            Event::ClockSample(row) => self.clock = Some(row.clone()),
+            TraceEvent::KernelStack(row) => self.stacks.push(row.clone()),
+            TraceEvent::ClockSample(row) => self.clock = Some(row.clone()),
             _ => return false,
         }
         true
@@ -101,7 +102,7 @@ impl Standing {
 
     /// Returns the rows for a segment that begins at `start_ns`, after a visit. Drops everything that the visit has not
     /// found.
-    pub(super) fn rows(&mut self, start_ns: u64) -> impl Iterator<Item = Event> + '_ {
+    pub(super) fn rows(&mut self, start_ns: u64) -> impl Iterator<Item = TraceEvent> + '_ {
         self.is_visiting = false;
         let visited_ns = self.visited_ns;
         self.tasks.retain(|_, row| row.at_ns >= visited_ns);
@@ -113,60 +114,64 @@ impl Standing {
         let programs = self.programs.values().cloned();
         let file_systems = self.file_systems.values().cloned();
         let stacks = self.stacks.iter().cloned();
-        let tasks = self.tasks.values().cloned().map(Event::from);
+        let tasks = self.tasks.values().cloned().map(TraceEvent::from);
         tasks
             .chain(starts.map(move |row| ThreadStart { at_ns, ..row }.into()))
-            .chain(programs.map(move |row| Program { at_ns, ..row }.into()))
-            .chain(self.connections.values().cloned().map(Event::from))
-            .chain(self.asleep.values().cloned().map(Event::from))
-            .chain(file_systems.map(move |row| FileSystem { at_ns, ..row }.into()))
-            .chain(stacks.map(move |row| Stack { at_ns, ..row }.into()))
-            .chain(self.clock.iter().cloned().map(Event::from))
+            .chain(programs.map(move |row| ProcessProgram { at_ns, ..row }.into()))
+            .chain(self.connections.values().cloned().map(TraceEvent::from))
+            .chain(self.asleep.values().cloned().map(TraceEvent::from))
+            .chain(file_systems.map(move |row| MountedFileSystem { at_ns, ..row }.into()))
+            .chain(stacks.map(move |row| KernelStack { at_ns, ..row }.into()))
+            .chain(self.clock.iter().cloned().map(TraceEvent::from))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use luc_events::tables::Wait;
+    use luc_events::tables::OffCpuWait;
 
     use super::*;
 
-    fn task(thread: u32, at_ns: u64, exit_ns: u64) -> Event {
-        let row = Task {
+    fn task(thread: u32, at_ns: u64, exit_ns: u64) -> TraceEvent {
+        let row = ThreadInfo {
             at_ns,
             thread: Pid(thread),
             process: Tgid(thread / 10),
             start_ns: 1,
             exit_ns,
-            ..Task::default()
+            ..ThreadInfo::default()
         };
         row.into()
     }
 
-    fn start(thread: u32) -> Event {
+    fn start(thread: u32) -> TraceEvent {
         let row =
             ThreadStart { at_ns: 2, thread: Pid(thread), start_ns: 1, ..ThreadStart::default() };
         row.into()
     }
 
-    fn program(process: u32) -> Event {
-        let row = Program { process: Tgid(process), ..Program::default() };
+    fn program(process: u32) -> TraceEvent {
+        let row = ProcessProgram { process: Tgid(process), ..ProcessProgram::default() };
         row.into()
     }
 
-    fn connection(number: u32, at_ns: u64) -> Event {
-        let row = Connection { at_ns, connection: ConnectionId(number), ..Connection::default() };
+    fn connection(number: u32, at_ns: u64) -> TraceEvent {
+        let row = SocketConnection {
+            at_ns,
+            connection: ConnectionId(number),
+            ..SocketConnection::default()
+        };
         row.into()
     }
 
-    fn asleep(thread: u32, at_ns: u64) -> Event {
-        let row = Asleep { at_ns, thread: Pid(thread), ..Asleep::default() };
+    fn asleep(thread: u32, at_ns: u64) -> TraceEvent {
+        let row = AsleepThread { at_ns, thread: Pid(thread), ..AsleepThread::default() };
         row.into()
     }
 
     #[test]
     fn a_segment_begins_with_what_the_visit_finds() {
-        let mut standing = Standing::default();
+        let mut standing = StandingRows::default();
         let before = [
             task(10, 3, 0),
             task(11, 3, 0),
@@ -188,10 +193,10 @@ mod tests {
         }
         standing.see(&connection(2, 101));
         standing.see(&asleep(10, 101));
-        let rows: Vec<Event> = standing.rows(200).collect();
-        let again = |event: Event| match event {
-            Event::ThreadStart(row) => ThreadStart { at_ns: 200, ..row }.into(),
-            Event::Program(row) => Program { at_ns: 200, ..row }.into(),
+        let rows: Vec<TraceEvent> = standing.rows(200).collect();
+        let again = |event: TraceEvent| match event {
+            TraceEvent::ThreadStart(row) => ThreadStart { at_ns: 200, ..row }.into(),
+            TraceEvent::ProcessProgram(row) => ProcessProgram { at_ns: 200, ..row }.into(),
             other => other,
         };
         let expected = [
@@ -207,23 +212,25 @@ mod tests {
     #[test]
     fn a_closed_connection_stands_only_if_the_visit_finds_it() {
         let closed = |number, at_ns| match connection(number, at_ns) {
-            Event::Connection(row) => Event::from(Connection { closed_ns: at_ns, ..row }),
+            TraceEvent::SocketConnection(row) => {
+                TraceEvent::from(SocketConnection { closed_ns: at_ns, ..row })
+            }
             other => other,
         };
-        let mut standing = Standing::default();
+        let mut standing = StandingRows::default();
         standing.see(&connection(1, 3));
         standing.see(&closed(1, 4));
         assert!(standing.connections.is_empty());
         standing.visit_begins(100);
         standing.see(&closed(2, 101));
-        assert_eq!(standing.rows(200).collect::<Vec<Event>>(), [closed(2, 101)]);
+        assert_eq!(standing.rows(200).collect::<Vec<TraceEvent>>(), [closed(2, 101)]);
         standing.see(&closed(2, 201));
         assert!(standing.connections.is_empty());
     }
 
     #[test]
     fn what_ends_between_two_cuts_is_not_kept() {
-        let mut standing = Standing::default();
+        let mut standing = StandingRows::default();
         let lasting = [task(10, 3, 0), start(10), program(1)];
         assert!(lasting.iter().all(|row| standing.see(row)));
         for thread in (20..).take(3 * MAX_NEW_ROWS) {
@@ -240,10 +247,10 @@ mod tests {
 
     #[test]
     fn stacks_and_file_systems_stay_and_the_last_clock_sample() {
-        let mut standing = Standing::default();
+        let mut standing = StandingRows::default();
         for at_ns in [1, 2] {
-            standing.see(&Stack { at_ns, ..Stack::default() }.into());
-            standing.see(&FileSystem { at_ns, ..FileSystem::default() }.into());
+            standing.see(&KernelStack { at_ns, ..KernelStack::default() }.into());
+            standing.see(&MountedFileSystem { at_ns, ..MountedFileSystem::default() }.into());
             standing.see(&ClockSample { at_ns, ..ClockSample::default() }.into());
         }
         standing.visit_begins(100);
@@ -253,6 +260,6 @@ mod tests {
 
     #[test]
     fn events_do_not_stand() {
-        assert!(!Standing::default().see(&Wait::default().into()));
+        assert!(!StandingRows::default().see(&OffCpuWait::default().into()));
     }
 }

@@ -4,9 +4,9 @@
 use std::env;
 use std::time::Duration;
 
-use luc_vm::Vm;
+use luc_vm::VirtualMachine;
 
-/// Script that runs the other tests, all of which must run.
+/// Script that runs the other tests. All of them must run.
 const SCRIPT: &str = r#"
 modprobe ext4 && modprobe loop || exit 1
 mkdir -p /tmp && mount -t tmpfs none /tmp || exit 1
@@ -20,7 +20,7 @@ fn check(version: &str) {
     };
     let tests = env::current_exe().expect("this program");
     let name = tests.file_name().expect("a name").to_string_lossy();
-    let outcome = Vm::new(&kernel)
+    let outcome = VirtualMachine::new(&kernel)
         .program(&tests)
         .variable("TESTS", &name)
         .program("dd")

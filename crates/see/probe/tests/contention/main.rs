@@ -2,25 +2,25 @@
 //! devices, cgroup v2 or BPF.
 
 mod guests;
-mod locks;
-mod place;
+mod refused_locks;
+mod test_bed;
 
 use std::fs::{self, File, OpenOptions};
 use std::thread;
 
 use luc_events::Dev;
-use luc_probe::contention::{
-    Contention, MAX_TASKS, Notification, NotificationKind, Notify, TaskSums,
+use luc_probe::disk_contention::{
+    ContentionProbe, MAX_TASKS, NotificationKind, NotifyOn, TaskNotification, TaskSums,
 };
 
-use place::{BLOCK, Disk, Place, thread_id};
+use test_bed::{BLOCK, ContentionBed, LoopDisk, thread_id};
 
-const QUIET: Notify = Notify { on_submit: false, on_done: false };
-const BOTH: Notify = Notify { on_submit: true, on_done: true };
+const QUIET: NotifyOn = NotifyOn { on_submit: false, on_done: false };
+const BOTH: NotifyOn = NotifyOn { on_submit: true, on_done: true };
 
 #[test]
 fn cgroups_are_told_apart() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let (reader, writer, other) = (place.cgroup(), place.cgroup(), place.cgroup());
@@ -58,7 +58,7 @@ fn cgroups_are_told_apart() {
 
 #[test]
 fn one_alone_reads_in_sequence() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let cgroup = place.cgroup();
@@ -72,7 +72,7 @@ fn one_alone_reads_in_sequence() {
 
 #[test]
 fn nested_cgroups_count_with_the_innermost() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let outer = place.cgroup();
@@ -80,7 +80,7 @@ fn nested_cgroups_count_with_the_innermost() {
     let below = inner.below();
     let outer_task = place.contention.watch_cgroup(outer.id, QUIET).unwrap();
     let input = format!("if={}", place.disk.path.display());
-    let read = |cgroup: &place::Cgroup| {
+    let read = |cgroup: &test_bed::TestCgroup| {
         cgroup.dd(&[&input, "of=/dev/null", "iflag=direct", "count=8"]);
     };
     read(&below);
@@ -99,7 +99,7 @@ fn nested_cgroups_count_with_the_innermost() {
 
 #[test]
 fn threads_are_told_apart() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let task = place.contention.watch_thread(thread_id(), QUIET).unwrap();
@@ -113,11 +113,11 @@ fn threads_are_told_apart() {
 
 #[test]
 fn notifications_come_on_submit_and_when_done() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let task = place.contention.watch_thread(thread_id(), BOTH).unwrap();
-    let kinds = |place: &mut Place| -> Vec<NotificationKind> {
+    let kinds = |place: &mut ContentionBed| -> Vec<NotificationKind> {
         place.done(task);
         let taken = place.contention.take_notifications();
         assert!(taken.iter().all(|n| n.task == task && n.disk == place.slot && n.at_ns > 0));
@@ -130,7 +130,7 @@ fn notifications_come_on_submit_and_when_done() {
     assert_eq!(both.first(), Some(&NotificationKind::Submit));
     assert_eq!(both.last(), Some(&NotificationKind::Done));
 
-    let on_submit = Notify { on_submit: true, ..QUIET };
+    let on_submit = NotifyOn { on_submit: true, ..QUIET };
     place.contention.set_notify(task, on_submit);
     place.disk.read(1, 1);
     assert!(kinds(&mut place).iter().all(|&kind| kind == NotificationKind::Submit));
@@ -142,12 +142,12 @@ fn notifications_come_on_submit_and_when_done() {
     place.disk.read(3, 1);
     place.done(task);
     place.contention.unwatch(task);
-    assert_eq!(place.contention.take_notifications(), Vec::<Notification>::new());
+    assert_eq!(place.contention.take_notifications(), Vec::<TaskNotification>::new());
 }
 
 #[test]
 fn fsync_and_what_it_writes_count() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let mount = place.disk.mount();
@@ -172,7 +172,7 @@ fn fsync_and_what_it_writes_count() {
 
 #[test]
 fn what_a_flusher_writes_is_the_writers() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let mount = place.disk.mount();
@@ -200,12 +200,12 @@ fn what_a_flusher_writes_is_the_writers() {
 /// Many threads on two disks, so that requests end on both processors at once and interrupt each other's programs.
 #[test]
 fn nothing_stays_outstanding_under_load() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let below = place.disk.mount();
     let image = File::create(below.file("image")).unwrap();
-    let other = Disk::on(&image, 32);
+    let other = LoopDisk::on(&image, 32);
     let above = place.contention.watch_disk(other.dev).unwrap();
     let (first, second) = (place.cgroup(), place.cgroup());
     let tasks =
@@ -232,7 +232,7 @@ fn nothing_stays_outstanding_under_load() {
 
 #[test]
 fn a_place_begins_with_nothing() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let task = place.contention.watch_thread(thread_id(), QUIET).unwrap();
@@ -257,10 +257,10 @@ fn a_place_begins_with_nothing() {
 
 #[test]
 fn the_same_has_the_same_slot_and_too_many_are_refused() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
-    let contention: &mut Contention = &mut place.contention;
+    let contention: &mut ContentionProbe = &mut place.contention;
     assert_eq!(contention.watch_disk(place.disk.dev).unwrap(), place.slot);
     let error = contention.watch_disk(Dev::new(4095, 1)).unwrap_err();
     assert!(error.to_string().contains("no disk"), "{error}");

@@ -6,16 +6,16 @@ use std::os::unix::fs::MetadataExt as _;
 use std::thread;
 use std::time::Duration;
 
-use luc_probe::contention::RefusedLock;
+use luc_probe::disk_contention::RefusedLock;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
-use super::place::Place;
+use super::test_bed::ContentionBed;
 
 const TRY: FlockOperation = FlockOperation::NonBlockingLockExclusive;
 
 /// Returns the refused locks of this file.
-fn refused(place: &Place, file: &File) -> Vec<RefusedLock> {
+fn refused(place: &ContentionBed, file: &File) -> Vec<RefusedLock> {
     let inode = file.metadata().expect("about it").ino();
     let mut locks = place.contention.refused_locks(0);
     locks.retain(|lock| lock.inode == inode && lock.process == std::process::id());
@@ -24,7 +24,7 @@ fn refused(place: &Place, file: &File) -> Vec<RefusedLock> {
 
 #[test]
 fn who_is_refused_again_is_remembered_until_it_takes_the_lock() {
-    let Some(place) = Place::new() else {
+    let Some(place) = ContentionBed::new() else {
         return;
     };
     let Some(before) = place.contention.lock_news() else {
@@ -53,13 +53,13 @@ fn who_is_refused_again_is_remembered_until_it_takes_the_lock() {
 
 #[test]
 fn locks_of_fcntl_are_told_by_their_bytes() {
-    let Some(place) = Place::new() else {
+    let Some(place) = ContentionBed::new() else {
         return;
     };
     let file = NamedTempFile::new().expect("a file");
     let (holder, other) = (file.reopen().expect("open"), file.reopen().expect("open"));
     let try_range = |file: &File, kind: i32, first: i64| {
-        // SAFETY: plain integers, of which zero is a value.
+        // SAFETY: plain integers, and zero is a valid value.
         let mut range: libc::flock = unsafe { std::mem::zeroed() };
         range.l_type = kind as i16;
         (range.l_start, range.l_len) = (first, 10);
@@ -81,7 +81,7 @@ fn locks_of_fcntl_are_told_by_their_bytes() {
 
 #[test]
 fn a_wait_is_counted_and_told() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = ContentionBed::new() else {
         return;
     };
     let file = NamedTempFile::new().expect("a file");

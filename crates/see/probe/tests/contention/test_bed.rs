@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::{process, thread};
 
 use luc_events::Dev;
-use luc_probe::contention::{Contention, DiskSlot, TaskSlot, TaskSums};
+use luc_probe::disk_contention::{ContentionProbe, DiskSlot, TaskSlot, TaskSums};
 use luc_testkit::Meanwhile;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
@@ -41,13 +41,13 @@ fn path_of(open: impl AsFd) -> PathBuf {
 
 /// A loop device on a sparse file.
 #[derive(Debug)]
-pub(crate) struct Disk {
+pub(crate) struct LoopDisk {
     pub(crate) path: PathBuf,
     pub(crate) dev: Dev,
     _attached: Meanwhile,
 }
 
-impl Disk {
+impl LoopDisk {
     /// Makes a disk on a file without a name.
     fn new(size_mib: u64) -> Self {
         Self::on(&tempfile::tempfile().expect("a file"), size_mib)
@@ -64,7 +64,7 @@ impl Disk {
     }
 
     /// Makes an ext4 file system on it and mounts it.
-    pub(crate) fn mount(&self) -> Mount {
+    pub(crate) fn mount(&self) -> DetachedMount {
         let device = self.path.display().to_string();
         run("mke2fs", &["-q", "-F", "-t", "ext4", &device]);
         let context = fsopen("ext4", FsOpenFlags::FSOPEN_CLOEXEC).expect("ext4");
@@ -72,7 +72,7 @@ impl Disk {
         fsconfig_create(&context).expect("a file system");
         let flags = FsMountFlags::FSMOUNT_CLOEXEC;
         let root = fsmount(&context, flags, MountAttrFlags::empty()).expect("mounted");
-        Mount { path: path_of(&root), _root: root }
+        DetachedMount { path: path_of(&root), _root: root }
     }
 
     /// Reads `count` blocks of 64 KiB past the page cache, from the block `first` on.
@@ -91,7 +91,7 @@ impl Disk {
     }
 }
 
-/// Bytes of a block of [`Disk::read`].
+/// Bytes of a block of [`LoopDisk::read`].
 pub(crate) const BLOCK: u64 = 64 << 10;
 
 /// A mounted file system.
@@ -99,12 +99,12 @@ pub(crate) const BLOCK: u64 = 64 << 10;
 /// It has no mount point, so that nothing has to be unmounted. `umount` would fail while any process has a file of it
 /// open, or the device of a loop in it. A child does, between fork and exec.
 #[derive(Debug)]
-pub(crate) struct Mount {
+pub(crate) struct DetachedMount {
     pub(crate) path: PathBuf,
     _root: OwnedFd,
 }
 
-impl Mount {
+impl DetachedMount {
     pub(crate) fn file(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
@@ -118,7 +118,7 @@ impl Mount {
 
 /// A cgroup of version 2.
 #[derive(Debug)]
-pub(crate) struct Cgroup {
+pub(crate) struct TestCgroup {
     path: PathBuf,
     pub(crate) id: u64,
     _made: Meanwhile,
@@ -128,7 +128,7 @@ pub(crate) struct Cgroup {
 const REMOVE: &str =
     "for _ in $(seq 1000); do rmdir \"$1\" && exit; sleep 0.01; done 2>/dev/null; exit 1";
 
-impl Cgroup {
+impl TestCgroup {
     pub(crate) fn new(parent: &Path) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -169,14 +169,14 @@ impl Cgroup {
 
 /// A place for the tests: disk, cgroups, programs.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) contention: Contention,
+pub(crate) struct ContentionBed {
+    pub(crate) contention: ContentionProbe,
     pub(crate) slot: DiskSlot,
-    pub(crate) disk: Disk,
+    pub(crate) disk: LoopDisk,
     pub(crate) cgroups: PathBuf,
 }
 
-impl Place {
+impl ContentionBed {
     /// Makes a place; `None` with a message if tests are impossible.
     pub(crate) fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {
@@ -188,7 +188,7 @@ impl Place {
             luc_testkit::skipped!("cgroup v2 is not mounted");
             return None;
         };
-        let mut contention = match Contention::open() {
+        let mut contention = match ContentionProbe::open() {
             Ok(contention) => contention,
             Err(error) => {
                 luc_testkit::skipped!("{error}");
@@ -198,13 +198,13 @@ impl Place {
         for what in contention.missing() {
             println!("not seen here: {what}");
         }
-        let disk = Disk::new(64);
+        let disk = LoopDisk::new(64);
         let slot = contention.watch_disk(disk.dev).expect("watched");
         Some(Self { contention, slot, disk, cgroups: cgroups.mount_point })
     }
 
-    pub(crate) fn cgroup(&self) -> Cgroup {
-        Cgroup::new(&self.cgroups)
+    pub(crate) fn cgroup(&self) -> TestCgroup {
+        TestCgroup::new(&self.cgroups)
     }
 
     /// Returns a task's sums, once it has nothing outstanding.

@@ -9,7 +9,7 @@ pub const PARTICIPANTS: usize = 1024;
 /// Whether a process takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum State {
+pub enum Participation {
     /// Its calls go through the gate.
     TakesPart = 1,
     /// It left: a filter of system calls may kill for the gate's own.
@@ -18,7 +18,7 @@ pub enum State {
     OtherClock = 3,
 }
 
-impl State {
+impl Participation {
     fn of(number: u32) -> Option<Self> {
         [Self::TakesPart, Self::Filtered, Self::OtherClock]
             .into_iter()
@@ -52,7 +52,7 @@ pub struct Participant {
     /// Calls that it made through the library.
     pub calls: u64,
     /// Whether it takes part.
-    pub state: State,
+    pub state: Participation,
 }
 
 /// All of a run's processes that have synchronized.
@@ -117,7 +117,7 @@ impl Participants {
     }
 
     /// Notes that the process at `id` does not take part any more.
-    pub fn leave(&self, id: ParticipantId, why: State) {
+    pub fn leave(&self, id: ParticipantId, why: Participation) {
         if let Some(entry) = self.entries.get(id.0 as usize) {
             entry.state.store(why as u32, Release);
         }
@@ -126,7 +126,7 @@ impl Participants {
     /// All that have entered. A number may come again: of a later process, or in another namespace.
     pub fn all(&self) -> impl Iterator<Item = Participant> + '_ {
         self.entries.iter().filter_map(|entry| {
-            let state = State::of(entry.state.load(Acquire))?;
+            let state = Participation::of(entry.state.load(Acquire))?;
             Some(Participant {
                 process: entry.process.load(Relaxed).wrapping_sub(1) as u32,
                 namespace: entry.namespace.load(Relaxed),
@@ -181,12 +181,12 @@ mod tests {
             namespace: 4_026_531_836,
             name: *b"postgres\0\0\0\0\0\0\0\0",
             calls: 0,
-            state: State::TakesPart,
+            state: Participation::TakesPart,
         };
         let first = table.enter(&participant(7));
         table.count(first, 1);
-        table.leave(first, State::Filtered);
-        let expected = Participant { calls: 1, state: State::Filtered, ..participant(7) };
+        table.leave(first, Participation::Filtered);
+        let expected = Participant { calls: 1, state: Participation::Filtered, ..participant(7) };
         assert!(table.all().eq([expected]));
         // The same number again is another process.
         for _ in 1..PARTICIPANTS {

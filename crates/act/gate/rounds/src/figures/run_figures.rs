@@ -3,13 +3,13 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::histogram::Histogram;
 use super::participants::Participants;
-use crate::slots::{self, FILE_SYSTEMS, Slot};
+use super::shared_histogram::SharedHistogram;
+use crate::device_slots::{self, DeviceSlot, FILE_SYSTEMS};
 
 /// The calls that the gate takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallKind {
+pub enum GatedCallKind {
     Fsync,
     Fdatasync,
     Msync,
@@ -38,7 +38,7 @@ pub struct FileSystemFigures {
     /// The part of the latencies spent writing data back before joining a round.
     pub written_back_ns: AtomicU64,
     /// Latencies as the program saw them.
-    pub latency: Histogram,
+    pub latency: SharedHistogram,
 }
 
 /// One run's figures. Mapped from a file that starts as zeros.
@@ -56,7 +56,7 @@ impl RunFigures {
     /// The place of the file system `device` (as `st_dev`), claimed on first use; `None` when all are
     /// taken.
     pub fn file_system(&self, device: u64) -> Option<&FileSystemFigures> {
-        Some(slots::claim(&self.file_systems, device)?.1)
+        Some(device_slots::claim(&self.file_systems, device)?.1)
     }
 
     /// Takes over what `other` has counted, which begins anew.
@@ -71,11 +71,11 @@ impl RunFigures {
 
     /// All places in use, with `st_dev` of their file systems.
     pub fn used(&self) -> impl Iterator<Item = (u64, &FileSystemFigures)> {
-        slots::claimed(&self.file_systems)
+        device_slots::claimed(&self.file_systems)
     }
 }
 
-impl Slot for FileSystemFigures {
+impl DeviceSlot for FileSystemFigures {
     fn device(&self) -> &AtomicU64 {
         &self.device
     }
@@ -83,19 +83,19 @@ impl Slot for FileSystemFigures {
 
 /// Measurements of one call.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
-    pub kind: CallKind,
+pub struct MeasuredCall {
+    pub kind: GatedCallKind,
     /// Time from the program's call to its return, in nanoseconds.
     pub latency_ns: u64,
     /// Whether it returned an error.
     pub failed: bool,
     /// The call's way through a round, if it joined one.
-    pub round: Option<RoundPart>,
+    pub round: Option<RoundTimes>,
 }
 
 /// The part of a call that the gate adds.
 #[derive(Clone, Copy, Debug)]
-pub struct RoundPart {
+pub struct RoundTimes {
     /// Writing data back before joining, in nanoseconds.
     pub written_back_ns: u64,
     /// Waiting in the round, in nanoseconds.
@@ -107,7 +107,7 @@ pub struct RoundPart {
 }
 
 impl FileSystemFigures {
-    pub fn record(&self, call: &Call) {
+    pub fn record(&self, call: &MeasuredCall) {
         self.calls[call.kind as usize].fetch_add(1, Relaxed);
         self.latency_ns.fetch_add(call.latency_ns, Relaxed);
         self.latency.record(call.latency_ns);
@@ -120,7 +120,7 @@ impl FileSystemFigures {
     }
 
     /// Counts one call whose return is not seen, so that its latency is not known.
-    pub fn record_unseen(&self, kind: CallKind, round: Option<&RoundPart>) {
+    pub fn record_unseen(&self, kind: GatedCallKind, round: Option<&RoundTimes>) {
         self.calls[kind as usize].fetch_add(1, Relaxed);
         if let Some(round) = round {
             self.record_round(round);
@@ -152,7 +152,7 @@ impl FileSystemFigures {
         self.latency.take_over(&other.latency);
     }
 
-    fn record_round(&self, round: &RoundPart) {
+    fn record_round(&self, round: &RoundTimes) {
         self.gated.fetch_add(1, Relaxed);
         self.waited_ns.fetch_add(round.waited_ns, Relaxed);
         self.written_back_ns.fetch_add(round.written_back_ns, Relaxed);

@@ -11,11 +11,11 @@ const BUCKETS: usize = 544;
 /// Counts by latency. A value read back is at most 1/16 above what was recorded.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Histogram {
+pub struct SharedHistogram {
     buckets: [AtomicU32; BUCKETS],
 }
 
-impl Histogram {
+impl SharedHistogram {
     pub const fn new() -> Self {
         Self { buckets: [const { AtomicU32::new(0) }; BUCKETS] }
     }
@@ -50,7 +50,7 @@ impl Histogram {
     }
 }
 
-impl Default for Histogram {
+impl Default for SharedHistogram {
     fn default() -> Self {
         Self::new()
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_known_distribution() {
-        let histogram = Histogram::new();
+        let histogram = SharedHistogram::new();
         for latency_us in 1..=1_000 {
             histogram.record(latency_us * 1_000);
         }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_has_no_quantile() {
-        assert_eq!(Histogram::new().quantile_ns(0.5), None);
+        assert_eq!(SharedHistogram::new().quantile_ns(0.5), None);
     }
 
     proptest! {

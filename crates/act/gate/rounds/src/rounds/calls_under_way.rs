@@ -1,13 +1,13 @@
 //! Calls that are under way on a file system: how many at once, and how long they took together.
 //!
-//! Each call stands in the lowest free place from its beginning to its end, so the highest place that was taken tells how
-//! many there were at once. A caller that is killed leaves its place behind, which is free again a while later: nothing
-//! is counted that a death could leave wrong for good.
+//! Each call stands in the lowest free place from its beginning to its end, so the highest place that was taken tells
+//! how many there were at once. A caller that is killed leaves its place behind, which is free again a while later:
+//! nothing is counted that a death could leave wrong for good.
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::layout::Line;
+use super::shared_layout::CacheLine;
 
 /// Calls that are told apart; more at once are not counted.
 const PLACES: usize = 256;
@@ -21,34 +21,35 @@ const SPAN_NS: u64 = 500_000_000;
 /// The calls under way. All zeros is its initial state.
 #[repr(C)]
 #[derive(Debug)]
-pub struct UnderWay {
+pub struct CallsUnderWay {
     /// When each call began; 0 in a free place.
     began_ns: [AtomicU64; PLACES],
     /// The most at once in this span and the one before.
-    most: Line<[AtomicU32; 2]>,
+    most: CacheLine<[AtomicU32; 2]>,
     span_ns: AtomicU64,
     /// How long all calls that have returned took together, in nanoseconds.
     latencies_ns: AtomicU64,
 }
 
+/// The slot that a call takes in the table of calls under way.
 #[derive(Clone, Copy, Debug)]
-pub struct CallPlace {
+pub struct CallSlot {
     index: Option<usize>,
     began_ns: u64,
 }
 
 /// How busy a file system's callers are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Crowd {
+pub struct CallConcurrency {
     /// The most calls under way at once of late; 0 if that is not known.
     pub most: u32,
     /// How long all calls that have returned took together, in nanoseconds.
     pub latencies_ns: u64,
 }
 
-impl UnderWay {
+impl CallsUnderWay {
     /// A call begins at `now_ns`.
-    pub fn begin(&self, now_ns: u64) -> CallPlace {
+    pub fn begin(&self, now_ns: u64) -> CallSlot {
         let index = self.began_ns.iter().position(|place| {
             let known_ns = place.load(Relaxed);
             let is_free = known_ns == 0 || now_ns.saturating_sub(known_ns) > ABANDONED_NS;
@@ -59,11 +60,11 @@ impl UnderWay {
         if most.load(Relaxed) < at_once {
             most.fetch_max(at_once, Relaxed);
         }
-        CallPlace { index, began_ns: now_ns }
+        CallSlot { index, began_ns: now_ns }
     }
 
     /// It has returned at `now_ns`.
-    pub fn end(&self, call: CallPlace, now_ns: u64) {
+    pub fn end(&self, call: CallSlot, now_ns: u64) {
         if let Some(place) = call.index.and_then(|index| self.began_ns.get(index)) {
             // Fails if it was taken for abandoned.
             let _ = place.compare_exchange(call.began_ns, 0, AcqRel, Relaxed);
@@ -73,7 +74,7 @@ impl UnderWay {
     }
 
     /// What is known at `now_ns`.
-    pub fn crowd(&self, now_ns: u64) -> Crowd {
+    pub fn crowd(&self, now_ns: u64) -> CallConcurrency {
         let [most, before] = &self.most.0;
         let at_once = most.load(Relaxed).max(before.load(Relaxed));
         let span_ns = self.span_ns.load(Relaxed);
@@ -82,7 +83,7 @@ impl UnderWay {
         {
             before.store(most.swap(0, Relaxed), Relaxed);
         }
-        Crowd { most: at_once, latencies_ns: self.latencies_ns.load(Relaxed) }
+        CallConcurrency { most: at_once, latencies_ns: self.latencies_ns.load(Relaxed) }
     }
 }
 
@@ -90,7 +91,7 @@ impl UnderWay {
 mod tests {
     use super::*;
 
-    fn new() -> Box<UnderWay> {
+    fn new() -> Box<CallsUnderWay> {
         // SAFETY: all zeros is the valid initial state.
         unsafe { Box::new_zeroed().assume_init() }
     }
@@ -111,7 +112,7 @@ mod tests {
             calls.end(calls.begin(now_ns), now_ns + 1_000_000);
             calls.crowd(now_ns);
         }
-        let expected = Crowd { most: 1, latencies_ns: 6_000_000 };
+        let expected = CallConcurrency { most: 1, latencies_ns: 6_000_000 };
         assert_eq!(calls.crowd(now_ns), expected);
     }
 

@@ -8,15 +8,15 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::fence;
 
 use luc_control::MAX_PARTICIPANTS;
-use luc_control::auto::Plan;
-use luc_control::epoch::Epoch;
-use luc_control::pid::Gains;
+use luc_control::auto_gate::GatePlan;
+use luc_control::commit_end::CommitEnd;
+use luc_control::pid::PidGains;
 
-use super::arena::Beside;
-use super::join::{Joined, LONGEST_WAIT_NS};
-use super::layout::{Control, FORGOTTEN_NS, Rounds, Snapshot, split};
-use crate::policy::Policy;
-use crate::sys;
+use super::join::{JoinedRound, LONGEST_WAIT_NS};
+use super::shared_layout::{ControllerMemory, FORGOTTEN_NS, Rounds, RoundsSnapshot, split};
+use super::user_rounds::FileSystemActivity;
+use crate::call_path_syscalls;
+use crate::gate_policy::GatePolicy;
 
 /// Participants are counted over this many ends of commits.
 const WINDOW_EPOCHS: u32 = 4;
@@ -46,14 +46,19 @@ struct Ended {
     /// 0 if nobody needed a commit, only a flush.
     commit_ns: u64,
     released: u32,
-    beside: Beside,
+    beside: FileSystemActivity,
     last_end_ns: u64,
 }
 
 impl Rounds {
     /// To be called when the real call of a caller that `joined` a round has returned. Tells whether the
     /// round ended with it.
-    pub fn returned_from_round(&self, policy: &Policy, joined: &Joined, beside: Beside) -> bool {
+    pub fn returned_from_round(
+        &self,
+        policy: &GatePolicy,
+        joined: &JoinedRound,
+        beside: FileSystemActivity,
+    ) -> bool {
         if joined.shares_flush {
             return false;
         }
@@ -78,12 +83,13 @@ impl Rounds {
         if self.ended.compare_exchange(ended, mine, AcqRel, Acquire).is_err() {
             return false;
         }
-        let end_ns = sys::now_ns();
-        if end_ns == sys::NO_TIME_NS {
+        let end_ns = call_path_syscalls::now_ns();
+        if end_ns == call_path_syscalls::NO_TIME_NS {
             return false;
         }
         let released_ns = times.released_ns.load(Relaxed);
-        let has_commit = times.committers.load(Relaxed) > 0 && released_ns != sys::NO_TIME_NS;
+        let has_commit =
+            times.committers.load(Relaxed) > 0 && released_ns != call_path_syscalls::NO_TIME_NS;
         let commit_ns = if has_commit { end_ns.saturating_sub(released_ns) } else { 0 };
         self.end_commit(
             policy,
@@ -100,7 +106,13 @@ impl Rounds {
     }
 
     /// To be called when an ungated call that took `latency_ns` has returned at `end_ns`.
-    pub fn returned_ungated(&self, policy: &Policy, end_ns: u64, latency_ns: u64, beside: Beside) {
+    pub fn returned_ungated(
+        &self,
+        policy: &GatePolicy,
+        end_ns: u64,
+        latency_ns: u64,
+        beside: FileSystemActivity,
+    ) {
         let last_ns = self.epoch_ns.0.load(Relaxed);
         if end_ns.saturating_sub(last_ns) <= latency_ns / SAME_COMMIT {
             return;
@@ -114,9 +126,10 @@ impl Rounds {
     }
 
     /// A look at the state, for reports.
-    pub fn snapshot(&self) -> Snapshot {
-        let control = self.with_control(sys::now_ns(), |control| *control).unwrap_or_default();
-        Snapshot {
+    pub fn snapshot(&self) -> RoundsSnapshot {
+        let control =
+            self.with_control(call_path_syscalls::now_ns(), |control| *control).unwrap_or_default();
+        RoundsSnapshot {
             auto: control.auto,
             rounds: split(self.round.0.load(Relaxed)).0,
             completions: self.completions.0.load(Relaxed),
@@ -127,21 +140,21 @@ impl Rounds {
     }
 
     /// Makes the gate act from the first call on, for policies that need no learning.
-    pub fn start(&self, policy: &Policy) {
-        if matches!(policy, Policy::Delay(_) | Policy::Pid { .. }) {
+    pub fn start(&self, policy: &GatePolicy) {
+        if matches!(policy, GatePolicy::Delay(_) | GatePolicy::Pid { .. }) {
             self.plan.set_point.store(u32::MAX, Relaxed);
         }
     }
 
     /// Forgets what the controller has learnt, and lets go whoever gathers.
-    pub(super) fn forget(&self, policy: &Policy) {
+    pub(super) fn forget(&self, policy: &GatePolicy) {
         // If somebody was killed in the middle of an update, the next one at it forgets everything.
-        let _ = self.with_control(sys::now_ns(), Control::reset);
-        self.plan.store(&Plan::default());
+        let _ = self.with_control(call_path_syscalls::now_ns(), ControllerMemory::reset);
+        self.plan.store(&GatePlan::default());
         self.release_if_full(policy);
     }
 
-    fn end_commit(&self, policy: &Policy, ended: &Ended) {
+    fn end_commit(&self, policy: &GatePolicy, ended: &Ended) {
         let waiting = split(self.round.0.load(Acquire)).1;
         self.epoch_ns.0.store(ended.end_ns, Relaxed);
         let idle = ended.end_ns.saturating_sub(ended.last_end_ns) > FORGOTTEN_NS;
@@ -162,7 +175,7 @@ impl Rounds {
                 policy,
                 control,
                 arrived,
-                &Epoch {
+                &CommitEnd {
                     end_ns: ended.end_ns,
                     completions: ended.beside.served,
                     own_completions: self.completions(),
@@ -187,18 +200,18 @@ impl Rounds {
     }
 
     /// Callers that arrived during the commit may already be as many as the next round wants.
-    pub(super) fn release_if_full(&self, policy: &Policy) {
+    pub(super) fn release_if_full(&self, policy: &GatePolicy) {
         // Pairs with the fence of a caller that has just been counted.
         fence(SeqCst);
         let set_point = self.plan.set_point.load(Relaxed);
         let (generation, count) = split(self.round.0.load(Acquire));
         // An ungated plan also frees whoever still gathers.
-        if *policy == Policy::Auto && count >= set_point {
+        if *policy == GatePolicy::Auto && count >= set_point {
             self.release(generation);
         }
     }
 
-    fn count_window(&self, control: &mut Control) {
+    fn count_window(&self, control: &mut ControllerMemory) {
         control.window_epochs = control.window_epochs.saturating_add(1);
         if control.window_epochs >= WINDOW_EPOCHS {
             control.window_epochs = 0;
@@ -210,7 +223,11 @@ impl Rounds {
     }
 
     /// Runs `step` on the controller's memory unless somebody else is at it.
-    fn with_control<T>(&self, now_ns: u64, step: impl FnOnce(&mut Control) -> T) -> Option<T> {
+    fn with_control<T>(
+        &self,
+        now_ns: u64,
+        step: impl FnOnce(&mut ControllerMemory) -> T,
+    ) -> Option<T> {
         let taken = &self.control_taken_ns.0;
         let holder_ns = taken.load(Relaxed);
         if holder_ns != 0 && now_ns.saturating_sub(holder_ns) < ABANDONED_NS {
@@ -232,13 +249,18 @@ impl Rounds {
 }
 
 /// What follows from the end `epoch`, before which the first `arrived` of the control's arrivals came.
-fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<'_>) -> Plan {
+fn decide(
+    policy: &GatePolicy,
+    control: &mut ControllerMemory,
+    arrived: usize,
+    epoch: &CommitEnd<'_>,
+) -> GatePlan {
     control.commit_ns = match (control.commit_ns, epoch.commit_ns) {
         (known_ns, 0) => known_ns,
         (0, commit_ns) => commit_ns,
         (known_ns, commit_ns) => (known_ns - known_ns / 8).saturating_add(commit_ns / 8),
     };
-    let held = Plan {
+    let held = GatePlan {
         gated: true,
         trying: false,
         lost: false,
@@ -248,23 +270,23 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
         commit_ns: control.commit_ns,
     };
     match policy {
-        Policy::Auto => control
+        GatePolicy::Auto => control
             .auto
-            .on_epoch(&Epoch { arrivals_ns: &control.arrivals_ns.0[..arrived], ..*epoch }),
-        Policy::Off => Plan { gated: false, ..held },
-        Policy::Delay(_) => held,
-        Policy::Pid { set_point } => {
+            .on_epoch(&CommitEnd { arrivals_ns: &control.arrivals_ns.0[..arrived], ..*epoch }),
+        GatePolicy::Off => GatePlan { gated: false, ..held },
+        GatePolicy::Delay(_) => held,
+        GatePolicy::Pid { set_point } => {
             let seen = control.participants;
             let set_point = set_point.unwrap_or(seen - seen / PID_LEAVES_PART).max(1);
             let bounds_ns = (0, LONGEST_WAIT_NS);
             let patience_ns = control.pid.update(
-                &Gains::PAPER,
+                &PidGains::PAPER,
                 set_point,
                 epoch.released,
                 PID_SLOPE_NS,
                 bounds_ns,
             );
-            Plan { patience_ns, ..held }
+            GatePlan { patience_ns, ..held }
         }
     }
 }
@@ -273,19 +295,19 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
 mod tests {
     use core::cell::Cell;
 
-    use luc_control::auto::Phase;
+    use luc_control::auto_gate::GatePhase;
 
     use super::*;
 
     const COMMIT_NS: u64 = 13_000_000;
 
-    /// Commits of sixteen callers that do nothing but call: of two groups in turn, or of all where they are held. When the
-    /// last one ended.
+    /// Commits of sixteen callers that do nothing but call: of two groups in turn, or of all where they are held. When
+    /// the last one ended.
     fn commits(rounds: &Rounds, callers: &[Cell<u32>; 16], mut end_ns: u64, number: u32) -> u64 {
         for _ in 0..number {
             let last_end_ns = end_ns;
             end_ns += COMMIT_NS;
-            let is_held = rounds.is_gated(&Policy::Auto, end_ns);
+            let is_held = rounds.is_gated(&GatePolicy::Auto, end_ns);
             let group = if is_held { 16 } else { 8 };
             let first = rounds.completions() as usize % 16;
             for caller in callers.iter().cycle().skip(first).take(group) {
@@ -296,24 +318,27 @@ mod tests {
                 end_ns,
                 commit_ns: if is_held { COMMIT_NS } else { 2 * COMMIT_NS },
                 released: if is_held { 16 } else { 0 },
-                beside: Beside { served: rounds.completions(), ..Beside::default() },
+                beside: FileSystemActivity {
+                    served: rounds.completions(),
+                    ..FileSystemActivity::default()
+                },
                 last_end_ns,
             };
-            rounds.end_commit(&Policy::Auto, &ended);
+            rounds.end_commit(&GatePolicy::Auto, &ended);
         }
         end_ns
     }
 
-    /// As when `lucd` is killed twice: 0.7 s pass each time in which nobody counts. Taken for a part of the trial, they seem
-    /// to be what it costs, and rule out the next one for a minute.
+    /// As when `lucd` is killed twice: 0.7 s pass each time in which nobody counts. Taken for a part of the trial, they
+    /// seem to be what it costs, and rule out the next one for a minute.
     #[test]
     fn a_supervisor_that_forgets_is_soon_where_its_predecessor_was() {
-        for (forgets, phase) in [(false, Phase::Aside), (true, Phase::Engaged)] {
+        for (forgets, phase) in [(false, GatePhase::Aside), (true, GatePhase::Engaged)] {
             // SAFETY: all zeros is a valid initial state.
             let rounds: Box<Rounds> = Box::new(unsafe { core::mem::zeroed() });
             let callers: [Cell<u32>; 16] = Default::default();
             let mut end_ns = 1_000_000_000;
-            while rounds.snapshot().auto.phase() != Phase::TryGated {
+            while rounds.snapshot().auto.phase() != GatePhase::TryGated {
                 end_ns = commits(&rounds, &callers, end_ns, 1);
                 assert!(end_ns < 3_000_000_000, "no trial begins");
             }
@@ -321,8 +346,8 @@ mod tests {
             for _ in 0..2 {
                 end_ns = commits(&rounds, &callers, end_ns, 3);
                 if forgets {
-                    rounds.forget(&Policy::Auto);
-                    assert!(!rounds.is_gated(&Policy::Auto, end_ns));
+                    rounds.forget(&GatePolicy::Auto);
+                    assert!(!rounds.is_gated(&GatePolicy::Auto, end_ns));
                 }
                 end_ns += 700_000_000;
             }

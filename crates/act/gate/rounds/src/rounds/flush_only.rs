@@ -13,9 +13,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::hold::Limits;
-use super::layout::Rounds;
-use crate::sys;
+use super::hold_time::HoldLimits;
+use super::shared_layout::Rounds;
+use crate::call_path_syscalls;
 
 /// The flush is sent when this part of the commit's time has gone by: a commit spends almost half of its
 /// time, or with forced unit access almost all of it, on the first flush.
@@ -24,17 +24,23 @@ const SEND_PART: u64 = 4;
 impl Rounds {
     /// Waits until the commit of the released round `generation` should be at its first flush. Whether
     /// there is such a commit at all: a round of callers that only need a flush goes at once.
-    pub(super) fn wait_for_flush(&self, generation: u32, limits: &Limits) -> bool {
-        let Some(send_ns) = self.flush_at_ns(generation, sys::now_ns(), limits) else {
+    pub(super) fn wait_for_flush(&self, generation: u32, limits: &HoldLimits) -> bool {
+        let Some(send_ns) = self.flush_at_ns(generation, call_path_syscalls::now_ns(), limits)
+        else {
             return false;
         };
         // A signal cuts the sleep short: the flush is sent early, which costs time and nothing else.
-        sys::sleep_until(send_ns);
+        call_path_syscalls::sleep_until(send_ns);
         true
     }
 
     /// When a caller of the released round `generation` sends its flush; `None` if nobody in it needs a commit.
-    pub(super) fn flush_at_ns(&self, generation: u32, now_ns: u64, limits: &Limits) -> Option<u64> {
+    pub(super) fn flush_at_ns(
+        &self,
+        generation: u32,
+        now_ns: u64,
+        limits: &HoldLimits,
+    ) -> Option<u64> {
         let times = self.generation(generation);
         if times.committers.load(Relaxed) == 0 {
             return None;

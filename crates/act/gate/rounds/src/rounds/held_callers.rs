@@ -5,19 +5,19 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::hold::{Limits, Timer};
-use super::join::{Entered, Joined, Role};
-use super::layout::{Rounds, split};
-use crate::policy::Policy;
+use super::hold_time::{HoldLimits, TimerStep};
+use super::join::{JoinedRound, RoundEntry, RoundRole};
+use super::shared_layout::{Rounds, split};
+use crate::gate_policy::GatePolicy;
 
 /// A caller that waits in a round.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct RoundWaiter {
     generation: u32,
     /// How many came to the round before it.
     position: u32,
-    role: Role,
-    limits: Limits,
+    role: RoundRole,
+    limits: HoldLimits,
     arrived_ns: u64,
     deadline_ns: u64,
     /// The round was released while this caller came.
@@ -28,24 +28,30 @@ pub struct Waiting {
 
 /// What to do with a caller now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum WaiterStep {
     /// It makes its call.
-    Go(Joined),
+    Go(JoinedRound),
     /// It is looked at again at this time, or when something has happened in its round.
     WakeAt(u64),
 }
 
 impl Rounds {
     /// Counts a caller into the round that gathers. Does not sleep.
-    pub fn arrive(&self, policy: &Policy, role: Role, arrived_ns: u64, limits: &Limits) -> Waiting {
+    pub fn arrive(
+        &self,
+        policy: &GatePolicy,
+        role: RoundRole,
+        arrived_ns: u64,
+        limits: &HoldLimits,
+    ) -> RoundWaiter {
         let (generation, position, is_released) = match self.enter(policy, role, arrived_ns) {
-            Entered::Released(generation) => (generation, 0, true),
-            Entered::Waits { generation, position } => (generation, position, false),
+            RoundEntry::Released(generation) => (generation, 0, true),
+            RoundEntry::Waits { generation, position } => (generation, position, false),
         };
-        if *policy == Policy::Auto && !is_released {
+        if *policy == GatePolicy::Auto && !is_released {
             self.release_unless_committing(generation, position);
         }
-        Waiting {
+        RoundWaiter {
             generation,
             position,
             role,
@@ -58,9 +64,9 @@ impl Rounds {
     }
 
     /// What becomes of a waiting caller at `now_ns`. Releases the round if its time is up.
-    pub fn look(&self, policy: &Policy, waiting: &mut Waiting, now_ns: u64) -> Next {
+    pub fn look(&self, policy: &GatePolicy, waiting: &mut RoundWaiter, now_ns: u64) -> WaiterStep {
         let generation = waiting.generation;
-        let joined = Joined {
+        let joined = JoinedRound {
             generation,
             waited_ns: now_ns.saturating_sub(waiting.arrived_ns),
             timed_out: false,
@@ -74,27 +80,27 @@ impl Rounds {
             let timer = if waiting.position == 0 {
                 self.timer(policy, generation, now_ns)
             } else {
-                Timer::WakeAt(u64::MAX)
+                TimerStep::WakeAt(u64::MAX)
             };
             let wake_ns = match timer {
-                Timer::Close => now_ns,
-                Timer::WakeAt(ns) => waiting.deadline_ns.min(ns),
+                TimerStep::Close => now_ns,
+                TimerStep::WakeAt(ns) => waiting.deadline_ns.min(ns),
             };
             if now_ns < wake_ns {
-                return Next::WakeAt(wake_ns);
+                return WaiterStep::WakeAt(wake_ns);
             }
             self.release(generation);
             waiting.is_released = true;
             if now_ns >= waiting.deadline_ns {
-                return Next::Go(Joined { timed_out: true, ..joined });
+                return WaiterStep::Go(JoinedRound { timed_out: true, ..joined });
             }
         }
-        if waiting.role == Role::FlushOnly && waiting.flush_at_ns.is_none() {
+        if waiting.role == RoundRole::FlushOnly && waiting.flush_at_ns.is_none() {
             waiting.flush_at_ns = self.flush_at_ns(generation, now_ns, &waiting.limits);
         }
         match waiting.flush_at_ns {
-            Some(ns) if now_ns < ns => Next::WakeAt(ns),
-            shared => Next::Go(Joined { shares_flush: shared.is_some(), ..joined }),
+            Some(ns) if now_ns < ns => WaiterStep::WakeAt(ns),
+            shared => WaiterStep::Go(JoinedRound { shares_flush: shared.is_some(), ..joined }),
         }
     }
 
@@ -109,7 +115,7 @@ impl Rounds {
     }
 }
 
-impl Waiting {
+impl RoundWaiter {
     /// The generation of the round that it came to.
     pub fn generation(&self) -> u32 {
         self.generation
@@ -117,7 +123,7 @@ impl Waiting {
 
     /// Whether it makes its call as soon as its round is released.
     pub fn goes_at_once(&self) -> bool {
-        self.role == Role::Member
+        self.role == RoundRole::Member
     }
 
     /// Whether its round is known to be released.

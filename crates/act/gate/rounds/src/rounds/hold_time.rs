@@ -1,20 +1,20 @@
 //! How long a round is held for callers that are missing, and each caller at most.
 //!
 //! What other processes wrote can only shorten a caller's longest hold, never lengthen it beyond what
-//! this process knows by itself ([`Limits`]).
+//! this process knows by itself ([`HoldLimits`]).
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use luc_control::setpoint::worth_holding_ns;
 
-use super::layout::{Rounds, split};
-use crate::policy::Policy;
+use super::shared_layout::{Rounds, split};
+use crate::gate_policy::GatePolicy;
 
 /// No caller is held for more than this many commit times.
 const LONGEST_WAIT_COMMITS: u64 = 4;
 
-/// The paper's bound on waiting for the next request (LUC section IV.A): 1 ms.
-const PID_IDLE_NS: u64 = 1_000_000;
+/// Longest time between two callers, 1 ms: then policy `pid` closes the round (LUC section IV.A).
+const PID_LONGEST_GAP_NS: u64 = 1_000_000;
 
 /// How often the keeper of an overdue round's timer looks who has come.
 const LOOK_AGAIN_NS: u64 = 100_000;
@@ -34,7 +34,7 @@ const LONGEST_CALL_NS: u64 = 1_000_000_000;
 
 /// What a process knows by itself about how long its callers may be held.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct HoldLimits {
     /// The longest that a caller is held beyond the commit in flight, in nanoseconds.
     pub longest_ns: u64,
     /// The longest that a call of this process took of late, without the gate's part, in nanoseconds; 0
@@ -42,7 +42,7 @@ pub struct Limits {
     pub own_call_ns: u64,
 }
 
-impl Limits {
+impl HoldLimits {
     /// The longest that a caller waits for the commit in flight, in nanoseconds, whatever other processes
     /// have written about it.
     pub(super) fn in_flight_ns(&self) -> u64 {
@@ -54,12 +54,12 @@ impl Limits {
 }
 
 /// What the keeper of a round's timer does next.
-pub(super) enum Timer {
+pub(super) enum TimerStep {
     Close,
     WakeAt(u64),
 }
 
-impl Timer {
+impl TimerStep {
     fn at(closes_ns: u64, now_ns: u64) -> Self {
         if now_ns >= closes_ns { Self::Close } else { Self::WakeAt(closes_ns) }
     }
@@ -67,26 +67,26 @@ impl Timer {
 
 impl Rounds {
     /// Whether the round of `generation` closes now for want of callers, or when to look again.
-    pub(super) fn timer(&self, policy: &Policy, generation: u32, now_ns: u64) -> Timer {
+    pub(super) fn timer(&self, policy: &GatePolicy, generation: u32, now_ns: u64) -> TimerStep {
         let times = self.generation(generation);
         let (first_ns, last_ns) = (times.first_ns.load(Relaxed), times.last_ns.load(Relaxed));
         match policy {
-            Policy::Off => Timer::Close,
-            Policy::Auto => self.timer_auto(generation, first_ns, last_ns, now_ns),
-            Policy::Delay(_) | Policy::Pid { .. } => {
+            GatePolicy::Off => TimerStep::Close,
+            GatePolicy::Auto => self.timer_auto(generation, first_ns, last_ns, now_ns),
+            GatePolicy::Delay(_) | GatePolicy::Pid { .. } => {
                 // Both hold the *commit*: time in which another one is in flight does not count.
                 if self.commit_in_flight(generation, now_ns) {
-                    return Timer::WakeAt(self.look_for_end_ns(generation, now_ns));
+                    return TimerStep::WakeAt(self.look_for_end_ns(generation, now_ns));
                 }
                 let end_ns = self.epoch_ns.0.load(Relaxed);
                 let (first_ns, last_ns) = (first_ns.max(end_ns), last_ns.max(end_ns));
                 let closes_ns = match policy {
-                    Policy::Delay(delay) => delay.deadline_ns(last_ns),
+                    GatePolicy::Delay(delay) => delay.deadline_ns(last_ns),
                     _ => first_ns
                         .saturating_add(self.plan.patience_ns.load(Relaxed))
-                        .min(last_ns.saturating_add(PID_IDLE_NS)),
+                        .min(last_ns.saturating_add(PID_LONGEST_GAP_NS)),
                 };
-                Timer::at(closes_ns, now_ns)
+                TimerStep::at(closes_ns, now_ns)
             }
         }
     }
@@ -100,7 +100,7 @@ impl Rounds {
         released_ns.saturating_add(commit_ns - commit_ns / 8).max(now_ns + pause_ns)
     }
 
-    fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
+    fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> TimerStep {
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let end_ns = if self.commit_in_flight(generation, now_ns) {
             self.expected_end_ns(generation)
@@ -110,7 +110,7 @@ impl Rounds {
         let return_ns = self.plan.return_ns.load(Relaxed);
         let expected_ns = first_ns.max(end_ns.saturating_add(return_ns));
         if now_ns < expected_ns {
-            return Timer::WakeAt(expected_ns);
+            return TimerStep::WakeAt(expected_ns);
         }
         let gathered = split(self.round.0.load(Relaxed)).1;
         let missing = self.plan.set_point.load(Relaxed).saturating_sub(gathered);
@@ -121,16 +121,16 @@ impl Rounds {
             .saturating_add(patience_ns)
             .min(last_ns.max(end_ns).saturating_add(worth_ns));
         // Each arrival changes what is worth holding for, and does not wake anybody.
-        match Timer::at(closes_ns, now_ns) {
-            Timer::Close => Timer::Close,
-            Timer::WakeAt(ns) => Timer::WakeAt(ns.min(now_ns + LOOK_AGAIN_NS)),
+        match TimerStep::at(closes_ns, now_ns) {
+            TimerStep::Close => TimerStep::Close,
+            TimerStep::WakeAt(ns) => TimerStep::WakeAt(ns.min(now_ns + LOOK_AGAIN_NS)),
         }
     }
 
     /// When a caller that arrived at `arrived_ns` leaves on its own, whatever happens: the longest hold
     /// after its arrival, or after the expected end of the commit that is in flight, for which it would
     /// have to wait in the kernel as well; and four commit times after its arrival at the latest.
-    pub(super) fn deadline_ns(&self, gathering: u32, arrived_ns: u64, limits: &Limits) -> u64 {
+    pub(super) fn deadline_ns(&self, gathering: u32, arrived_ns: u64, limits: &HoldLimits) -> u64 {
         let longest_ns = arrived_ns.saturating_add(limits.longest_ns);
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         if commit_ns == 0 {
@@ -157,7 +157,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use luc_control::auto::Plan;
+    use luc_control::auto_gate::GatePlan;
     use proptest::prelude::*;
 
     proptest! {
@@ -172,12 +172,12 @@ mod tests {
             // SAFETY: all zeros is a valid initial state.
             let rounds: Box<Rounds> = Box::new(unsafe { core::mem::zeroed() });
             let [return_ns, patience_ns, commit_ns] = plan_ns;
-            let plan = Plan { gated: true, trying: false, lost: false, set_point, return_ns, patience_ns, commit_ns };
+            let plan = GatePlan { gated: true, trying: false, lost: false, set_point, return_ns, patience_ns, commit_ns };
             rounds.plan.store(&plan);
             rounds.generation(u32::MAX).released_ns.store(released_ns, Relaxed);
             rounds.ended.store(7, Relaxed);
             let arrived_ns = 1_000_000_000_000;
-            let limits = Limits { longest_ns, own_call_ns };
+            let limits = HoldLimits { longest_ns, own_call_ns };
             let held_ns = rounds.deadline_ns(0, arrived_ns, &limits) - arrived_ns;
             prop_assert!(held_ns <= longest_ns + LONGEST_CALL_NS);
             prop_assert!(held_ns <= longest_ns + limits.in_flight_ns());

@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicU32, fence};
 
 use luc_control::MAX_PARTICIPANTS;
 
-use super::hold::{Limits, Timer};
-use super::layout::{Rounds, join_halves, split};
-use crate::policy::Policy;
-use crate::sys;
+use super::hold_time::{HoldLimits, TimerStep};
+use super::shared_layout::{Rounds, join_halves, split};
+use crate::call_path_syscalls;
+use crate::gate_policy::GatePolicy;
 
 /// The longest that any caller is held beyond the commit in flight, whatever the policy, unless
 /// configured lower.
@@ -39,7 +39,7 @@ const BUSY_YIELD_NS: u64 = 200_000;
 
 /// A caller's way through a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinedRound {
     /// The round's generation; handed back when the real call has returned.
     pub generation: u32,
     /// How long the caller was held, in nanoseconds.
@@ -53,7 +53,7 @@ pub struct Joined {
 
 /// What a caller's data still needs to be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum DurabilityNeed {
     /// The transaction that runs must commit.
     Commit,
     /// Everything is in committed transactions or in place; the device must be flushed.
@@ -62,19 +62,19 @@ pub enum Needs {
 
 /// A caller's part in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum RoundRole {
     /// It needs what the round is for.
     Member,
     /// It needs only a flush, in a round of callers that need a commit.
     FlushOnly,
 }
 
-impl Role {
+impl RoundRole {
     /// The part in a round of callers that need a commit.
-    pub fn of(needs: Needs) -> Self {
+    pub fn of(needs: DurabilityNeed) -> Self {
         match needs {
-            Needs::Commit => Self::Member,
-            Needs::Flush => Self::FlushOnly,
+            DurabilityNeed::Commit => Self::Member,
+            DurabilityNeed::Flush => Self::FlushOnly,
         }
     }
 }
@@ -83,35 +83,41 @@ impl Rounds {
     /// Joins the round that gathers and returns when the caller may make its call: when the round is
     /// released or, if the caller only needs a flush, when the round's commit is at its first. That is at
     /// the latest when `limits` say so, or after four commit times.
-    pub fn join(&self, policy: &Policy, role: Role, limits: &Limits) -> Joined {
-        let arrived_ns = sys::now_ns();
+    pub fn join(&self, policy: &GatePolicy, role: RoundRole, limits: &HoldLimits) -> JoinedRound {
+        let arrived_ns = call_path_syscalls::now_ns();
         let (generation, timed_out) = self.gather(policy, role, arrived_ns, limits);
         let shares_flush =
-            role == Role::FlushOnly && !timed_out && self.wait_for_flush(generation, limits);
-        Joined {
+            role == RoundRole::FlushOnly && !timed_out && self.wait_for_flush(generation, limits);
+        JoinedRound {
             generation,
-            waited_ns: sys::now_ns().saturating_sub(arrived_ns),
+            waited_ns: call_path_syscalls::now_ns().saturating_sub(arrived_ns),
             timed_out,
             shares_flush,
         }
     }
 
     /// The round that the caller was released with, and whether it left at its deadline.
-    fn gather(&self, policy: &Policy, role: Role, arrived_ns: u64, limits: &Limits) -> (u32, bool) {
+    fn gather(
+        &self,
+        policy: &GatePolicy,
+        role: RoundRole,
+        arrived_ns: u64,
+        limits: &HoldLimits,
+    ) -> (u32, bool) {
         let (generation, position) = match self.enter(policy, role, arrived_ns) {
-            Entered::Released(generation) => return (generation, false),
-            Entered::Waits { generation, position } => (generation, position),
+            RoundEntry::Released(generation) => return (generation, false),
+            RoundEntry::Waits { generation, position } => (generation, position),
         };
-        if *policy == Policy::Auto {
+        if *policy == GatePolicy::Auto {
             self.release_unless_committing(generation, position);
         }
         let deadline_ns = self.deadline_ns(generation, arrived_ns, limits);
         let word = self.generation_word();
-        if *policy == Policy::Auto && position.saturating_add(1) == self.attention_at() {
-            sys::futex_wake_all(word);
+        if *policy == GatePolicy::Auto && position.saturating_add(1) == self.attention_at() {
+            call_path_syscalls::futex_wake_all(word);
         }
         let mut timed_out = false;
-        let mut attentive = *policy == Policy::Auto;
+        let mut attentive = *policy == GatePolicy::Auto;
         loop {
             if attentive && split(self.round.0.load(Acquire)).1 >= self.attention_at() {
                 self.stay_awake(generation);
@@ -120,19 +126,19 @@ impl Rounds {
             if split(self.round.0.load(Acquire)).0 != generation {
                 break;
             }
-            let now_ns = sys::now_ns();
+            let now_ns = call_path_syscalls::now_ns();
             // Only the first caller keeps the round's timer: one wake-up instead of a herd's. Should it
             // be killed, the others' own deadlines release the round.
             let timer = if position == 0 {
                 self.timer(policy, generation, now_ns)
             } else {
-                Timer::WakeAt(u64::MAX)
+                TimerStep::WakeAt(u64::MAX)
             };
             let wake_ns = match timer {
-                Timer::Close => now_ns,
-                Timer::WakeAt(ns) => deadline_ns.min(ns),
+                TimerStep::Close => now_ns,
+                TimerStep::WakeAt(ns) => deadline_ns.min(ns),
             };
-            if now_ns == sys::NO_TIME_NS {
+            if now_ns == call_path_syscalls::NO_TIME_NS {
                 // The others know when to go.
                 return (generation, true);
             }
@@ -141,7 +147,7 @@ impl Rounds {
                 self.release(generation);
                 break;
             }
-            sys::futex_wait_until(word, generation, wake_ns);
+            call_path_syscalls::futex_wait_until(word, generation, wake_ns);
         }
         (generation, timed_out)
     }
@@ -163,13 +169,13 @@ impl Rounds {
     /// needs the processor.
     fn stay_awake(&self, generation: u32) {
         let commit_ns = self.plan.commit_ns.load(Relaxed);
-        let mut now_ns = sys::now_ns();
+        let mut now_ns = call_path_syscalls::now_ns();
         let until_ns = now_ns + ATTENTION_NS.min(commit_ns / ATTENTION_COMMIT_PART);
         while now_ns < until_ns && split(self.round.0.load(Acquire)).0 == generation {
-            sys::yield_processor();
+            call_path_syscalls::yield_processor();
             let then_ns = now_ns;
-            now_ns = sys::now_ns();
-            if now_ns == sys::NO_TIME_NS || now_ns - then_ns > BUSY_YIELD_NS {
+            now_ns = call_path_syscalls::now_ns();
+            if now_ns == call_path_syscalls::NO_TIME_NS || now_ns - then_ns > BUSY_YIELD_NS {
                 return;
             }
         }
@@ -204,7 +210,7 @@ impl Rounds {
     pub(super) fn release_unless_committing(&self, generation: u32, position: u32) {
         fence(SeqCst);
         let full = position.saturating_add(1) >= self.plan.set_point.load(Relaxed);
-        if full && !self.commit_in_flight(generation, sys::now_ns()) {
+        if full && !self.commit_in_flight(generation, call_path_syscalls::now_ns()) {
             self.release(generation);
         }
     }
@@ -224,38 +230,43 @@ impl Rounds {
     }
 
     /// Counts a caller into the round that gathers.
-    pub(super) fn enter(&self, policy: &Policy, role: Role, arrived_ns: u64) -> Entered {
+    pub(super) fn enter(
+        &self,
+        policy: &GatePolicy,
+        role: RoundRole,
+        arrived_ns: u64,
+    ) -> RoundEntry {
         let mut word = self.round.0.load(Acquire);
         let mut counted = None;
         loop {
             let (generation, position) = split(word);
-            if *policy == Policy::Auto
-                && role == Role::Member
+            if *policy == GatePolicy::Auto
+                && role == RoundRole::Member
                 && self.just_released(generation, arrived_ns)
             {
-                return Entered::Released(generation.wrapping_sub(1));
+                return RoundEntry::Released(generation.wrapping_sub(1));
             }
             // Counted before the round can be released with this caller in it.
-            if role == Role::Member && counted.replace(generation) != Some(generation) {
+            if role == RoundRole::Member && counted.replace(generation) != Some(generation) {
                 self.generation(generation).committers.fetch_add(1, Relaxed);
             }
             let count = position.saturating_add(1);
             let full = match policy {
-                Policy::Auto => {
+                GatePolicy::Auto => {
                     count >= self.plan.set_point.load(Relaxed)
                         && !self.commit_in_flight(generation, arrived_ns)
                 }
                 // These two close by their timers.
-                Policy::Delay(_) | Policy::Pid { .. } | Policy::Off => false,
+                GatePolicy::Delay(_) | GatePolicy::Pid { .. } | GatePolicy::Off => false,
             };
             let outcome = if full {
-                self.open_next(generation, count, word).map(|()| Entered::Released(generation))
+                self.open_next(generation, count, word).map(|()| RoundEntry::Released(generation))
             } else {
                 let next = join_halves(generation, count);
                 self.round
                     .0
                     .compare_exchange_weak(word, next, AcqRel, Acquire)
-                    .map(|_| Entered::Waits { generation, position })
+                    .map(|_| RoundEntry::Waits { generation, position })
             };
             match outcome {
                 Ok(entered) => {
@@ -272,19 +283,19 @@ impl Rounds {
         let next = join_halves(generation.wrapping_add(1), 0);
         self.round.0.compare_exchange(word, next, AcqRel, Acquire)?;
         let times = self.generation(generation);
-        times.released_ns.store(sys::now_ns(), Relaxed);
+        times.released_ns.store(call_path_syscalls::now_ns(), Relaxed);
         times.released.store(count, Relaxed);
         // Of two generations on, which nobody looks at yet.
         let later = self.generation(generation.wrapping_add(2));
         later.committers.store(0, Relaxed);
         later.returned.store(0, Relaxed);
         if count > 1 {
-            sys::futex_wake_all(self.generation_word());
+            call_path_syscalls::futex_wake_all(self.generation_word());
         }
         Ok(())
     }
 
-    fn note_arrival(&self, policy: &Policy, generation: u32, position: u32, arrived_ns: u64) {
+    fn note_arrival(&self, policy: &GatePolicy, generation: u32, position: u32, arrived_ns: u64) {
         let times = self.generation(generation);
         if position == 0 {
             times.first_ns.store(arrived_ns, Relaxed);
@@ -292,7 +303,7 @@ impl Rounds {
             times.last_ns.store(arrived_ns, Relaxed);
         } else {
             match policy {
-                Policy::Delay(delay) => {
+                GatePolicy::Delay(delay) => {
                     if delay.may_restart(times.restarts.load(Relaxed)) {
                         times.restarts.fetch_add(1, Relaxed);
                         times.last_ns.fetch_max(arrived_ns, Relaxed);
@@ -321,7 +332,7 @@ impl Rounds {
 }
 
 /// What came of a caller's arrival.
-pub(super) enum Entered {
+pub(super) enum RoundEntry {
     /// The caller filled the round of this generation and released it, or came just after its release.
     Released(u32),
     /// It is one of those that the round gathers.

@@ -4,11 +4,11 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use luc_control::MAX_PARTICIPANTS;
-use luc_control::auto::{Auto, Plan};
-use luc_control::epoch::Others;
+use luc_control::auto_gate::{AutoGate, GatePlan};
+use luc_control::commit_end::OtherController;
 use luc_control::pid::SteeredDelay;
 
-use crate::policy::Policy;
+use crate::gate_policy::GatePolicy;
 
 /// The halves of a round's word: its generation and the number of its callers.
 pub(super) fn split(word: u64) -> (u32, u32) {
@@ -41,12 +41,12 @@ const TAKES_ALONG_COMMITS: u64 = 8;
 /// One value per cache line, so that callers on different processors do not disturb each other.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub(super) struct Line<T>(pub(super) T);
+pub(super) struct CacheLine<T>(pub(super) T);
 
 /// The times of one generation.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub(super) struct Generation {
+pub(super) struct RoundGeneration {
     /// When its first caller arrived.
     pub(super) first_ns: AtomicU64,
     /// When its timer was started or last restarted (policy `delay`), or its last caller arrived.
@@ -65,7 +65,7 @@ pub(super) struct Generation {
 /// What the controller has decided, read by every caller.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub(super) struct PlanCell {
+pub(super) struct SharedPlan {
     /// 0: not gated; otherwise the set point.
     pub(super) set_point: AtomicU32,
     /// What the controller says to another one: `TRYING`, `LOST`, or 0.
@@ -75,8 +75,8 @@ pub(super) struct PlanCell {
     pub(super) commit_ns: AtomicU64,
 }
 
-impl PlanCell {
-    pub(super) fn store(&self, plan: &Plan) {
+impl SharedPlan {
+    pub(super) fn store(&self, plan: &GatePlan) {
         self.return_ns.store(plan.return_ns, Relaxed);
         self.patience_ns.store(plan.patience_ns, Relaxed);
         self.commit_ns.store(plan.commit_ns, Relaxed);
@@ -94,29 +94,29 @@ impl PlanCell {
 /// odd numbers, never undefined ones.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Control {
-    pub(super) auto: Auto,
+pub(super) struct ControllerMemory {
+    pub(super) auto: AutoGate,
     pub(super) pid: SteeredDelay,
     pub(super) window_epochs: u32,
     pub(super) participants: u32,
     pub(super) previous_participants: u32,
     pub(super) commit_ns: u64,
     /// Arrivals since the last end, copied here for the controller: a program's stack may have no room.
-    pub(super) arrivals_ns: Arrivals,
+    pub(super) arrivals_ns: ArrivalTimes,
 }
 
 /// When callers arrived, in nanoseconds after the end of a commit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrivals(pub(super) [u32; MAX_PARTICIPANTS]);
+pub(super) struct ArrivalTimes(pub(super) [u32; MAX_PARTICIPANTS]);
 
-impl Default for Arrivals {
+impl Default for ArrivalTimes {
     fn default() -> Self {
         Self([0; MAX_PARTICIPANTS])
     }
 }
 
-impl Control {
+impl ControllerMemory {
     /// Forgets everything, in place: the value is too large for a small stack.
     pub(super) fn reset(&mut self) {
         // SAFETY: integers and floats throughout, for which all zeros is valid, and the initial state.
@@ -126,8 +126,8 @@ impl Control {
 
 /// A snapshot of the rounds for reports.
 #[derive(Clone, Copy, Debug)]
-pub struct Snapshot {
-    pub auto: Auto,
+pub struct RoundsSnapshot {
+    pub auto: AutoGate,
     /// Rounds released since the beginning.
     pub rounds: u32,
     /// Callers served since the beginning, gated or not.
@@ -144,27 +144,27 @@ pub struct Snapshot {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Rounds {
-    pub(super) plan: PlanCell,
+    pub(super) plan: SharedPlan,
     /// Generation (high half) and count of the round that gathers.
-    pub(super) round: Line<AtomicU64>,
-    pub(super) generations: [Generation; REMEMBERED],
+    pub(super) round: CacheLine<AtomicU64>,
+    pub(super) generations: [RoundGeneration; REMEMBERED],
     /// When the last commit ended.
-    pub(super) epoch_ns: Line<AtomicU64>,
+    pub(super) epoch_ns: CacheLine<AtomicU64>,
     /// When the last commit ended that had callers who needed it, and not only the device's flush.
     pub(super) committed_ns: AtomicU64,
     /// The last generation whose commit has ended, plus one; 0 at the beginning.
     pub(super) ended: AtomicU32,
     pub(super) arrivals: AtomicU32,
     /// Callers served since the beginning.
-    pub(super) completions: Line<AtomicU64>,
+    pub(super) completions: CacheLine<AtomicU64>,
     /// Window in which participants are counted, and their number so far.
-    pub(super) window: Line<AtomicU32>,
+    pub(super) window: CacheLine<AtomicU32>,
     pub(super) window_participants: AtomicU32,
     /// Callers that have called since the beginning, each counted once.
     pub(super) newcomers: AtomicU64,
     /// 0: the controller is free; otherwise when it was taken.
-    pub(super) control_taken_ns: Line<AtomicU64>,
-    pub(super) control: UnsafeCell<Control>,
+    pub(super) control_taken_ns: CacheLine<AtomicU64>,
+    pub(super) control: UnsafeCell<ControllerMemory>,
     /// When each caller arrived, after `epoch_ns`.
     pub(super) arrivals_ns: [AtomicU32; MAX_PARTICIPANTS],
 }
@@ -176,16 +176,16 @@ unsafe impl Sync for Rounds {}
 impl Rounds {
     /// Whether a caller that arrives at `now_ns` is brought into a round. A plan that policy `auto` made long ago
     /// holds nobody: it may be of another program, even of another disk by the same device number.
-    pub fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
+    pub fn is_gated(&self, policy: &GatePolicy, now_ns: u64) -> bool {
         let silent_ns = now_ns.saturating_sub(self.epoch_ns.0.load(Relaxed));
-        let is_forgotten = *policy == Policy::Auto && silent_ns > FORGOTTEN_NS;
+        let is_forgotten = *policy == GatePolicy::Auto && silent_ns > FORGOTTEN_NS;
         self.plan.set_point.load(Relaxed) > 0 && !is_forgotten
     }
 
     /// Whether a caller that only needs a flush is brought into these rounds of callers that need a commit:
     /// as long as there are any.
-    pub fn takes_along(&self, policy: &Policy, now_ns: u64) -> bool {
-        let is_learning = *policy == Policy::Auto;
+    pub fn takes_along(&self, policy: &GatePolicy, now_ns: u64) -> bool {
+        let is_learning = *policy == GatePolicy::Auto;
         let silent_ns = now_ns.saturating_sub(self.committed_ns.load(Relaxed));
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let has_committers = silent_ns <= commit_ns.saturating_mul(TAKES_ALONG_COMMITS);
@@ -193,11 +193,11 @@ impl Rounds {
     }
 
     /// What the controller of these rounds does, for that of other rounds on the same file system.
-    pub(super) fn as_others(&self, policy: &Policy, now_ns: u64) -> Others {
+    pub(super) fn as_others(&self, policy: &GatePolicy, now_ns: u64) -> OtherController {
         let silent_ns = now_ns.saturating_sub(self.epoch_ns.0.load(Relaxed));
         let is_silent = silent_ns >= TRIES_NS;
         let trial = if is_silent { 0 } else { self.plan.trial.load(Relaxed) };
-        Others {
+        OtherController {
             gated: self.is_gated(policy, now_ns),
             trying: trial == TRYING,
             lost: trial == LOST,
@@ -227,7 +227,7 @@ impl Rounds {
         self.completions.0.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn generation(&self, generation: u32) -> &Generation {
+    pub(super) fn generation(&self, generation: u32) -> &RoundGeneration {
         &self.generations[generation as usize % REMEMBERED]
     }
 }

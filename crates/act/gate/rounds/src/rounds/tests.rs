@@ -3,27 +3,27 @@
 use core::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
-use luc_control::auto::{Phase, Plan};
+use luc_control::auto_gate::{GatePhase, GatePlan};
 
-use super::hold::Limits;
-use super::join::{Joined, Role};
-use super::layout::split;
-use super::{Beside, Rounds};
-use crate::policy::Policy;
+use super::hold_time::HoldLimits;
+use super::join::{JoinedRound, RoundRole};
+use super::shared_layout::split;
+use super::{FileSystemActivity, Rounds};
+use crate::gate_policy::GatePolicy;
 
 /// A wait that no test reaches unless something is wrong.
 const LONG_NS: u64 = 20_000_000_000;
 
 /// Limits that only the longest hold bounds.
-fn limits(longest_ns: u64) -> Limits {
-    Limits { longest_ns, own_call_ns: LONG_NS }
+fn limits(longest_ns: u64) -> HoldLimits {
+    HoldLimits { longest_ns, own_call_ns: LONG_NS }
 }
 
 /// Rounds as they are mapped: all zeros, and never freed.
 fn rounds(set_point: u32) -> &'static Rounds {
     // SAFETY: all zeros is a valid initial state.
     let rounds: &Rounds = Box::leak(Box::new(unsafe { core::mem::zeroed() }));
-    rounds.plan.store(&Plan {
+    rounds.plan.store(&GatePlan {
         gated: set_point > 0,
         trying: false,
         lost: false,
@@ -35,10 +35,12 @@ fn rounds(set_point: u32) -> &'static Rounds {
     rounds
 }
 
-fn join_all(rounds: &'static Rounds, callers: usize, longest_ns: u64) -> Vec<Joined> {
+fn join_all(rounds: &'static Rounds, callers: usize, longest_ns: u64) -> Vec<JoinedRound> {
     let threads: Vec<_> = (0..callers)
         .map(|_| {
-            thread::spawn(move || rounds.join(&Policy::Auto, Role::Member, &limits(longest_ns)))
+            thread::spawn(move || {
+                rounds.join(&GatePolicy::Auto, RoundRole::Member, &limits(longest_ns))
+            })
         })
         .collect();
     threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -59,16 +61,16 @@ fn a_full_round_is_released_together() {
                 .iter()
                 .map(|joined| {
                     rounds.returned_from_round(
-                        &Policy::Delay(Default::default()),
+                        &GatePolicy::Delay(Default::default()),
                         joined,
-                        Beside::default(),
+                        FileSystemActivity::default(),
                     )
                 })
                 .collect();
             let end = ends.iter().position(|&ends| ends);
             assert_eq!(end, Some(1), "with the second that comes back: {ends:?}");
             assert_eq!(ends.iter().filter(|&&ends| ends).count(), 1);
-            rounds.plan.store(&Plan {
+            rounds.plan.store(&GatePlan {
                 gated: true,
                 trying: false,
                 lost: false,
@@ -85,19 +87,28 @@ fn a_full_round_is_released_together() {
 fn a_caller_that_needs_a_flush_rides_on_the_commit_of_the_others() {
     let rounds = rounds(2);
     rounds.plan.commit_ns.store(8_000_000, Relaxed);
-    let flush_only =
-        thread::spawn(move || rounds.join(&Policy::Auto, Role::FlushOnly, &limits(LONG_NS)));
+    let flush_only = thread::spawn(move || {
+        rounds.join(&GatePolicy::Auto, RoundRole::FlushOnly, &limits(LONG_NS))
+    });
     while split(rounds.round.0.load(Relaxed)).1 == 0 {
         thread::yield_now();
     }
-    let committer = rounds.join(&Policy::Auto, Role::Member, &limits(LONG_NS));
+    let committer = rounds.join(&GatePolicy::Auto, RoundRole::Member, &limits(LONG_NS));
     let flush_only = flush_only.join().expect("no panic");
     let released_ns = rounds.generation(0).released_ns.load(Relaxed);
     assert!(flush_only.shares_flush && !committer.shares_flush);
-    assert!(crate::sys::now_ns() >= released_ns + 2_000_000);
+    assert!(crate::call_path_syscalls::now_ns() >= released_ns + 2_000_000);
     // Its return is not the commit's end.
-    assert!(!rounds.returned_from_round(&Policy::Off, &flush_only, Beside::default()));
-    assert!(rounds.returned_from_round(&Policy::Off, &committer, Beside::default()));
+    assert!(!rounds.returned_from_round(
+        &GatePolicy::Off,
+        &flush_only,
+        FileSystemActivity::default()
+    ));
+    assert!(rounds.returned_from_round(
+        &GatePolicy::Off,
+        &committer,
+        FileSystemActivity::default()
+    ));
 }
 
 #[test]
@@ -105,13 +116,15 @@ fn a_round_without_a_commit_goes_at_once_and_teaches_no_commit_time() {
     let rounds = rounds(2);
     let joined: Vec<_> = (0..2)
         .map(|_| {
-            thread::spawn(move || rounds.join(&Policy::Auto, Role::FlushOnly, &limits(LONG_NS)))
+            thread::spawn(move || {
+                rounds.join(&GatePolicy::Auto, RoundRole::FlushOnly, &limits(LONG_NS))
+            })
         })
         .collect();
     for caller in joined {
         let joined = caller.join().expect("no panic");
         assert!(!joined.shares_flush && !joined.timed_out);
-        rounds.returned_from_round(&Policy::Auto, &joined, Beside::default());
+        rounds.returned_from_round(&GatePolicy::Auto, &joined, FileSystemActivity::default());
     }
     assert_eq!(rounds.snapshot().auto.commit_ns(), 0);
 }
@@ -137,12 +150,13 @@ fn without_the_keeper_of_the_timer_everybody_has_a_deadline() {
 #[test]
 fn a_plan_that_ends_gating_frees_who_still_gathers() {
     let rounds = rounds(9);
-    let waiting = thread::spawn(move || rounds.join(&Policy::Auto, Role::Member, &limits(LONG_NS)));
+    let waiting =
+        thread::spawn(move || rounds.join(&GatePolicy::Auto, RoundRole::Member, &limits(LONG_NS)));
     while split(rounds.round.0.load(Relaxed)).1 == 0 {
         thread::yield_now();
     }
     rounds.plan.set_point.store(0, Relaxed);
-    rounds.release_if_full(&Policy::Auto);
+    rounds.release_if_full(&GatePolicy::Auto);
     assert!(!waiting.join().expect("no panic").timed_out);
 }
 
@@ -151,7 +165,7 @@ fn a_controller_whose_holder_was_killed_starts_over() {
     let rounds = rounds(0);
     rounds.control_taken_ns.0.store(1, Relaxed);
     let snapshot = rounds.snapshot();
-    assert_eq!(snapshot.auto.phase(), Phase::Learn);
+    assert_eq!(snapshot.auto.phase(), GatePhase::Learn);
     assert_eq!(rounds.control_taken_ns.0.load(Relaxed), 0);
 }
 
@@ -175,8 +189,8 @@ fn a_plan_of_long_ago_holds_nobody() {
     let rounds = rounds(9);
     rounds.epoch_ns.0.store(1_000, Relaxed);
     let (soon_ns, late_ns) = (1_000_000_000, 6_000_000_000);
-    assert!(rounds.is_gated(&Policy::Auto, soon_ns));
-    assert!(!rounds.is_gated(&Policy::Auto, late_ns));
+    assert!(rounds.is_gated(&GatePolicy::Auto, soon_ns));
+    assert!(!rounds.is_gated(&GatePolicy::Auto, late_ns));
     // The other policies learn nothing that could be forgotten.
-    assert!(rounds.is_gated(&Policy::Pid { set_point: None }, late_ns));
+    assert!(rounds.is_gated(&GatePolicy::Pid { set_point: None }, late_ns));
 }

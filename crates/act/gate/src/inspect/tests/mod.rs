@@ -1,4 +1,4 @@
 //! Inspection of programs made for the purpose and of real mounts.
 
-mod mounted;
+mod mounted_journals;
 mod programs;

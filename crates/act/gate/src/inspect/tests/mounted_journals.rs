@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 
 use super::super::InspectError;
-use super::super::filesystem::{Journal, of_device, of_path};
+use super::super::filesystem::{FileSystemJournal, of_device, of_path};
 use super::super::raw::{
     FEATURE_COMPAT_FAST_COMMIT, JournalKind, features_by_ioctl, features_by_superblock,
     has_seen_fast_commits, journal_of_device_raw, journal_of_file_raw,
@@ -71,7 +71,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     output.status.success().then_some(()).ok_or(format!("{name}: {}", message.trim()))
 }
 
-fn expect(target: &Path, journal: &Journal, kind: JournalKind) {
+fn expect(target: &Path, journal: &FileSystemJournal, kind: JournalKind) {
     let device = fs::metadata(target).unwrap().dev();
     let (major, minor) = (libc::major(device), libc::minor(device));
     assert_eq!(journal_of_device_raw(major, minor), kind);
@@ -89,14 +89,14 @@ fn expect(target: &Path, journal: &Journal, kind: JournalKind) {
 #[test]
 fn a_journal() {
     on_mounted(&["mkfs.ext4", "-q", "-O", "^fast_commit"], "loop", |target| {
-        expect(target, &Journal::Jbd2, JournalKind::Jbd2);
+        expect(target, &FileSystemJournal::Jbd2, JournalKind::Jbd2);
     });
 }
 
 #[test]
 fn a_journal_with_fast_commit() {
     on_mounted(&["mkfs.ext4", "-q", "-O", "fast_commit"], "loop", |target| {
-        expect(target, &Journal::Jbd2FastCommit, JournalKind::FastCommit);
+        expect(target, &FileSystemJournal::Jbd2FastCommit, JournalKind::FastCommit);
     });
 }
 
@@ -123,37 +123,40 @@ fn each_source_tells_fast_commit() {
 #[test]
 fn data_journalling_switches_fast_commit_off() {
     on_mounted(&["mkfs.ext4", "-q", "-O", "fast_commit"], "loop,data=journal", |target| {
-        expect(target, &Journal::Jbd2, JournalKind::Jbd2);
+        expect(target, &FileSystemJournal::Jbd2, JournalKind::Jbd2);
     });
 }
 
 #[test]
 fn no_journal() {
     on_mounted(&["mkfs.ext4", "-q", "-O", "^has_journal"], "loop", |target| {
-        expect(target, &Journal::None, JournalKind::None);
+        expect(target, &FileSystemJournal::None, JournalKind::None);
     });
     on_mounted(&["mkfs.ext2", "-q"], "loop", |target| {
-        expect(target, &Journal::None, JournalKind::None);
+        expect(target, &FileSystemJournal::None, JournalKind::None);
     });
 }
 
 #[test]
 fn another_file_system() {
     on_mounted(&["mkfs.xfs", "-q"], "loop", |target| {
-        expect(target, &Journal::NotExt4("xfs".to_owned()), JournalKind::NotExt4);
+        expect(target, &FileSystemJournal::NotExt4("xfs".to_owned()), JournalKind::NotExt4);
     });
     on_mounted(&["mkfs.btrfs", "-q"], "loop", |target| {
-        assert_eq!(of_path(target).unwrap().journal, Journal::NotExt4("btrfs".to_owned()));
+        assert_eq!(
+            of_path(target).unwrap().journal,
+            FileSystemJournal::NotExt4("btrfs".to_owned())
+        );
     });
 }
 
 #[test]
 fn file_systems_without_a_device() {
     let system = of_path(Path::new("/proc/self")).unwrap();
-    assert_eq!(system.journal, Journal::NotExt4("proc".to_owned()));
+    assert_eq!(system.journal, FileSystemJournal::NotExt4("proc".to_owned()));
     assert_eq!((system.device.0, system.mount_point.as_path()), (0, Path::new("/proc")));
     let system = of_path(Path::new("/dev/null")).unwrap();
-    assert!(matches!(system.journal, Journal::NotExt4(_)), "{system:?}");
+    assert!(matches!(system.journal, FileSystemJournal::NotExt4(_)), "{system:?}");
 }
 
 #[test]

@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn a_plan_in_virtual_time() {
-    let plan = Plan::parse(VIRTUAL, Path::new("p.toml")).expect("fine");
+    let plan = SweepPlan::parse(VIRTUAL, Path::new("p.toml")).expect("fine");
     let virtual_time = plan.virtual_time.as_ref().expect("there");
     assert_eq!(virtual_time.kernel, "6.1");
     assert_eq!(virtual_time.repeats, 3);
     // What differs between two commands does not make another plan of it.
     let mut other = plan.clone();
     other.set_jobs(7).expect("guests");
-    let json = |plan: &Plan| serde_json::json!(plan).to_string();
+    let json = |plan: &SweepPlan| serde_json::json!(plan).to_string();
     assert_eq!(json(&plan), json(&other));
 }
 
@@ -22,11 +22,11 @@ fn arrivals_are_an_axis() {
             "[virtual]\nmips = [1000]\n[[workload]]\nname = 'w'\nbench = 'metarates'\noptions = {{ {options} }}
              [[target]]\nname = 't'\nfs = 'ext4'"
         );
-        Plan::parse(&text, Path::new("p.toml"))
+        SweepPlan::parse(&text, Path::new("p.toml"))
     };
     let both = "arrivals = ['40us', 'exponential:40us'], directories = ['one', 'own']";
     let fine = plan(&format!("rounds = 3, {both}")).expect("fine");
-    assert_eq!(crate::points::points(&fine).len(), 4);
+    assert_eq!(crate::sweep_points::points(&fine).len(), 4);
     let error = plan(both).expect_err("no rounds").to_string();
     assert!(error.contains("write rounds as well"), "{error}");
 }
@@ -89,7 +89,7 @@ fn what_guests_cannot_have_is_named() {
 
 #[test]
 fn jobs_are_of_guests() {
-    let mut plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
+    let mut plan = SweepPlan::parse(WHOLE, Path::new("p.toml")).expect("fine");
     let said = plan.set_jobs(2).expect_err("refused").to_string();
     assert!(said.contains("--jobs") && said.contains("[virtual]"), "{said}");
 }
@@ -112,15 +112,15 @@ fs = 'f2fs'
 
 #[test]
 fn workload_files_are_run_at_speeds_that_stretch_nothing() {
-    Plan::parse(MODELLED, Path::new("p.toml")).expect("fine");
+    SweepPlan::parse(MODELLED, Path::new("p.toml")).expect("fine");
     let fixed = MODELLED.replace("'ssd'", "'fixed'");
-    Plan::parse(&fixed, Path::new("p.toml")).expect("fine");
+    SweepPlan::parse(&fixed, Path::new("p.toml")).expect("fine");
     // A model's own times are stretched, and the module goes with it.
     let built_in = MODELLED
         .replace("filebench = 'webserver'", "bench = 'metarates'")
         .replace("fs = 'reiserfs'", "fs = 'ext4'\npolicy = ['kernel:delay']")
         .replace("[500]", "[1000, 2060]");
-    Plan::parse(&built_in, Path::new("p.toml")).expect("fine");
+    SweepPlan::parse(&built_in, Path::new("p.toml")).expect("fine");
     for (whole, from, to, words) in [
         (MODELLED, "[500]", "[600]", &["[600]", "file 'web'", "125"][..]),
         (MODELLED, "[500]", "[500, 1000]", &["[500, 1000]", "write one of"]),

@@ -7,7 +7,7 @@ fn plan(directory: &Path) -> InitialWrite {
         kind: ClientKind::Thread,
         file_size_bytes: 4096,
         record_size_bytes: 1024,
-        include: Include::default(),
+        include: TimedChildCalls::default(),
         directory_per_client: false,
         rounds: 2,
         arrivals: None,
@@ -19,7 +19,7 @@ fn plan(directory: &Path) -> InitialWrite {
 
 #[test]
 fn every_child_writes_its_file_in_every_round() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let report = run(&plan(parent.path()), &mut |_| {}).expect("run");
     let counts: Vec<u64> = report.operations.iter().map(|row| row.count).collect();
     assert_eq!(counts, [6, 24, 6, 6, 6]);
@@ -30,7 +30,7 @@ fn every_child_writes_its_file_in_every_round() {
 
 #[test]
 fn children_in_directories_of_their_own_arrive_later() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let plan = InitialWrite {
         directory_per_client: true,
         arrivals: Some(Arrivals::Exponential(100_000)),
@@ -45,7 +45,7 @@ fn children_in_directories_of_their_own_arrive_later() {
 
 #[test]
 fn what_is_included_is_timed() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let sums = |include| {
         let plan = InitialWrite { include, clients: 1, rounds: 1, ..plan(parent.path()) };
         let report = run(&plan, &mut |_| {}).expect("run");
@@ -56,17 +56,17 @@ fn what_is_included_is_timed() {
         (sum(child), sum(write), sum(write) + sum(fsync), sum(write) + sum(fsync) + sum(close))
     };
     let equal = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
-    let (child, writes, ..) = sums(Include::default());
+    let (child, writes, ..) = sums(TimedChildCalls::default());
     equal(child, writes);
-    let (child, _, synced, _) = sums(Include { fsync: true, close: false });
+    let (child, _, synced, _) = sums(TimedChildCalls { fsync: true, close: false });
     equal(child, synced);
-    let (child, .., closed) = sums(Include { fsync: true, close: true });
+    let (child, .., closed) = sums(TimedChildCalls { fsync: true, close: true });
     equal(child, closed);
 }
 
 #[test]
 fn copying_takes_its_time_whatever_the_processor_does() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
     let plan = InitialWrite { copy_ns_per_kib: 1_000_000, ..plan(parent.path()) };
     let report = run(&plan, &mut |_| {}).expect("run");
     assert_eq!(report.copy_ns_per_kib, 1_000_000);

@@ -27,8 +27,9 @@ impl SyncMethod {
     }
 }
 
+/// Parameters of the workload `oltp`.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Parameters {
+pub struct OltpParameters {
     pub name: &'static str,
     /// Clients that read ("shadow").
     pub readers: usize,
@@ -53,7 +54,7 @@ pub struct Parameters {
 }
 
 /// `oltp.f` as Filebench ships it.
-pub const FILEBENCH: Parameters = Parameters {
+pub const FILEBENCH: OltpParameters = OltpParameters {
     name: "filebench",
     readers: 200,
     writers: 10,
@@ -72,7 +73,7 @@ pub const FILEBENCH: Parameters = Parameters {
 
 /// The LUC paper's: 48 threads on 48 files. It does not say how many of them read; here all
 /// overwrite, and the log writer, one more, syncs each of its writes.
-pub const LUC: Parameters = Parameters {
+pub const LUC: OltpParameters = OltpParameters {
     name: "luc",
     readers: 0,
     writers: 48,
@@ -89,7 +90,7 @@ pub const LUC: Parameters = Parameters {
     coupled: false,
 };
 
-impl Parameters {
+impl OltpParameters {
     /// Counts all clients: readers, writers, and the log writer.
     #[must_use]
     pub fn clients(&self) -> usize {

@@ -1,16 +1,16 @@
 //! The workload on small databases.
 
 use super::*;
-use crate::scratch::Scratch;
+use crate::scratch_directory::ScratchDirectory;
 
-fn plan(directory: &Path, parameters: Parameters) -> Oltp {
-    Oltp { timed: Timed::of_threads(directory, parameters.clients(), 300_000_000), parameters }
+fn plan(directory: &Path, parameters: OltpParameters) -> Oltp {
+    Oltp { timed: TimedPlan::of_threads(directory, parameters.clients(), 300_000_000), parameters }
 }
 
 #[test]
 fn every_operation_runs_and_nothing_is_left() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-    let parameters = Parameters {
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
+    let parameters = OltpParameters {
         readers: 2,
         writers: 2,
         files: 3,
@@ -28,8 +28,8 @@ fn every_operation_runs_and_nothing_is_left() {
 
 #[test]
 fn coupled_writers_keep_step_with_the_readers() {
-    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-    let parameters = Parameters {
+    let parent = ScratchDirectory::create(&std::env::temp_dir()).expect("scratch");
+    let parameters = OltpParameters {
         readers: 3,
         writers: 2,
         files: 2,
@@ -55,7 +55,7 @@ fn coupled_writers_keep_step_with_the_readers() {
 
 #[test]
 fn roles_are_readers_writers_log() {
-    let parameters = Parameters { readers: 1, writers: 2, ..LUC };
+    let parameters = OltpParameters { readers: 1, writers: 2, ..LUC };
     let plan = plan(Path::new("/x"), parameters);
     let roles: Vec<Role> = (0..parameters.clients()).map(|c| plan.role(c)).collect();
     assert_eq!(roles, [Role::Reader(0), Role::Writer(0), Role::Writer(1), Role::Log]);
@@ -64,10 +64,10 @@ fn roles_are_readers_writers_log() {
 #[test]
 fn parameters_are_checked() {
     for (bad, words) in [
-        (Parameters { files: 0, ..LUC }, "--files 0"),
-        (Parameters { readers: 0, ..FILEBENCH }, "--readers 0"),
-        (Parameters { io_size_bytes: 0, ..LUC }, "--io-size 0"),
-        (Parameters { log_io_size_bytes: 1 << 30, ..LUC }, "--log-io-size"),
+        (OltpParameters { files: 0, ..LUC }, "--files 0"),
+        (OltpParameters { readers: 0, ..FILEBENCH }, "--readers 0"),
+        (OltpParameters { io_size_bytes: 0, ..LUC }, "--io-size 0"),
+        (OltpParameters { log_io_size_bytes: 1 << 30, ..LUC }, "--log-io-size"),
     ] {
         let error = run(&plan(Path::new("/x"), bad), &mut |_| {}).expect_err(words);
         assert!(error.to_string().contains(words), "{error}");

@@ -14,7 +14,7 @@ use rustix::fs::{Access, Advice, FallocateFlags, access, fadvise, fallocate, fst
 use serde::Serialize;
 
 use crate::error::BenchError;
-use crate::scratch::Scratch;
+use crate::scratch_directory::ScratchDirectory;
 
 /// First bytes of each file made here. Files without them are never overwritten.
 pub const MARK: &[u8; 18] = b"luc bench ranking\n";
@@ -26,8 +26,9 @@ const FREE_SPACE_DIVISOR: u64 = 20;
 /// Most extents of a file that are looked at.
 const MAX_EXTENTS: usize = 64;
 
+/// Request to create files for the probe.
 #[derive(Debug, Clone)]
-pub struct Creation {
+pub struct ProbeFileCreation {
     /// Their paths: none exists yet.
     pub files: Vec<PathBuf>,
     pub size_bytes: u64,
@@ -37,7 +38,7 @@ pub struct Creation {
 
 /// Place of a file on its disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct FilePlacement {
     pub file: PathBuf,
     pub size_bytes: u64,
     /// Offset of its begin on the device; absent if the file system does not tell.
@@ -50,7 +51,7 @@ pub struct Place {
 ///
 /// # Errors
 /// [`BenchError`]: a file is there already, or cannot be made. Then none of them stays.
-pub fn create(plan: &Creation) -> Result<Vec<Place>, BenchError> {
+pub fn create(plan: &ProbeFileCreation) -> Result<Vec<FilePlacement>, BenchError> {
     check(plan)?;
     let mut made = Made(Vec::new());
     if plan.spread {
@@ -68,7 +69,7 @@ pub fn create(plan: &Creation) -> Result<Vec<Place>, BenchError> {
         write(file, plan.size_bytes).map_err(failed)?;
         forget(file).map_err(failed)?;
         let extents = extents(file).ok();
-        places.push(Place {
+        places.push(FilePlacement {
             file: path.clone(),
             size_bytes: plan.size_bytes,
             device_offset_bytes: extents.as_ref().and_then(|all| Some(all.first()?.physical)),
@@ -79,7 +80,7 @@ pub fn create(plan: &Creation) -> Result<Vec<Place>, BenchError> {
     Ok(places)
 }
 
-fn check(plan: &Creation) -> Result<(), BenchError> {
+fn check(plan: &ProbeFileCreation) -> Result<(), BenchError> {
     if plan.size_bytes < CHUNK_BYTES {
         return Err(BenchError::Input {
             option: format!("--create {}", plan.size_bytes),
@@ -118,9 +119,9 @@ impl Drop for Made {
 }
 
 /// Makes the files of pieces of the free space at equal distances.
-fn spread(plan: &Creation, made: &mut Made) -> Result<(), BenchError> {
+fn spread(plan: &ProbeFileCreation, made: &mut Made) -> Result<(), BenchError> {
     let folder = common_folder(&plan.files)?;
-    let scratch = Scratch::create(&folder)?;
+    let scratch = ScratchDirectory::create(&folder)?;
     let failed = |what: &'static str| {
         let folder = folder.clone();
         move |reason: io::Error| BenchError::operation(&folder, what, reason)

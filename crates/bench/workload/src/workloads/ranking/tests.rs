@@ -4,13 +4,13 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::files::{Creation, create};
+use super::probe_files::{ProbeFileCreation, create};
 use super::*;
 
 const MIB: u64 = 1 << 20;
 
-fn made(directory: &TempDir, names: &[&str], spread: bool) -> Creation {
-    let plan = Creation {
+fn made(directory: &TempDir, names: &[&str], spread: bool) -> ProbeFileCreation {
+    let plan = ProbeFileCreation {
         files: names.iter().map(|name| directory.path().join(name)).collect(),
         size_bytes: MIB + 1,
         spread,
@@ -19,11 +19,11 @@ fn made(directory: &TempDir, names: &[&str], spread: bool) -> Creation {
     plan
 }
 
-fn plan(file: PathBuf, direction: Direction) -> Ranking {
-    Ranking {
+fn plan(file: PathBuf, direction: FileUse) -> RankingProbe {
+    RankingProbe {
         file,
         block_bytes: 128 << 10,
-        pace: Pace::Nops(0),
+        pace: ProbePace::Nops(0),
         direction,
         random: None,
         cold: false,
@@ -32,7 +32,7 @@ fn plan(file: PathBuf, direction: Direction) -> Ranking {
     }
 }
 
-fn report(plan: &Ranking) -> Report {
+fn report(plan: &RankingProbe) -> RankingReport {
     run(plan, &mut |_| {}).expect("a report")
 }
 
@@ -41,7 +41,7 @@ fn each_byte_is_read_once_whatever_the_block() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
     for block_bytes in [32, 4096, 100_000, 128 << 10, 2 * MIB] {
-        let plan = Ranking { block_bytes, ..plan(files[0].clone(), Direction::Read) };
+        let plan = RankingProbe { block_bytes, ..plan(files[0].clone(), FileUse::Read) };
         let report = report(&plan);
         assert_eq!(report.bytes, MIB + 1, "{block_bytes}");
         assert_eq!(report.bytes_per_interval.iter().sum::<u64>(), MIB + 1);
@@ -54,9 +54,12 @@ fn blocks_in_random_order_are_each_used_once() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
     let before = fs::read(&files[0]).expect("there");
-    for direction in [Direction::Read, Direction::Write] {
-        let plan =
-            Ranking { random: Some(7), block_bytes: 10_000, ..plan(files[0].clone(), direction) };
+    for direction in [FileUse::Read, FileUse::Write] {
+        let plan = RankingProbe {
+            random: Some(7),
+            block_bytes: 10_000,
+            ..plan(files[0].clone(), direction)
+        };
         assert_eq!(report(&plan).bytes, MIB + 1);
     }
     assert!(fs::read(&files[0]).expect("there") == before);
@@ -70,10 +73,10 @@ fn blocks_in_random_order_are_each_used_once() {
 fn pauses_take_their_time() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
-    let plan = Ranking {
-        pace: Pace::Think(2_000_000),
+    let plan = RankingProbe {
+        pace: ProbePace::Think(2_000_000),
         interval_ns: 5_000_000,
-        ..plan(files[0].clone(), Direction::Read)
+        ..plan(files[0].clone(), FileUse::Read)
     };
     let report = report(&plan);
     // Nine blocks, and a pause after each.
@@ -86,12 +89,12 @@ fn pauses_take_their_time() {
 fn a_probe_ends_after_its_time_and_tells_how_long_blocks_took() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
-    let plan = Ranking {
+    let plan = RankingProbe {
         block_bytes: 4096,
         random: Some(1),
-        pace: Pace::Think(2_000_000),
+        pace: ProbePace::Think(2_000_000),
         for_ns: Some(20_000_000),
-        ..plan(files[0].clone(), Direction::Read)
+        ..plan(files[0].clone(), FileUse::Read)
     };
     let report = report(&plan);
     let blocks = report.bytes / 4096;
@@ -105,7 +108,7 @@ fn a_writer_leaves_a_file_that_can_be_written_again() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
     for block_bytes in [10, 128 << 10] {
-        let plan = Ranking { block_bytes, ..plan(files[0].clone(), Direction::Write) };
+        let plan = RankingProbe { block_bytes, ..plan(files[0].clone(), FileUse::Write) };
         assert_eq!(report(&plan).bytes, MIB + 1);
     }
     let about = fs::metadata(&files[0]).expect("there");
@@ -118,7 +121,7 @@ fn other_files_are_not_written_over() {
     let file = directory.path().join("precious");
     for text in ["", "x", "a text that is longer than the mark"] {
         fs::write(&file, text).expect("written");
-        let refused = run(&plan(file.clone(), Direction::Write), &mut |_| {})
+        let refused = run(&plan(file.clone(), FileUse::Write), &mut |_| {})
             .expect_err("not ours")
             .to_string();
         assert!(refused.contains("was not made by luc bench ranking"), "{refused}");
@@ -128,16 +131,16 @@ fn other_files_are_not_written_over() {
 
 #[test]
 fn options_out_of_range_are_named() {
-    let fine = plan("/nowhere/x".into(), Direction::Read);
-    let of = |plan: Ranking| run(&plan, &mut |_| {}).expect_err("refused").to_string();
+    let fine = plan("/nowhere/x".into(), FileUse::Read);
+    let of = |plan: RankingProbe| run(&plan, &mut |_| {}).expect_err("refused").to_string();
     let block_bytes = 0;
-    assert!(of(Ranking { block_bytes, ..fine.clone() }).contains("--block 0"));
+    assert!(of(RankingProbe { block_bytes, ..fine.clone() }).contains("--block 0"));
     let for_ns = Some(0);
-    assert!(of(Ranking { for_ns, ..fine.clone() }).contains("--for"));
-    let pace = Pace::Think(1 << 40);
-    assert!(of(Ranking { pace, ..fine.clone() }).contains("--think"));
+    assert!(of(RankingProbe { for_ns, ..fine.clone() }).contains("--for"));
+    let pace = ProbePace::Think(1 << 40);
+    assert!(of(RankingProbe { pace, ..fine.clone() }).contains("--think"));
     let interval_ns = 0;
-    assert!(of(Ranking { interval_ns, ..fine.clone() }).contains("--interval"));
+    assert!(of(RankingProbe { interval_ns, ..fine.clone() }).contains("--interval"));
     assert!(of(fine).contains("/nowhere/x"));
 }
 
@@ -158,7 +161,8 @@ fn what_is_there_is_not_made_again_and_a_failure_leaves_nothing() {
     let directory = TempDir::new().expect("directory");
     made(&directory, &["a"], false);
     let path = |name: &str| directory.path().join(name);
-    let creation = |files: Vec<PathBuf>, size_bytes| Creation { files, size_bytes, spread: false };
+    let creation =
+        |files: Vec<PathBuf>, size_bytes| ProbeFileCreation { files, size_bytes, spread: false };
     for (plan, word) in [
         (creation(vec![path("b"), path("a")], MIB), "a: "),
         (creation(vec![path("b"), path("b")], MIB), "b: "),

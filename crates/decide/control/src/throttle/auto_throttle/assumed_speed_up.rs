@@ -1,8 +1,8 @@
 //! Speed-up of tasks that ran together, when only the first task's solo rate is known.
 
-use super::super::sample::TaskId;
+use super::super::policy_input::TaskId;
 use super::super::vector_points::LossCurve;
-use super::task::{MIN_KNOWN_NS, Task, TaskTable};
+use super::policy_task::{MIN_KNOWN_NS, PolicyTask, TaskTable};
 
 /// Observation time that an assumed speed-up counts as in the curve, ns.
 const ASSUMED_WEIGHT_NS: u64 = 250_000_000;
@@ -22,7 +22,7 @@ struct AssumedTask {
 
 /// Speed-up of tasks that ran together. Each task is assumed to be like the first until its own solo rate is known.
 #[derive(Clone, Debug)]
-pub(super) struct Assumed {
+pub(super) struct AssumedSpeedUp {
     tasks: Vec<AssumedTask>,
     /// Solo rate of the first task, bytes per nanosecond.
     first: f64,
@@ -30,17 +30,17 @@ pub(super) struct Assumed {
 
 /// Solo rate of a task in bytes per nanosecond, once it was observed for `after_ns`. It is an upper bound, since the
 /// last request in flight is not counted.
-fn solo_rate(task: &Task, after_ns: f64) -> Option<f64> {
+fn solo_rate(task: &PolicyTask, after_ns: f64) -> Option<f64> {
     let rate = task.solo.per_ns_after(after_ns)?;
     Some(rate * (1.0 + 1.0 / task.solo_requests.max(1) as f64))
 }
 
-impl Assumed {
+impl AssumedSpeedUp {
     /// Creates the assumption for `tasks` that ran together. `None` until `first` has run alone for `after_ns`.
     pub(super) fn new(
         table: &TaskTable,
         tasks: &[TaskId],
-        first: &Task,
+        first: &PolicyTask,
         after_ns: f64,
     ) -> Option<Self> {
         let rate = |id: &TaskId| table.get(*id).and_then(|task| task.together.per_ns());

@@ -2,7 +2,7 @@
 
 /// Order in which tasks run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sequence {
+pub enum TaskSequence {
     /// Order of the fair sojourn protocol.
     #[default]
     FairSojourn,
@@ -14,7 +14,7 @@ pub enum Sequence {
 
 /// Assumption about a disk before anything was observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prior {
+pub enum DiskPrior {
     /// The disk serves one task at a time best: it has an arm.
     #[default]
     Engaged,
@@ -24,7 +24,7 @@ pub enum Prior {
 
 /// Earlier measurement of a disk, by `luc throttle learn`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct DiskMeasurement {
     /// Cost of a switch from one task to another, ns.
     pub switch_ns: u64,
     /// Numbers of streams that ran together, each with the sum of their rates over the rate of one.
@@ -34,9 +34,9 @@ pub struct Measured {
 /// Default part of the time that batch gets beside protected tasks.
 pub const BATCH_FLOOR: f64 = 0.1;
 
-/// Settings of the policy [`Auto`](super::Auto).
+/// Settings of the policy [`AutoThrottle`](super::AutoThrottle).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AutoConfig {
+pub struct AutoThrottleConfig {
     /// Longest freeze of a task, ns. Then the task gets at least the shortest turn (250 ms).
     pub max_frozen_ns: u64,
     /// Time within which each task of unknown size has a turn, ns.
@@ -51,12 +51,12 @@ pub struct AutoConfig {
     /// End of the first size class of tasks of unknown size, ns of device time. Further classes double.
     pub first_class_ns: u64,
     /// Order in which tasks run.
-    pub sequence: Sequence,
+    pub sequence: TaskSequence,
     /// Assumption about the disk before anything was observed.
-    pub prior: Prior,
+    pub prior: DiskPrior,
 }
 
-impl Default for AutoConfig {
+impl Default for AutoThrottleConfig {
     fn default() -> Self {
         Self {
             max_frozen_ns: 10_000_000_000,
@@ -65,8 +65,8 @@ impl Default for AutoConfig {
             batch_floor: BATCH_FLOOR,
             turn_ns: None,
             first_class_ns: 4_000_000_000,
-            sequence: Sequence::default(),
-            prior: Prior::default(),
+            sequence: TaskSequence::default(),
+            prior: DiskPrior::default(),
         }
     }
 }

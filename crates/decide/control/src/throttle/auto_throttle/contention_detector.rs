@@ -9,7 +9,7 @@ const MIN_CONTENDED_UTILIZATION: f64 = 0.9;
 
 /// State of the detector. A disk is contended if it is nearly always busy while at least two tasks want it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Contention {
+pub(super) struct ContentionDetector {
     window_ns: u64,
     busy_ns: u64,
     last_busy_ns: u64,
@@ -19,7 +19,7 @@ pub(super) struct Contention {
     contended_ns: u64,
 }
 
-impl Contention {
+impl ContentionDetector {
     /// Takes the disk's busy time so far and the number of tasks that compete for it.
     pub(super) fn look(&mut self, disk_busy_ns: u64, waiting: usize, elapsed_ns: u64) {
         if elapsed_ns > 0 {

@@ -6,15 +6,15 @@
 //!
 //! If the first task alone moves as much as all together did, turns lose nothing while it runs. Then turns begin at
 //! once, on the assumption that the other tasks are like it. Each of them shows in its first turn whether it is
-//! (`assumed`).
+//! (`assumed_speed_up`).
 
 use std::collections::BTreeMap;
 
-use super::super::sample::TaskId;
-use super::assumed::Assumed;
-use super::learn::Learned;
-use super::task::{Rate, TaskTable};
-use super::{AutoConfig, Prior};
+use super::super::policy_input::TaskId;
+use super::assumed_speed_up::AssumedSpeedUp;
+use super::learned_disk::LearnedDisk;
+use super::policy_task::{RememberedRate, TaskTable};
+use super::{AutoThrottleConfig, DiskPrior};
 
 /// Part of the competing time that trials may cost.
 const MAX_TRIAL_FRACTION: f64 = 0.01;
@@ -67,32 +67,32 @@ pub(super) struct AloneTrial {
 enum AloneResult {
     Continue(TrialStage),
     /// Turns begin, on an assumption.
-    Engage(Assumed),
+    Engage(AssumedSpeedUp),
 }
 
 /// Number of tasks that run now, and the number to try in its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SizeChange {
+pub(super) struct RunningSetTrial {
     present: usize,
     tried: usize,
 }
 
 /// Trials of one disk.
 #[derive(Clone, Debug)]
-pub(super) struct Trials {
+pub(super) struct DiskTrials {
     pub(super) stage: TrialStage,
-    prior: Prior,
+    prior: DiskPrior,
     allowance_ns: f64,
     /// Time of the last trial of each number of tasks, ns.
     tried_ns: BTreeMap<usize, u64>,
     /// Earliest time of the next trial of tasks alone, ns.
     alone_again_ns: u64,
     /// Assumption behind the turns, until each task has shown its solo rate.
-    assumed: Option<Assumed>,
+    assumed: Option<AssumedSpeedUp>,
 }
 
-impl Trials {
-    pub(super) fn new(config: &AutoConfig) -> Self {
+impl DiskTrials {
+    pub(super) fn new(config: &AutoThrottleConfig) -> Self {
         Self {
             stage: TrialStage::None,
             prior: config.prior,
@@ -154,7 +154,7 @@ impl Trials {
         queue.reverse();
         for id in &queue {
             if let Some(task) = table.get_mut(*id) {
-                task.solo = Rate::default();
+                task.solo = RememberedRate::default();
                 task.solo_requests = 0;
             }
         }
@@ -167,11 +167,11 @@ impl Trials {
     /// tried once a minute, if the allowance suffices.
     pub(super) fn next_size(
         &self,
-        learned: &Learned,
+        learned: &LearnedDisk,
         size: usize,
         waiting: usize,
         now_ns: u64,
-    ) -> Option<SizeChange> {
+    ) -> Option<RunningSetTrial> {
         let is_due = |tasks: &usize| {
             let last_ns = self.tried_ns.get(tasks);
             *tasks > 1
@@ -179,7 +179,7 @@ impl Trials {
                 && last_ns.is_none_or(|last_ns| now_ns >= last_ns + RETRIAL_INTERVAL_NS)
         };
         let tried = [(size * 2).min(waiting), size / 2].into_iter().find(is_due)?;
-        let change = SizeChange { present: size, tried };
+        let change = RunningSetTrial { present: size, tried };
         let cost_ns = self.window_cost_ns(learned, change, now_ns);
         (!self.is_on() && self.allowance_ns >= cost_ns).then_some(change)
     }
@@ -189,8 +189,8 @@ impl Trials {
     pub(super) fn begin_size(
         &mut self,
         table: &mut TaskTable,
-        learned: &Learned,
-        change: SizeChange,
+        learned: &LearnedDisk,
+        change: RunningSetTrial,
         in_order: &[TaskId],
         now_ns: u64,
     ) {
@@ -212,11 +212,11 @@ impl Trials {
     }
 
     /// Expected cost of trying another number of tasks, ns.
-    fn window_cost_ns(&self, learned: &Learned, change: SizeChange, now_ns: u64) -> f64 {
+    fn window_cost_ns(&self, learned: &LearnedDisk, change: RunningSetTrial, now_ns: u64) -> f64 {
         let present = learned.curve.speed_up(change.present, now_ns).unwrap_or(1.0);
         let unknown_loss = match self.prior {
-            Prior::Engaged => 0.85,
-            Prior::Together => 0.3,
+            DiskPrior::Engaged => 0.85,
+            DiskPrior::Together => 0.3,
         };
         let tried = learned.curve.speed_up(change.tried, now_ns);
         let loss = tried.map_or(unknown_loss, |tried| 1.0 - tried / present.max(0.01));
@@ -224,7 +224,7 @@ impl Trials {
     }
 
     /// Continues the trial under way.
-    pub(super) fn look(&mut self, table: &TaskTable, learned: &mut Learned, now_ns: u64) {
+    pub(super) fn look(&mut self, table: &TaskTable, learned: &mut LearnedDisk, now_ns: u64) {
         if let Some(assumed) = &mut self.assumed
             && assumed.look(table, &mut learned.curve, now_ns)
         {
@@ -263,7 +263,7 @@ impl Trials {
 impl AloneTrial {
     /// Continues with the next task once this task's solo rate is known. Ends early if running together is better. A
     /// first glance shows that, so little is lost where nothing can be gained.
-    fn look(mut self, table: &TaskTable, learned: &mut Learned, now_ns: u64) -> AloneResult {
+    fn look(mut self, table: &TaskTable, learned: &mut LearnedDisk, now_ns: u64) -> AloneResult {
         let Some(task) =
             self.queue.last().and_then(|id| table.get(*id)).filter(|task| task.competes())
         else {
@@ -289,7 +289,7 @@ impl AloneTrial {
         // 2. Clear: the first task alone moves as much as all together.
         if self.then.is_none()
             && self.queue.len() == self.tasks
-            && let Some(assumed) = Assumed::new(table, &self.queue, task, MIN_CLEAR_NS)
+            && let Some(assumed) = AssumedSpeedUp::new(table, &self.queue, task, MIN_CLEAR_NS)
             && assumed.speed_up() * MIN_ALONE_FRACTION <= 1.0
         {
             assumed.write(&mut learned.curve, now_ns);

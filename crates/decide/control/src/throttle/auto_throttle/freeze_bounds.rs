@@ -1,26 +1,30 @@
 //! Bounds that hold for every order: how long a task may be frozen, and how late it may finish.
 
-use super::super::fair::FairSharing;
-use super::super::sample::TaskId;
-use super::AutoConfig;
-use super::task::TaskTable;
+use super::super::fair_sojourn::FairSharing;
+use super::super::policy_input::TaskId;
+use super::AutoThrottleConfig;
+use super::policy_task::TaskTable;
 
 /// Margin before a freeze deadline, ns, so that a late look still meets it.
 const DEADLINE_MARGIN_NS: u64 = 20_000_000;
 
 /// Shortest turn of a starved task, ns. It is shorter where many tasks must share `max_frozen_ns`.
-pub(super) fn min_turn_ns(config: &AutoConfig, tasks: usize) -> u64 {
+pub(super) fn min_turn_ns(config: &AutoThrottleConfig, tasks: usize) -> u64 {
     super::MIN_TURN_NS.min(config.max_frozen_ns / (tasks.max(1) as u64 + 1))
 }
 
 /// Latest thaw of a task that is frozen since `since_ns`, ns.
-pub(super) fn deadline_ns(config: &AutoConfig, since_ns: u64) -> u64 {
+pub(super) fn deadline_ns(config: &AutoThrottleConfig, since_ns: u64) -> u64 {
     since_ns.saturating_add(config.max_frozen_ns).saturating_sub(DEADLINE_MARGIN_NS)
 }
 
 /// Finds the task that must run now so that no freeze becomes too long. It assumes that all frozen tasks get the
 /// shortest turn, the earliest deadline first.
-pub(super) fn find_starved(table: &TaskTable, config: &AutoConfig, now_ns: u64) -> Option<TaskId> {
+pub(super) fn find_starved(
+    table: &TaskTable,
+    config: &AutoThrottleConfig,
+    now_ns: u64,
+) -> Option<TaskId> {
     let mut frozen: Vec<(u64, TaskId)> = table
         .competing()
         .filter(|task| task.is_frozen)
@@ -43,7 +47,7 @@ pub(super) fn find_starved(table: &TaskTable, config: &AutoConfig, now_ns: u64) 
 pub(super) fn find_late(
     table: &TaskTable,
     fair: &FairSharing,
-    config: &AutoConfig,
+    config: &AutoThrottleConfig,
     lacking_ns: impl Fn(TaskId) -> Option<u64>,
     now_ns: u64,
     ahead_ns: u64,

@@ -1,9 +1,9 @@
 //! Learns solo rates, the speed-up of running together, and the cost of a switch, by observation.
 
-use super::super::sample::TaskId;
+use super::super::policy_input::TaskId;
 use super::super::vector_points::LossCurve;
-use super::Measured;
-use super::task::{Task, TaskTable};
+use super::DiskMeasurement;
+use super::policy_task::{PolicyTask, TaskTable};
 
 /// Time after a switch at which its cost is measured, ns.
 const SWITCH_MEASUREMENT_NS: u64 = 200_000_000;
@@ -34,7 +34,7 @@ struct ObservedTurn {
 
 /// Everything learned about a disk.
 #[derive(Clone, Debug)]
-pub(super) struct Learned {
+pub(super) struct LearnedDisk {
     pub(super) curve: LossCurve,
     switch_ns: f64,
     /// Time of the last change of the running set, ns.
@@ -47,7 +47,7 @@ pub(super) struct Learned {
     best_rate: f64,
 }
 
-impl Learned {
+impl LearnedDisk {
     pub(super) fn new(switch_ns: u64) -> Self {
         Self {
             curve: LossCurve::default(),
@@ -60,7 +60,7 @@ impl Learned {
     }
 
     /// Takes an earlier measurement as a start.
-    pub(super) fn believe(&mut self, measured: &Measured, now_ns: u64) {
+    pub(super) fn believe(&mut self, measured: &DiskMeasurement, now_ns: u64) {
         self.switch_ns = measured.switch_ns as f64;
         for (tasks, speed_up) in &measured.speed_ups {
             self.curve.add(*tasks, *speed_up, MEASURED_WEIGHT_NS, now_ns);
@@ -95,7 +95,7 @@ impl Learned {
     /// Learns from the time since the last look.
     pub(super) fn look(&mut self, table: &mut TaskTable, elapsed_ns: u64, now_ns: u64) {
         let running: Vec<TaskId> =
-            table.competing().filter(|task| !task.is_frozen).map(Task::id).collect();
+            table.competing().filter(|task| !task.is_frozen).map(PolicyTask::id).collect();
         // The request of a task that was frozen just now is still served, and moves the arm away.
         if table.iter().any(|task| task.is_frozen && task.had_outstanding) {
             self.changed_ns = now_ns;

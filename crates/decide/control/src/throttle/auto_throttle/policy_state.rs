@@ -1,11 +1,11 @@
 //! Published state of the policy: by task and for the disk.
 
-use super::super::sample::{Reason, TaskId};
-use super::{Auto, Task};
+use super::super::policy_input::{FreezeReason, TaskId};
+use super::{AutoThrottle, PolicyTask};
 
 /// State of a task in the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TaskState {
+pub struct TaskPolicyState {
     /// The task that is described.
     pub task: TaskId,
     /// Whether it is frozen by an order of this policy.
@@ -15,7 +15,7 @@ pub struct TaskState {
     /// Whether it has its turn on the disk.
     pub has_turn: bool,
     /// Reason of the present freeze or the last thaw.
-    pub reason: Reason,
+    pub reason: FreezeReason,
     /// Time of the last freeze or thaw, ns.
     pub since_ns: u64,
     /// Device time under fair sharing over device time received. Above 1 the task is behind. 1 before it received
@@ -27,7 +27,7 @@ pub struct TaskState {
 
 /// State of a disk in the policy.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DiskState {
+pub struct DiskPolicyState {
     /// Whether tasks take turns.
     pub is_engaged: bool,
     /// Number of tasks that may run together; `None`: all.
@@ -45,16 +45,16 @@ pub struct DiskState {
     pub speed_ups: Vec<(usize, f64)>,
 }
 
-impl Auto {
+impl AutoThrottle {
     /// States of all tasks, by number.
-    pub fn tasks(&self) -> impl Iterator<Item = TaskState> + '_ {
+    pub fn tasks(&self) -> impl Iterator<Item = TaskPolicyState> + '_ {
         self.table.iter().map(|task| self.task_state(task))
     }
 
-    fn task_state(&self, task: &Task) -> TaskState {
+    fn task_state(&self, task: &PolicyTask) -> TaskPolicyState {
         let attained_ns = task.attained_ns();
         let fair_ns = self.fair.served_ns(task.id());
-        TaskState {
+        TaskPolicyState {
             task: task.id(),
             is_frozen: task.is_frozen,
             is_foreign: task.is_foreign,
@@ -68,8 +68,8 @@ impl Auto {
 
     /// State of the disk.
     #[must_use]
-    pub fn disk(&self) -> DiskState {
-        DiskState {
+    pub fn disk(&self) -> DiskPolicyState {
+        DiskPolicyState {
             is_engaged: self.is_engaged,
             size: self.max_running,
             switch_ns: self.learned.switch_ns(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::sample::{Class, Reason, Sample, TaskId, TaskSample};
+use super::super::policy_input::{FreezeReason, TaskClass, TaskId, TaskSample, ThrottleSample};
 
 /// Time without activity after which a task no longer wants the disk, ns.
 pub(super) const IDLE_TIMEOUT_NS: u64 = 20_000_000;
@@ -23,12 +23,12 @@ pub(super) const MIN_KNOWN_NS: f64 = 30e6;
 
 /// A rate with a memory: amounts, and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rate {
+pub(super) struct RememberedRate {
     amount: f64,
     time_ns: f64,
 }
 
-impl Rate {
+impl RememberedRate {
     pub(super) fn add(&mut self, amount: u64, time_ns: u64) {
         self.amount += amount as f64;
         self.time_ns += time_ns as f64;
@@ -55,7 +55,7 @@ impl Rate {
 
 /// A task with its observations.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Task {
+pub(super) struct PolicyTask {
     /// Sample of the last look.
     pub(super) last: TaskSample,
     /// Time of the first look at it, ns.
@@ -77,7 +77,7 @@ pub(super) struct Task {
     pub(super) is_frozen: bool,
     /// Time of the last order, ns.
     pub(super) since_ns: u64,
-    pub(super) reason: Reason,
+    pub(super) reason: FreezeReason,
     /// Whether it was frozen by others. It is left alone then.
     pub(super) is_foreign: bool,
     /// It is not frozen before this time, ns.
@@ -91,19 +91,19 @@ pub(super) struct Task {
     /// Whether it had a grace time since its last turn.
     had_grace: bool,
     /// Bytes per nanosecond while it had the disk to itself.
-    pub(super) solo: Rate,
+    pub(super) solo: RememberedRate,
     /// Number of requests behind `solo`.
     pub(super) solo_requests: u64,
     /// Bytes per nanosecond of device time while it had the disk to itself.
-    pub(super) solo_device: Rate,
+    pub(super) solo_device: RememberedRate,
     /// Bytes per nanosecond while every task may run.
-    pub(super) together: Rate,
+    pub(super) together: RememberedRate,
     /// Device time that it had received when its known size was used up, ns.
     all_done_ns: Option<u64>,
     is_seen: bool,
 }
 
-impl Task {
+impl PolicyTask {
     fn new(sample: &TaskSample, is_adopted: bool, now_ns: u64) -> Self {
         Self {
             last: *sample,
@@ -123,7 +123,7 @@ impl Task {
 
     /// Whether the policy may freeze it.
     pub(super) fn is_ours(&self) -> bool {
-        self.last.class == Class::Batch && !self.is_foreign
+        self.last.class == TaskClass::Batch && !self.is_foreign
     }
 
     pub(super) fn competes(&self) -> bool {
@@ -143,7 +143,7 @@ impl Task {
     }
 
     /// Notes an order to the task.
-    pub(super) fn order(&mut self, is_frozen: bool, reason: Reason, now_ns: u64) {
+    pub(super) fn order(&mut self, is_frozen: bool, reason: FreezeReason, now_ns: u64) {
         self.is_frozen = is_frozen;
         self.reason = reason;
         self.since_ns = now_ns;
@@ -198,7 +198,7 @@ impl Task {
             // Frozen by others: leave it alone. Thawed by others: they had a reason, so leave it running for a while.
             self.is_foreign = self.last.frozen;
             if self.is_frozen {
-                self.order(false, Reason::Starvation, now_ns);
+                self.order(false, FreezeReason::Starvation, now_ns);
                 self.exempt_until_ns = now_ns + super::MIN_TURN_NS;
             }
         }
@@ -215,14 +215,14 @@ pub(super) struct EndedTask {
 /// All tasks, ordered by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskTable {
-    tasks: Vec<Task>,
+    tasks: Vec<PolicyTask>,
     /// Tasks that arrive frozen, and that we may thaw.
     adopted: BTreeSet<TaskId>,
 }
 
 impl TaskTable {
     /// Takes the samples of all tasks. Returns the tasks that ended.
-    pub(super) fn look(&mut self, sample: &Sample<'_>) -> Vec<EndedTask> {
+    pub(super) fn look(&mut self, sample: &ThrottleSample<'_>) -> Vec<EndedTask> {
         for task in &mut self.tasks {
             task.is_seen = false;
         }
@@ -231,7 +231,7 @@ impl TaskTable {
                 Ok(i) => self.tasks[i].look(seen, sample.now_ns),
                 Err(i) => {
                     let is_adopted = self.adopted.remove(&seen.task);
-                    let mut task = Task::new(seen, is_adopted, sample.now_ns);
+                    let mut task = PolicyTask::new(seen, is_adopted, sample.now_ns);
                     task.look(seen, sample.now_ns);
                     self.tasks.insert(i, task);
                 }
@@ -252,26 +252,26 @@ impl TaskTable {
     }
 
     fn position(&self, id: TaskId) -> Result<usize, usize> {
-        self.tasks.binary_search_by_key(&id, Task::id)
+        self.tasks.binary_search_by_key(&id, PolicyTask::id)
     }
 
-    pub(super) fn get(&self, id: TaskId) -> Option<&Task> {
+    pub(super) fn get(&self, id: TaskId) -> Option<&PolicyTask> {
         self.position(id).ok().map(|i| &self.tasks[i])
     }
 
-    pub(super) fn get_mut(&mut self, id: TaskId) -> Option<&mut Task> {
+    pub(super) fn get_mut(&mut self, id: TaskId) -> Option<&mut PolicyTask> {
         self.position(id).ok().map(|i| &mut self.tasks[i])
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Task> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PolicyTask> {
         self.tasks.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Task> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PolicyTask> {
         self.tasks.iter_mut()
     }
 
-    pub(super) fn competing(&self) -> impl Iterator<Item = &Task> {
+    pub(super) fn competing(&self) -> impl Iterator<Item = &PolicyTask> {
         self.iter().filter(|task| task.competes())
     }
 }

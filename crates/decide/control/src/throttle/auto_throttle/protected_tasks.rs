@@ -4,12 +4,12 @@
 //! it. A gap is *closed* to batch by the quiet time, or *open*. The 99th percentile target of the task decides which
 //! gaps are open ([`GapShare`]). Without a target, the time owed to batch decides.
 
-mod share;
+mod gap_share;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::sample::{Class, TaskId, TaskSample};
-use share::GapShare;
+use super::super::policy_input::{TaskClass, TaskId, TaskSample};
+use gap_share::GapShare;
 
 pub(super) const MAX_QUIET_NS: u64 = 50_000_000;
 /// Number of gaps remembered for each task.
@@ -98,7 +98,7 @@ impl Client {
 
 /// Demand of protected tasks, and the debt to batch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Protect {
+pub(super) struct TaskProtection {
     clients: BTreeMap<TaskId, Client>,
     /// Time owed to batch, ns; negative if batch had more than its floor.
     owed_ns: f64,
@@ -109,10 +109,10 @@ pub(super) struct Protect {
     is_present: bool,
 }
 
-impl Protect {
+impl TaskProtection {
     /// Takes the samples of the protected tasks.
     pub(super) fn look(&mut self, tasks: &[TaskSample], now_ns: u64) {
-        let protected = || tasks.iter().filter(|task| task.class == Class::Protected);
+        let protected = || tasks.iter().filter(|task| task.class == TaskClass::Protected);
         self.clients.retain(|id, _| protected().any(|task| task.task == *id));
         for task in protected() {
             self.clients.entry(task.task).or_default().look(task, now_ns);
@@ -180,7 +180,7 @@ mod tests {
 
     fn client(outstanding: u32, last_submit_ns: u64) -> TaskSample {
         TaskSample {
-            class: Class::Protected,
+            class: TaskClass::Protected,
             outstanding,
             last_submit_ns,
             ..TaskSample::new(TaskId(7))
@@ -188,8 +188,8 @@ mod tests {
     }
 
     /// Runs a client that submits at these times. Each request takes 5 ms.
-    fn run_client(submits_ms: &[u64]) -> Protect {
-        let mut protect = Protect::default();
+    fn run_client(submits_ms: &[u64]) -> TaskProtection {
+        let mut protect = TaskProtection::default();
         for at in submits_ms {
             protect.look(&[client(1, at * MS)], at * MS);
             protect.look(&[client(0, at * MS)], (at + 5) * MS);
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn as_many_gaps_are_open_as_the_percentile_allows() {
         // A wait after an open gap is long at every fifth time.
-        let mut protect = Protect::default();
+        let mut protect = TaskProtection::default();
         let (mut open, mut long, mut at) = (0, 0, 10 * MS);
         for _ in 0..20_000 {
             let is_open = protect.holds_until_ns() <= at;

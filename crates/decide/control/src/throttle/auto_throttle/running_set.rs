@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::sample::{Reason, TaskId};
-use super::task::{Task, TaskTable};
+use super::super::policy_input::{FreezeReason, TaskId};
+use super::policy_task::{PolicyTask, TaskTable};
 
 /// A task may pass a holder only if that saves at least this many switch times.
 const MIN_SAVED_SWITCHES: u64 = 4;
@@ -15,36 +15,36 @@ const MIN_HOLD_NS: u64 = 50_000_000;
 
 /// A task in the running set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Holder {
+pub(super) struct TurnHolder {
     pub(super) task: TaskId,
     /// Time that it has run in this turn, ns.
     pub(super) used_ns: u64,
     /// Time that it may run before another task is admitted, ns.
     promised_ns: u64,
     /// Reason of its admission.
-    pub(super) reason: Reason,
+    pub(super) reason: FreezeReason,
     /// Run time at which its turn should have ended, ns, if it goes on because it is nearly done.
     ended_ns: Option<u64>,
     /// Task that it interrupted because it was starved. That task goes on after it.
     interrupted: Option<TaskId>,
 }
 
-impl Holder {
-    fn new(task: TaskId, reason: Reason) -> Self {
+impl TurnHolder {
+    fn new(task: TaskId, reason: FreezeReason) -> Self {
         Self { task, used_ns: 0, promised_ns: 0, reason, ended_ns: None, interrupted: None }
     }
 }
 
 /// Two tasks that are treated as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Couple {
+pub(super) struct CoupledTasks {
     pub(super) tasks: (TaskId, TaskId),
     pub(super) until_ns: u64,
-    reason: Reason,
+    reason: FreezeReason,
 }
 
 /// Input of the running set for one look.
-pub(super) struct Contest<'a> {
+pub(super) struct TurnContest<'a> {
     pub(super) table: &'a TaskTable,
     /// Time since the last look, ns.
     pub(super) elapsed_ns: u64,
@@ -56,13 +56,13 @@ pub(super) struct Contest<'a> {
     /// Task that must run now so that its freeze does not become too long.
     pub(super) starved: Option<TaskId>,
     /// Rank of a task; the second argument says whether it holds the disk.
-    pub(super) rank: &'a dyn Fn(&Task, bool) -> Rank,
+    pub(super) rank: &'a dyn Fn(&PolicyTask, bool) -> TaskRank,
 }
 
-impl Contest<'_> {
+impl TurnContest<'_> {
     /// Whether the first waiting task passes the holder before its turn is over. It must finish in half the time that
     /// the holder lacks. So each task that passes is much shorter than the last, and switches stay few.
-    fn is_passed(&self, holder: &Holder, own: &Rank, first: &Waiting) -> bool {
+    fn is_passed(&self, holder: &TurnHolder, own: &TaskRank, first: &Waiting) -> bool {
         let switches_ns = MIN_SAVED_SWITCHES * self.switch_ns;
         let is_known = holder.used_ns >= switches_ns.max(MIN_HOLD_NS);
         let is_shorter = first.rank.lacking_ns + switches_ns < own.lacking_ns / 2;
@@ -74,7 +74,7 @@ impl Contest<'_> {
 
 /// Position of a task in the order.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rank {
+pub(super) struct TaskRank {
     /// Smaller is served first.
     pub(super) place: f64,
     /// Lead in `place` that another task needs to take over.
@@ -89,7 +89,7 @@ pub(super) struct Rank {
     pub(super) is_nearly_done: bool,
 }
 
-impl Rank {
+impl TaskRank {
     /// Whether a waiting task may take over from a holder at all.
     fn may_pass(&self, holder: &Self) -> bool {
         self.class.is_none() || self.class != holder.class
@@ -99,17 +99,17 @@ impl Rank {
 /// A task that competes for the disk and is not in the running set.
 struct Waiting {
     task: TaskId,
-    rank: Rank,
+    rank: TaskRank,
 }
 
 /// The running set, with its couples.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Token {
-    holders: BTreeMap<TaskId, Holder>,
-    couples: Vec<Couple>,
+pub(super) struct RunningSet {
+    holders: BTreeMap<TaskId, TurnHolder>,
+    couples: Vec<CoupledTasks>,
 }
 
-impl Token {
+impl RunningSet {
     pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> {
         self.holders.keys().copied()
     }
@@ -121,13 +121,13 @@ impl Token {
     }
 
     /// Treats two tasks as one until `until_ns`. An earlier, longer coupling stays.
-    pub(super) fn couple(&mut self, (a, b): (TaskId, TaskId), reason: Reason, until_ns: u64) {
+    pub(super) fn couple(&mut self, (a, b): (TaskId, TaskId), reason: FreezeReason, until_ns: u64) {
         let tasks = (a.min(b), a.max(b));
         let known = (self.couples.iter_mut()).find(|couple| couple.tasks == tasks);
         match known {
             Some(couple) if couple.until_ns >= until_ns => {}
             Some(couple) => (couple.until_ns, couple.reason) = (until_ns, reason),
-            None => self.couples.push(Couple { tasks, until_ns, reason }),
+            None => self.couples.push(CoupledTasks { tasks, until_ns, reason }),
         }
     }
 
@@ -136,13 +136,13 @@ impl Token {
     }
 
     /// Begins turns with this task.
-    pub(super) fn begin(&mut self, task: TaskId, reason: Reason) {
+    pub(super) fn begin(&mut self, task: TaskId, reason: FreezeReason) {
         self.holders.clear();
-        self.holders.insert(task, Holder::new(task, reason));
+        self.holders.insert(task, TurnHolder::new(task, reason));
     }
 
     /// Tasks that are coupled with this one, and why.
-    fn partners(&self, task: TaskId) -> impl Iterator<Item = (TaskId, Reason)> {
+    fn partners(&self, task: TaskId) -> impl Iterator<Item = (TaskId, FreezeReason)> {
         self.couples.iter().filter_map(move |couple| match couple.tasks {
             (a, b) if a == task => Some((b, couple.reason)),
             (a, b) if b == task => Some((a, couple.reason)),
@@ -151,7 +151,7 @@ impl Token {
     }
 
     /// Reason why a task is in the running set, by itself or by its partner.
-    pub(super) fn admission_of(&self, task: TaskId) -> Option<Reason> {
+    pub(super) fn admission_of(&self, task: TaskId) -> Option<FreezeReason> {
         if let Some(holder) = self.holders.get(&task) {
             return Some(holder.reason);
         }
@@ -166,19 +166,19 @@ impl Token {
     }
 
     fn uses_the_disk(&self, table: &TaskTable, task: TaskId) -> bool {
-        let wants = |task| table.get(task).is_some_and(Task::competes);
+        let wants = |task| table.get(task).is_some_and(PolicyTask::competes);
         wants(task) || self.partners(task).any(|(partner, _)| wants(partner))
     }
 
     /// Updates the running set.
-    pub(super) fn settle(&mut self, contest: &Contest<'_>) {
+    pub(super) fn settle(&mut self, contest: &TurnContest<'_>) {
         let table = contest.table;
         for holder in self.holders.values_mut() {
             if table.get(holder.task).is_some_and(|task| !task.is_frozen) {
                 holder.used_ns += contest.elapsed_ns;
             }
         }
-        self.holders.retain(|id, _| table.get(*id).is_some_and(Task::is_ours));
+        self.holders.retain(|id, _| table.get(*id).is_some_and(PolicyTask::is_ours));
         let reason = self.drop_idle(table);
         self.rescue(contest);
         let mut waiting = self.list_waiting(contest);
@@ -186,39 +186,39 @@ impl Token {
         for Waiting { task, rank } in waiting {
             // A task whose partner was admitted before needs no place.
             if self.holders.len() < contest.max_running && self.admission_of(task).is_none() {
-                let reason = if rank.is_late { Reason::Slowdown } else { reason };
-                self.admit(Holder::new(task, reason));
+                let reason = if rank.is_late { FreezeReason::Slowdown } else { reason };
+                self.admit(TurnHolder::new(task, reason));
             }
         }
         self.trim(contest);
     }
 
-    fn admit(&mut self, holder: Holder) {
+    fn admit(&mut self, holder: TurnHolder) {
         self.holders.insert(holder.task, holder);
     }
 
     /// Removes idle holders if other tasks wait. Returns the reason for the next admission.
-    fn drop_idle(&mut self, table: &TaskTable) -> Reason {
-        let is_outside = |task: &Task| self.admission_of(task.id()).is_none();
+    fn drop_idle(&mut self, table: &TaskTable) -> FreezeReason {
+        let is_outside = |task: &PolicyTask| self.admission_of(task.id()).is_none();
         if !table.competing().any(is_outside) {
-            return Reason::Turn;
+            return FreezeReason::Turn;
         }
         let idle: Vec<TaskId> = self.tasks().filter(|id| !self.uses_the_disk(table, *id)).collect();
         for id in &idle {
             self.holders.remove(id);
         }
-        if idle.is_empty() { Reason::Turn } else { Reason::Idle }
+        if idle.is_empty() { FreezeReason::Turn } else { FreezeReason::Idle }
     }
 
     /// Admits a starved task, in the place of a holder whose promised time is over.
-    fn rescue(&mut self, contest: &Contest<'_>) {
+    fn rescue(&mut self, contest: &TurnContest<'_>) {
         let Some(starved) = contest.starved.filter(|id| self.admission_of(*id).is_none()) else {
             return;
         };
-        let mut holder = Holder::new(starved, Reason::Starvation);
+        let mut holder = TurnHolder::new(starved, FreezeReason::Starvation);
         holder.promised_ns = contest.min_turn_ns;
         if self.holders.len() >= contest.max_running {
-            let is_over = |holder: &Holder| holder.used_ns >= holder.promised_ns;
+            let is_over = |holder: &TurnHolder| holder.used_ns >= holder.promised_ns;
             let Some(before) = self.holders.values().copied().find(is_over) else {
                 return;
             };
@@ -229,8 +229,8 @@ impl Token {
     }
 
     /// Ends turns that are over, if a `waiting` task should have the next one.
-    fn end_turns(&mut self, contest: &Contest<'_>, waiting: &mut Vec<Waiting>) {
-        let holders: Vec<Holder> = self.holders.values().copied().collect();
+    fn end_turns(&mut self, contest: &TurnContest<'_>, waiting: &mut Vec<Waiting>) {
+        let holders: Vec<TurnHolder> = self.holders.values().copied().collect();
         for holder in holders {
             let is_rescued = holder.promised_ns > 0;
             let turn_ns = if is_rescued { holder.promised_ns } else { contest.turn_ns };
@@ -258,16 +258,16 @@ impl Token {
             };
             if let Some(i) = next.filter(|_| !self.may_finish(&holder, &own, turn_ns)) {
                 let Waiting { task, rank } = waiting.remove(i);
-                let reason = if rank.is_late { Reason::Slowdown } else { Reason::Turn };
+                let reason = if rank.is_late { FreezeReason::Slowdown } else { FreezeReason::Turn };
                 self.holders.remove(&holder.task);
-                self.admit(Holder::new(task, reason));
+                self.admit(TurnHolder::new(task, reason));
             }
         }
     }
 
     /// Whether a holder whose turn ends goes on because it is nearly done. It does so for half a turn at most, since it
     /// may lack more than is known.
-    fn may_finish(&mut self, holder: &Holder, own: &Rank, turn_ns: u64) -> bool {
+    fn may_finish(&mut self, holder: &TurnHolder, own: &TaskRank, turn_ns: u64) -> bool {
         if !own.is_nearly_done {
             return false;
         }
@@ -276,7 +276,7 @@ impl Token {
         holder.used_ns < ended_ns + turn_ns / 2
     }
 
-    fn list_waiting(&self, contest: &Contest<'_>) -> Vec<Waiting> {
+    fn list_waiting(&self, contest: &TurnContest<'_>) -> Vec<Waiting> {
         let mut waiting: Vec<Waiting> = contest
             .table
             .competing()
@@ -288,9 +288,9 @@ impl Token {
     }
 
     /// Shrinks the running set to the allowed number, but keeps promised times.
-    fn trim(&mut self, contest: &Contest<'_>) {
+    fn trim(&mut self, contest: &TurnContest<'_>) {
         while self.holders.len() > contest.max_running.max(1) {
-            let place = |holder: &&Holder| {
+            let place = |holder: &&TurnHolder| {
                 let task = contest.table.get(holder.task);
                 task.map_or(f64::INFINITY, |task| (contest.rank)(task, true).place)
             };

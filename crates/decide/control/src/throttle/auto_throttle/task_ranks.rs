@@ -1,18 +1,18 @@
 //! Ranks tasks, and estimates the device time that each lacks.
 
-use super::super::fair::{believed_size_ns, size_class};
-use super::super::sample::TaskId;
-use super::token::Rank;
-use super::{Auto, Sequence, Task};
+use super::super::fair_sojourn::{believed_size_ns, size_class};
+use super::super::policy_input::TaskId;
+use super::running_set::TaskRank;
+use super::{AutoThrottle, PolicyTask, TaskSequence};
 
 /// A task that lacks at most this many switch times is nearly done.
 const MAX_NEARLY_DONE_SWITCHES: u64 = 6;
 /// Ranks of late tasks start here, ahead of all ranks of the fair sojourn protocol.
 const LATE_RANK_BASE: f64 = -1e15;
 
-impl Auto {
+impl AutoThrottle {
     /// Device time that a task lacks, ns, if known: at least 1.
-    pub(super) fn known_lacking_ns(&self, task: &Task) -> Option<u64> {
+    pub(super) fn known_lacking_ns(&self, task: &PolicyTask) -> Option<u64> {
         if task.is_about_to_end() {
             return Some(1);
         }
@@ -21,19 +21,25 @@ impl Auto {
     }
 
     /// Device time that a task lacks, known or believed, ns.
-    pub(super) fn lacking_ns(&self, task: &Task) -> u64 {
+    pub(super) fn lacking_ns(&self, task: &PolicyTask) -> u64 {
         let believed_ns = || believed_size_ns(task.attained_ns()) - task.attained_ns();
         self.known_lacking_ns(task).unwrap_or_else(believed_ns)
     }
 
     /// Rank of a task, as a holder of the disk or as a waiting task.
-    pub(super) fn rank(&self, task: &Task, is_holder: bool, turn_ns: u64, now_ns: u64) -> Rank {
+    pub(super) fn rank(
+        &self,
+        task: &PolicyTask,
+        is_holder: bool,
+        turn_ns: u64,
+        now_ns: u64,
+    ) -> TaskRank {
         let late = self.late.iter().position(|late| *late == task.id());
         let (place, margin) = match self.config.sequence {
-            Sequence::Arrival => (task.arrived_ns as f64, 0.0),
-            Sequence::RoundRobin if is_holder => (now_ns as f64, 0.0),
-            Sequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
-            Sequence::FairSojourn => match late {
+            TaskSequence::Arrival => (task.arrived_ns as f64, 0.0),
+            TaskSequence::RoundRobin if is_holder => (now_ns as f64, 0.0),
+            TaskSequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
+            TaskSequence::FairSojourn => match late {
                 Some(place) => (LATE_RANK_BASE + place as f64, 0.5),
                 // Taking over costs up to a turn, and a size is off by about 5 % of the attained time.
                 None => (
@@ -42,9 +48,9 @@ impl Auto {
                 ),
             },
         };
-        if self.config.sequence != Sequence::FairSojourn {
+        if self.config.sequence != TaskSequence::FairSojourn {
             // In these sequences no task passes another, whatever it lacks.
-            return Rank {
+            return TaskRank {
                 place,
                 margin,
                 is_late: false,
@@ -55,7 +61,7 @@ impl Auto {
         }
         let known_ns = self.known_lacking_ns(task);
         let nearly_ns = MAX_NEARLY_DONE_SWITCHES * self.learned.switch_ns();
-        Rank {
+        TaskRank {
             place,
             margin,
             is_late: late.is_some(),
@@ -70,7 +76,7 @@ impl Auto {
 
     /// Competing tasks, holders of the disk first.
     pub(super) fn in_order(&self, now_ns: u64) -> Vec<TaskId> {
-        let place = |task: &Task| match self.token.admission_of(task.id()) {
+        let place = |task: &PolicyTask| match self.token.admission_of(task.id()) {
             Some(_) => f64::NEG_INFINITY,
             None => self.rank(task, false, 0, now_ns).place,
         };

@@ -4,8 +4,8 @@
 //! cost of moving there. Each task is modelled with as many requests and as much think time as observed. Unobserved
 //! work is not modelled: a task that was still running has as much work as it did while it was watched.
 
-use super::super::sample::Class;
-use super::{DiskModel, LastCall, Spec};
+use super::super::policy_input::TaskClass;
+use super::{DiskModel, FinalSync, TaskWork};
 
 /// Smallest number of sequential bytes from which a rate is derived.
 const MIN_SEQUENTIAL_BYTES: u64 = 8 << 20;
@@ -57,9 +57,9 @@ pub struct TaskActivity {
     pub processor_ns: u64,
     /// Activity while no other task used the disk.
     pub alone: SoloActivity,
-    /// Time at which it began, ns from the beginning of the watch.
+    /// Start of the task, ns after its disk began to be watched.
     pub start_ns: u64,
-    /// Time that it took, or for which it was watched, ns.
+    /// Time that the task took, or for which it was watched, ns.
     pub took_ns: u64,
     /// Mean position of its data on the disk: 0 the beginning, 1 the end; `None`: unknown.
     pub place: Option<f64>,
@@ -196,7 +196,7 @@ fn reliable_rate(task: &TaskActivity) -> Option<f64> {
 
 /// Fits a task to its activity. `from_ns` is the start of the first task, `bytes_per_s` the rate where its data is.
 #[must_use]
-pub fn task(seen: &TaskActivity, from_ns: u64, bytes_per_s: Option<f64>) -> Spec {
+pub fn task(seen: &TaskActivity, from_ns: u64, bytes_per_s: Option<f64>) -> TaskWork {
     let is_mixed = !seen.writes_last && seen.writes > 0;
     let (bytes, requests) = if is_mixed {
         (seen.bytes_read + seen.bytes_written, seen.requests())
@@ -204,7 +204,7 @@ pub fn task(seen: &TaskActivity, from_ns: u64, bytes_per_s: Option<f64>) -> Spec
         (seen.bytes_read, seen.reads)
     };
     let jumps = seen.jumps();
-    let last_call = (seen.writes_last && seen.bytes_written > 0).then(|| LastCall {
+    let last_call = (seen.writes_last && seen.bytes_written > 0).then(|| FinalSync {
         bytes: seen.bytes_written,
         request_bytes: (seen.bytes_written / seen.writes.max(1)).max(1),
         jumps: if seen.reads > 0 { 0.0 } else { jumps },
@@ -215,8 +215,8 @@ pub fn task(seen: &TaskActivity, from_ns: u64, bytes_per_s: Option<f64>) -> Spec
     let before_ns = if requests == 0 { rest_ns } else { seen.before_ns.min(rest_ns) };
     let each_ns = (rest_ns - before_ns) / requests.max(1);
     let is_stream = jumps < MAX_STREAM_JUMPS;
-    Spec {
-        class: if seen.is_batch { Class::Batch } else { Class::Protected },
+    TaskWork {
+        class: if seen.is_batch { TaskClass::Batch } else { TaskClass::Protected },
         bytes_per_s,
         start_ns: seen.start_ns.saturating_sub(from_ns),
         bytes: bytes + last_call.map_or(0, |last| last.bytes),
@@ -229,18 +229,18 @@ pub fn task(seen: &TaskActivity, from_ns: u64, bytes_per_s: Option<f64>) -> Spec
         period_ns: is_stream.then_some(each_ns),
         last_call,
         is_size_known: seen.is_size_known,
-        ..Spec::stream(0)
+        ..TaskWork::stream(0)
     }
 }
 
 /// Enlarges the read-ahead of a task that reads a stream.
 #[must_use]
-pub fn with_read_ahead(spec: &Spec, bytes: u64) -> Spec {
+pub fn with_read_ahead(spec: &TaskWork, bytes: u64) -> TaskWork {
     if spec.jumps >= MAX_STREAM_JUMPS || spec.request_bytes >= bytes {
         return *spec;
     }
     let times = bytes as f64 / spec.request_bytes.max(1) as f64;
-    Spec {
+    TaskWork {
         request_bytes: bytes,
         period_ns: spec.period_ns.map(|ns| (ns as f64 * times) as u64),
         ..*spec
@@ -249,7 +249,7 @@ pub fn with_read_ahead(spec: &Spec, bytes: u64) -> Spec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Nothing, alone_ns, run};
+    use super::super::{NeverFreeze, alone_ns, run};
     use super::*;
 
     const ARM: DiskModel = DiskModel {
@@ -347,7 +347,8 @@ mod tests {
     fn larger_requests_lose_less() {
         let specs = [task(&stream(64 << 20), 0, None); 4];
         let ahead = specs.map(|spec| with_read_ahead(&spec, 2 << 20));
-        let all_done = |specs: &[Spec]| run(&ARM, specs, &mut Nothing, u64::MAX).makespan_ns();
+        let all_done =
+            |specs: &[TaskWork]| run(&ARM, specs, &mut NeverFreeze, u64::MAX).makespan_ns();
         assert!(all_done(&ahead) * 4 < all_done(&specs));
     }
 

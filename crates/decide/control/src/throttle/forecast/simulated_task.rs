@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::super::sample::{Action, Class, TaskId, TaskSample};
-use super::{LastCall, Spec};
+use super::super::policy_input::{FreezeAction, TaskClass, TaskId, TaskSample};
+use super::{FinalSync, TaskWork};
 
 /// A millisecond, ns. Virtual time begins here, since 0 means "never".
 pub(super) const MS: u64 = 1_000_000;
@@ -12,17 +12,18 @@ const FILE_BITS: u32 = 48;
 
 /// A request that the disk works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InService {
+pub(super) struct RequestInService {
     pub(super) task: usize,
     pub(super) slot: usize,
-    pub(super) request: Request,
+    pub(super) request: SimulatedRequest,
     pub(super) issued_ns: u64,
     pub(super) ends_ns: u64,
     pub(super) is_sequential: bool,
 }
 
+/// A request of a simulated task.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct SimulatedRequest {
     pub(super) position: u64,
     pub(super) bytes: u64,
     /// Whether it is written back: the disk collects and sorts requests of writeback.
@@ -33,9 +34,9 @@ pub(super) struct Request {
 /// A task at work.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedTask {
-    pub(super) spec: Spec,
+    pub(super) spec: TaskWork,
     pub(super) sample: TaskSample,
-    pub(super) queue: VecDeque<Request>,
+    pub(super) queue: VecDeque<SimulatedRequest>,
     submitted_bytes: u64,
     submitted: u64,
     position: u64,
@@ -50,8 +51,8 @@ pub(super) struct SimulatedTask {
 }
 
 impl SimulatedTask {
-    pub(super) fn new(id: TaskId, spec: Spec) -> Self {
-        let Spec { class, weight, p99_ns, .. } = spec;
+    pub(super) fn new(id: TaskId, spec: TaskWork) -> Self {
+        let TaskWork { class, weight, p99_ns, .. } = spec;
         Self {
             spec,
             sample: TaskSample { class, weight, p99_ns, ..TaskSample::new(id) },
@@ -70,7 +71,7 @@ impl SimulatedTask {
     }
 
     pub(super) fn is_batch(&self) -> bool {
-        self.spec.class == Class::Batch
+        self.spec.class == TaskClass::Batch
     }
 
     pub(super) fn will_end(&self) -> bool {
@@ -98,13 +99,13 @@ impl SimulatedTask {
     }
 
     /// Work that is to be submitted next: `bytes` is what is left of it.
-    fn next_work(&self) -> LastCall {
+    fn next_work(&self) -> FinalSync {
         let first_bytes = self.first_bytes();
         match self.spec.last_call {
             Some(last) if self.submitted_bytes >= first_bytes => {
-                LastCall { bytes: self.spec.bytes - self.submitted_bytes, ..last }
+                FinalSync { bytes: self.spec.bytes - self.submitted_bytes, ..last }
             }
-            _ => LastCall {
+            _ => FinalSync {
                 bytes: first_bytes - self.submitted_bytes,
                 request_bytes: self.spec.request_bytes,
                 jumps: self.spec.jumps,
@@ -126,7 +127,7 @@ impl SimulatedTask {
             let file = u64::from(self.sample.task.0) << FILE_BITS;
             let offset = self.position;
             self.position += bytes;
-            self.queue.push_back(Request {
+            self.queue.push_back(SimulatedRequest {
                 position: file + offset,
                 bytes,
                 is_written_back: self.is_in_last_call,
@@ -194,7 +195,7 @@ impl SimulatedTask {
         }
     }
 
-    pub(super) fn complete(&mut self, served: &InService, device_ns: u64, now_ns: u64) {
+    pub(super) fn complete(&mut self, served: &RequestInService, device_ns: u64, now_ns: u64) {
         let request = served.request;
         let sample = &mut self.sample;
         sample.bytes += request.bytes;
@@ -221,13 +222,13 @@ impl SimulatedTask {
         self.end_if_done(now_ns);
     }
 
-    pub(super) fn order(&mut self, action: Action, now_ns: u64) {
+    pub(super) fn order(&mut self, action: FreezeAction, now_ns: u64) {
         match action {
-            Action::Freeze => {
+            FreezeAction::Freeze => {
                 self.frozen_since_ns = now_ns;
                 self.sample.frozen = true;
             }
-            Action::Thaw => {
+            FreezeAction::Thaw => {
                 self.note_frozen(now_ns);
                 self.sample.frozen = false;
                 self.end_if_done(now_ns);
@@ -245,16 +246,19 @@ impl SimulatedTask {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DiskModel, Nothing, Spec, run_beside};
+    use super::super::{DiskModel, NeverFreeze, TaskWork, run_beside};
 
     const DISK: DiskModel =
         DiskModel { bytes_per_s: 100e6, near_ns: 0, far_ns: 0, request_ns: 0, slots: 1 };
 
     /// Time that each of two equal tasks takes that think 100 ms before they read.
     fn took_ns(processors_each: f64, processors: f64) -> Vec<u64> {
-        let task =
-            Spec { before_ns: 100_000_000, processors: processors_each, ..Spec::stream(1_000_000) };
-        run_beside(&DISK, processors, &[task; 2], &mut Nothing, u64::MAX / 2).took_ns
+        let task = TaskWork {
+            before_ns: 100_000_000,
+            processors: processors_each,
+            ..TaskWork::stream(1_000_000)
+        };
+        run_beside(&DISK, processors, &[task; 2], &mut NeverFreeze, u64::MAX / 2).took_ns
     }
 
     #[test]

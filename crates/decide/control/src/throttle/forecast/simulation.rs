@@ -1,15 +1,17 @@
 //! Simulates the events of a disk and its tasks in virtual time.
 
-use super::super::sample::{Class, DiskSample, Policy, Sample, TaskId, TaskSample};
-use super::task::{InService, MS, SimulatedTask};
-use super::{Access, DiskModel, Outcome, Spec};
+use super::super::policy_input::{
+    DiskSample, TaskClass, TaskId, TaskSample, ThrottlePolicy, ThrottleSample,
+};
+use super::simulated_task::{MS, RequestInService, SimulatedTask};
+use super::{AccessDistance, DiskModel, ForecastOutcome, TaskWork};
 
 /// A disk and tasks at work.
 struct Simulation {
     disk: DiskModel,
     processors: f64,
     tasks: Vec<SimulatedTask>,
-    in_service: Vec<InService>,
+    in_service: Vec<RequestInService>,
     /// Positions of the disk's heads: the ends of their last requests.
     heads: Vec<u64>,
     last_dispatched: usize,
@@ -18,17 +20,17 @@ struct Simulation {
     look_at_ns: u64,
     /// Since when the disk is idle while all batch tasks are frozen, ns.
     stalled_since_ns: Option<u64>,
-    outcome: Outcome,
+    outcome: ForecastOutcome,
 }
 
 /// Like [`run`](super::run), for tasks that share `processors` while they think.
 pub fn run_beside(
     disk: &DiskModel,
     processors: f64,
-    specs: &[Spec],
-    policy: &mut dyn Policy,
+    specs: &[TaskWork],
+    policy: &mut dyn ThrottlePolicy,
     limit_ns: u64,
-) -> Outcome {
+) -> ForecastOutcome {
     let mut simulation = Simulation {
         disk: *disk,
         processors,
@@ -40,7 +42,7 @@ pub fn run_beside(
         now_ns: MS,
         look_at_ns: MS,
         stalled_since_ns: None,
-        outcome: Outcome::default(),
+        outcome: ForecastOutcome::default(),
     };
     let until_ns = simulation.now_ns.saturating_add(limit_ns);
     while simulation.now_ns < until_ns && simulation.tasks.iter().any(SimulatedTask::will_end) {
@@ -50,7 +52,7 @@ pub fn run_beside(
 }
 
 impl Simulation {
-    fn step(&mut self, policy: &mut dyn Policy) {
+    fn step(&mut self, policy: &mut dyn ThrottlePolicy) {
         let is_waiting = self.is_protected_waiting();
         let users = self.users();
         self.complete();
@@ -92,13 +94,13 @@ impl Simulation {
     }
 
     fn is_protected_waiting(&self) -> Vec<bool> {
-        let protected = self.tasks.iter().filter(|task| task.spec.class == Class::Protected);
+        let protected = self.tasks.iter().filter(|task| task.spec.class == TaskClass::Protected);
         protected.map(|task| task.sample.outstanding > 0).collect()
     }
 
     fn complete(&mut self) {
         let now_ns = self.now_ns;
-        let (done, rest): (Vec<InService>, Vec<InService>) =
+        let (done, rest): (Vec<RequestInService>, Vec<RequestInService>) =
             self.in_service.iter().partition(|service| service.ends_ns <= now_ns);
         self.in_service = rest;
         for service in done {
@@ -130,11 +132,11 @@ impl Simulation {
             let slot =
                 head.or_else(|| free.clone().find(is_near)).or_else(|| free.next()).unwrap_or(0);
             let access = if head.is_some() || request.is_written_back {
-                Access::Next
+                AccessDistance::Next
             } else if is_near(&slot) {
-                Access::Near
+                AccessDistance::Near
             } else {
-                Access::Far
+                AccessDistance::Far
             };
             if !request.is_written_back {
                 self.heads[slot] = request.position + request.bytes;
@@ -143,7 +145,7 @@ impl Simulation {
                 bytes_per_s: self.tasks[task].spec.bytes_per_s.unwrap_or(self.disk.bytes_per_s),
                 ..self.disk
             };
-            self.in_service.push(InService {
+            self.in_service.push(RequestInService {
                 task,
                 slot,
                 request,
@@ -172,7 +174,7 @@ impl Simulation {
         }
     }
 
-    fn look(&mut self, policy: &mut dyn Policy) {
+    fn look(&mut self, policy: &mut dyn ThrottlePolicy) {
         let there: Vec<TaskSample> = self
             .tasks
             .iter()
@@ -180,7 +182,7 @@ impl Simulation {
             .map(SimulatedTask::sample)
             .collect();
         let decision =
-            policy.decide(&Sample { now_ns: self.now_ns, disk: self.sums, tasks: &there });
+            policy.decide(&ThrottleSample { now_ns: self.now_ns, disk: self.sums, tasks: &there });
         self.outcome.orders += decision.orders.len();
         for order in &decision.orders {
             if let Some(task) = self.tasks.iter_mut().find(|task| task.sample.task == order.task) {
@@ -199,7 +201,7 @@ impl Simulation {
         all.filter(|at_ns| *at_ns > now_ns).min().unwrap_or(now_ns + MS)
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> ForecastOutcome {
         let now_ns = self.now_ns;
         for task in &mut self.tasks {
             task.note_frozen(now_ns);

@@ -2,7 +2,7 @@
 
 /// Initial description of a task (WiseThrottling, section 4.2.2 and Fig. 16a).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct IoLogProfile {
     /// Number of check intervals between two inspections of the task, at least 1.
     pub dtimeslice: u64,
     /// Mean demand of each scan phase (a run of busy seconds), bytes per second.
@@ -17,7 +17,7 @@ pub struct Profile {
 /// Two bugs of Fig. 16a are not copied. A phase that is open at the end of the log counts. Each phase has its own entry
 /// from its first second on.
 #[must_use]
-pub fn profile(log_bytes_per_s: &[u64], busy_bytes_per_s: u64) -> Profile {
+pub fn profile(log_bytes_per_s: &[u64], busy_bytes_per_s: u64) -> IoLogProfile {
     let is_busy = |bytes: &u64| *bytes > busy_bytes_per_s;
     let phases = log_bytes_per_s.chunk_by(|a, b| is_busy(a) == is_busy(b));
     let (mut scans_bytes_per_s, mut skips_s) = (Vec::new(), Vec::new());
@@ -30,7 +30,7 @@ pub fn profile(log_bytes_per_s: &[u64], busy_bytes_per_s: u64) -> Profile {
     }
     let mean_scan = mean(scans_bytes_per_s.iter().copied());
     let dtimeslice = (mean_scan / busy_bytes_per_s.max(1) as f64) as u64;
-    Profile { dtimeslice: dtimeslice.max(1), scans_bytes_per_s, skips_s }
+    IoLogProfile { dtimeslice: dtimeslice.max(1), scans_bytes_per_s, skips_s }
 }
 
 /// Mean of the values; 0 if there are none.

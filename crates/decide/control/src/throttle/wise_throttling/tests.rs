@@ -1,20 +1,20 @@
 //! The paper's worked examples, and where its rules fall short.
 
-use super::super::sample::DiskSample;
+use super::super::policy_input::DiskSample;
 use super::*;
 
 const MB: u64 = 1_000_000;
 
 /// Drives the policy second by second with the demands of each task, in MB/s.
 struct Driver {
-    wise: Wise,
+    wise: WisePolicy,
     tasks: Vec<TaskSample>,
     now_ns: u64,
 }
 
 impl Driver {
     fn new(config: WiseConfig, dtimeslices: &[u64]) -> Self {
-        let mut wise = Wise::new(config);
+        let mut wise = WisePolicy::new(config);
         let ids = (0..dtimeslices.len() as u32).map(TaskId);
         for (id, dtimeslice) in ids.clone().zip(dtimeslices) {
             wise.describe(id, *dtimeslice);
@@ -24,20 +24,20 @@ impl Driver {
         driver
     }
 
-    fn look(&mut self) -> Vec<(u32, Action)> {
-        let decision = self.wise.decide(&Sample {
+    fn look(&mut self) -> Vec<(u32, FreezeAction)> {
+        let decision = self.wise.decide(&ThrottleSample {
             now_ns: self.now_ns,
             disk: DiskSample::default(),
             tasks: &self.tasks,
         });
         for order in &decision.orders {
-            self.tasks[order.task.0 as usize].frozen = order.action == Action::Freeze;
+            self.tasks[order.task.0 as usize].frozen = order.action == FreezeAction::Freeze;
         }
         decision.orders.iter().map(|order| (order.task.0, order.action)).collect()
     }
 
     /// Runs one second in which tasks that are not frozen move this much.
-    fn second(&mut self, demands_mb: &[u64]) -> Vec<(u32, Action)> {
+    fn second(&mut self, demands_mb: &[u64]) -> Vec<(u32, FreezeAction)> {
         self.now_ns += 1_000_000_000;
         for (task, demand) in self.tasks.iter_mut().zip(demands_mb) {
             task.bytes += if task.frozen { 0 } else { demand * MB };
@@ -74,10 +74,10 @@ fn figure_17_the_interval_grows_while_idle_and_shrinks_when_busy() {
 
 #[test]
 fn figure_19_suspends_the_most_sensitive_and_resumes_the_longest_suspended() {
-    use Action::{Freeze, Thaw};
+    use FreezeAction::{Freeze, Thaw};
     // Task 0, task 1, the two threads of task 2 (as 2 and 3), the two threads of task 3 (as 4 and 5).
     let mut driver = Driver::new(WiseConfig { turnable_ext: 2, ..config() }, &[2, 2, 3, 3, 1, 1]);
-    let nothing: Vec<(u32, Action)> = Vec::new();
+    let nothing: Vec<(u32, FreezeAction)> = Vec::new();
     assert_eq!(driver.second(&[30, 20, 12, 11, 0, 0]), [(0, Freeze)]);
     assert_eq!(driver.dtimeslice(4), 1);
     assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), nothing, "violated, but nobody due is busy");
@@ -110,7 +110,7 @@ fn nobody_is_ordered_between_checks() {
 
 #[test]
 fn ablations_change_who_is_suspended_and_when() {
-    use Action::Freeze;
+    use FreezeAction::Freeze;
     let first = |suspend_first| {
         let config = WiseConfig { suspend_first, ..config() };
         Driver::new(config, &[1, 1, 1]).second(&[20, 30, 10])

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use luc_events::codes::{CommitKind, SyncKind};
-use luc_events::tables::{Commit, Handle, Sync};
-use luc_events::{Cause, Cgroup, Inode, Pid, Tgid, Transaction};
+use luc_events::event_kinds::{CommitKind, SyncKind};
+use luc_events::tables::{FsyncCall, JournalCommit, JournalHandle};
+use luc_events::{Cgroup, Inode, Pid, Tgid, Transaction, WaitCause};
 
-use super::{Actor, CALL_CPU_NS, INTERVAL_NS, RUN_QUEUE_NS, Waiter, World, bytes_in};
+use super::{Actor, CALL_CPU_NS, INTERVAL_NS, RUN_QUEUE_NS, TraceSimulation, Waiter, bytes_in};
 
 /// Time from a commit's end until its callers are woken.
 const WAKE_NS: u64 = 5_000;
 /// Time from a request for a commit until it begins.
 const START_NS: u64 = 30_000;
 
-impl World {
+impl TraceSimulation {
     pub(super) fn arrive(&mut self, thread: usize, enter_ns: u64, data_ns: u64, now_ns: u64) {
         let waiter = Waiter {
             thread,
@@ -38,7 +38,7 @@ impl World {
     fn release(&mut self, now_ns: u64) {
         for waiter in std::mem::take(&mut self.gathered) {
             // In the gate the thread waits for a futex, before its own fsync.
-            self.wait(waiter.thread, waiter.off_ns, now_ns, Cause::Futex);
+            self.wait(waiter.thread, waiter.off_ns, now_ns, WaitCause::Futex);
             self.waiters.push(Waiter {
                 transaction: self.running,
                 enter_ns: now_ns + RUN_QUEUE_NS,
@@ -74,7 +74,7 @@ impl World {
         let logging_ns = flushing_ns + setting.flushing_ns;
         let end_ns = logging_ns + setting.logging_ns + (bytes as f64 * setting.ns_per_byte) as u64;
         let full = |at_ns: u64| if setting.fast { 0 } else { at_ns };
-        self.committing = Some(Commit {
+        self.committing = Some(JournalCommit {
             dev: setting.dev,
             transaction: Transaction(self.running),
             asked_ns,
@@ -112,7 +112,7 @@ impl World {
         }
         for ((pid, process, cgroup), dirtied) in handles {
             self.events.push(
-                Handle {
+                JournalHandle {
                     at_ns: commit.start_ns,
                     dev: commit.dev,
                     transaction: commit.transaction,
@@ -122,7 +122,7 @@ impl World {
                     count: 3,
                     dirtied,
                     total_ns: 10_000,
-                    ..Handle::default()
+                    ..JournalHandle::default()
                 }
                 .into(),
             );
@@ -135,13 +135,13 @@ impl World {
         }
     }
 
-    fn return_from_fsync(&mut self, waiter: &Waiter, commit: &Commit) {
-        let cause = if self.setting.fast { Cause::FastCommit } else { Cause::CommitWait };
+    fn return_from_fsync(&mut self, waiter: &Waiter, commit: &JournalCommit) {
+        let cause = if self.setting.fast { WaitCause::FastCommit } else { WaitCause::CommitWait };
         let on_ns = self.wait(waiter.thread, waiter.off_ns, commit.end_ns + WAKE_NS, cause);
         let exit_ns = on_ns + CALL_CPU_NS;
         let thread = &self.threads[waiter.thread];
         self.events.push(
-            Sync {
+            FsyncCall {
                 thread: Pid(thread.pid),
                 process: Tgid(thread.process),
                 cgroup: Cgroup(thread.cgroup),
@@ -152,7 +152,7 @@ impl World {
                 exit_ns,
                 wanted_enter: Transaction(waiter.transaction),
                 wanted_exit: Transaction(waiter.transaction),
-                ..Sync::default()
+                ..FsyncCall::default()
             }
             .into(),
         );
@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    fn note_truth(&mut self, waiter: &Waiter, commit: &Commit, exit_ns: u64) {
+    fn note_truth(&mut self, waiter: &Waiter, commit: &JournalCommit, exit_ns: u64) {
         let truth = &mut self.truth;
         let predecessor_ns = waiter.busy_until_ns.saturating_sub(waiter.off_ns);
         let own_ns = commit.end_ns - commit.start_ns.max(waiter.off_ns);

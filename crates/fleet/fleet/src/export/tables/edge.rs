@@ -1,97 +1,97 @@
 //! Table `edge`: sends and receptions that share bytes.
 
-use crate::export::table::{Cell, Column, Table, host_name, signed};
-use crate::relations::Edge;
+use crate::export::derived_table::{DerivedCell, DerivedColumn, DerivedTable, host_name, signed};
+use crate::flat_rows::FlatEdge;
 
-pub(in crate::export) const EDGE: Table<Edge> = Table {
+pub(in crate::export) const EDGE: DerivedTable<FlatEdge> = DerivedTable {
     name: "edge",
     about: "A send and a reception that have bytes in common.",
     columns: || {
         vec![
-            Column::of(
+            DerivedColumn::of(
                 "from_host",
                 "Sender's host.",
-                Cell::Text(|edge, hosts| host_name(edge.from.host, hosts)),
+                DerivedCell::Text(|edge, hosts| host_name(edge.from.host, hosts)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "from_process",
                 "Sender's process id.",
-                Cell::U32(|edge| Some(edge.from.process)),
+                DerivedCell::U32(|edge| Some(edge.from.process)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "from_thread",
                 "Sender's thread id.",
-                Cell::U32(|edge| Some(edge.from.thread)),
+                DerivedCell::U32(|edge| Some(edge.from.thread)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "from_connection",
                 "Number of the connection in the sender's trace.",
-                Cell::I64(|edge| Some(edge.from.connection.cast_signed())),
+                DerivedCell::I64(|edge| Some(edge.from.connection.cast_signed())),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "from_ns",
                 "Begin of the call that sent the bytes, on the sender's clock.",
-                Cell::I64(|edge| Some(signed(edge.from.at_ns))),
+                DerivedCell::I64(|edge| Some(signed(edge.from.at_ns))),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "from_global_ns",
                 "The same on the first host's clock.",
-                Cell::I64(|edge| edge.from.global_ns),
+                DerivedCell::I64(|edge| edge.from.global_ns),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "to_host",
                 "Receiver's host.",
-                Cell::Text(|edge, hosts| host_name(edge.to.host, hosts)),
+                DerivedCell::Text(|edge, hosts| host_name(edge.to.host, hosts)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "to_process",
                 "Receiver's process id.",
-                Cell::U32(|edge| Some(edge.to.process)),
+                DerivedCell::U32(|edge| Some(edge.to.process)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "to_thread",
                 "Receiver's thread id.",
-                Cell::U32(|edge| Some(edge.to.thread)),
+                DerivedCell::U32(|edge| Some(edge.to.thread)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "to_connection",
                 "Number of the connection in the receiver's trace.",
-                Cell::I64(|edge| Some(edge.to.connection.cast_signed())),
+                DerivedCell::I64(|edge| Some(edge.to.connection.cast_signed())),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "to_ns",
                 "Time at which the receiver had copied the bytes, on its clock.",
-                Cell::I64(|edge| Some(signed(edge.to.at_ns))),
+                DerivedCell::I64(|edge| Some(signed(edge.to.at_ns))),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "to_global_ns",
                 "The same on the first host's clock.",
-                Cell::I64(|edge| edge.to.global_ns),
+                DerivedCell::I64(|edge| edge.to.global_ns),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "first_byte",
                 "First of the bytes, as the sender's table message counts them.",
-                Cell::I64(|edge| Some(edge.first_byte.cast_signed())),
+                DerivedCell::I64(|edge| Some(edge.first_byte.cast_signed())),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "bytes",
                 "Number of bytes that the send and the reception have in common.",
-                Cell::I64(|edge| Some(signed(edge.bytes))),
+                DerivedCell::I64(|edge| Some(signed(edge.bytes))),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "latency_ns",
                 "Time from the send to the reception.",
-                Cell::I64(|edge| edge.latency_ns),
+                DerivedCell::I64(|edge| edge.latency_ns),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "low_ns",
                 "Guaranteed lower bound of the latency.",
-                Cell::I64(|edge| edge.low_ns),
+                DerivedCell::I64(|edge| edge.low_ns),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "high_ns",
                 "Guaranteed upper bound of the latency.",
-                Cell::I64(|edge| edge.high_ns),
+                DerivedCell::I64(|edge| edge.high_ns),
             ),
         ]
     },

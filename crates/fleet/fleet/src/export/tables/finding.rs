@@ -1,17 +1,17 @@
 //! Table `finding`: why the slowest requests are slow.
 
-use crate::explain::Findings;
-use crate::export::table::{Cell, Column, Table, signed};
+use crate::explain::SlowRequestFindings;
+use crate::export::derived_table::{DerivedCell, DerivedColumn, DerivedTable, signed};
 
 /// A finding about the slowest requests to an address.
 pub(in crate::export) struct FindingRow {
     address: String,
     rank: u32,
     requests: u64,
-    finding: crate::explain::Finding,
+    finding: crate::explain::SlowRequestFinding,
 }
 
-pub(in crate::export) fn findings(all: Vec<Findings>) -> Vec<FindingRow> {
+pub(in crate::export) fn findings(all: Vec<SlowRequestFindings>) -> Vec<FindingRow> {
     let rows = all.into_iter().flat_map(|findings| {
         let (address, requests) = (findings.address, findings.slowest.requests);
         findings.findings.into_iter().zip(1..).map(move |(finding, rank)| FindingRow {
@@ -24,110 +24,110 @@ pub(in crate::export) fn findings(all: Vec<Findings>) -> Vec<FindingRow> {
     rows.collect()
 }
 
-pub(in crate::export) const FINDING: Table<FindingRow> = Table {
+pub(in crate::export) const FINDING: DerivedTable<FindingRow> = DerivedTable {
     name: "finding",
     about: "What a share of the slowest requests' time to an address went into, as luc fleet explain says it.",
     columns: || {
         vec![
-            Column::of(
+            DerivedColumn::of(
                 "address",
                 "Address that the requests were sent to.",
-                Cell::Text(|row, _| Some(&row.address)),
+                DerivedCell::Text(|row, _| Some(&row.address)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "rank",
                 "Rank of the finding for this address, from 1.",
-                Cell::U32(|row| Some(row.rank)),
+                DerivedCell::U32(|row| Some(row.rank)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "text",
                 "The finding in words.",
-                Cell::Text(|row, _| Some(&row.finding.text)),
+                DerivedCell::Text(|row, _| Some(&row.finding.text)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "kind",
                 "Kind, as in the JSON of luc fleet explain.",
-                Cell::Text(|row, _| Some(row.finding.kind)),
+                DerivedCell::Text(|row, _| Some(row.finding.kind)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "host",
                 "Host whose time it is.",
-                Cell::Text(|row, _| Some(&row.finding.who.host)),
+                DerivedCell::Text(|row, _| Some(&row.finding.who.host)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "process",
                 "Name of the process.",
-                Cell::Text(|row, _| Some(&row.finding.who.process)),
+                DerivedCell::Text(|row, _| Some(&row.finding.who.process)),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "process_id",
                 "Id of the process.",
-                Cell::U32(|row| row.finding.who.process_id),
+                DerivedCell::U32(|row| row.finding.who.process_id),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "name",
                 "Name of the threads, without numbers.",
-                Cell::Text(|row, _| Some(&row.finding.who.name)),
+                DerivedCell::Text(|row, _| Some(&row.finding.who.name)),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "cause",
                 "Cause of the wait, as the table trace_wait names it.",
-                Cell::Text(|row, _| row.finding.cause),
+                DerivedCell::Text(|row, _| row.finding.cause),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "holder_host",
                 "Host of whom it waits for.",
-                Cell::Text(|row, _| Some(&row.finding.holder.as_ref()?.host)),
+                DerivedCell::Text(|row, _| Some(&row.finding.holder.as_ref()?.host)),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "holder_process",
                 "Process that it waits for.",
-                Cell::Text(|row, _| Some(&row.finding.holder.as_ref()?.process)),
+                DerivedCell::Text(|row, _| Some(&row.finding.holder.as_ref()?.process)),
             ),
-            Column::or_null(
+            DerivedColumn::or_null(
                 "holder_name",
                 "Name of the threads that it waits for.",
-                Cell::Text(|row, _| Some(&row.finding.holder.as_ref()?.name)),
+                DerivedCell::Text(|row, _| Some(&row.finding.holder.as_ref()?.name)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "slowest",
                 "Number of the slowest requests that were looked at.",
-                Cell::I64(|row| Some(signed(row.requests))),
+                DerivedCell::I64(|row| Some(signed(row.requests))),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "requests",
                 "Number of those that have it.",
-                Cell::I64(|row| Some(signed(row.finding.requests))),
+                DerivedCell::I64(|row| Some(signed(row.finding.requests))),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "time_ns",
                 "Time of the slowest requests that it took.",
-                Cell::I64(|row| Some(signed(row.finding.time_ns))),
+                DerivedCell::I64(|row| Some(signed(row.finding.time_ns))),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "usual_time_ns",
                 "Time of as many usual requests that it took.",
-                Cell::I64(|row| Some(signed(row.finding.usual_time_ns))),
+                DerivedCell::I64(|row| Some(signed(row.finding.usual_time_ns))),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "saved_ns",
                 "Time by which the slowest requests would be shorter at least without it.",
-                Cell::I64(|row| Some(signed(row.finding.saved_ns))),
+                DerivedCell::I64(|row| Some(signed(row.finding.saved_ns))),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "share",
                 "Share of the slowest requests' time.",
-                Cell::F64(|row| Some(row.finding.share)),
+                DerivedCell::F64(|row| Some(row.finding.share)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "share_low",
                 "Lower end of the share's 95 % interval.",
-                Cell::F64(|row| Some(row.finding.share_low)),
+                DerivedCell::F64(|row| Some(row.finding.share_low)),
             ),
-            Column::of(
+            DerivedColumn::of(
                 "share_high",
                 "Upper end of it.",
-                Cell::F64(|row| Some(row.finding.share_high)),
+                DerivedCell::F64(|row| Some(row.finding.share_high)),
             ),
         ]
     },

@@ -10,23 +10,24 @@ pub(super) struct ProcessSpans {
     pub(super) process: Option<String>,
     pub(super) host: Option<String>,
     /// Spans, or reasons why they cannot be read.
-    pub(super) spans: Vec<Result<RawSpan, String>>,
+    pub(super) spans: Vec<Result<ParsedSpan, String>>,
 }
 
 #[derive(Debug)]
-pub(super) struct RawSpan {
+pub(super) struct ParsedSpan {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
     pub(super) parent_id: u64,
     pub(super) name: String,
-    pub(super) kind: SpanKind,
+    pub(super) kind: ReadSpanKind,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
-    pub(super) attributes: Attributes,
+    pub(super) attributes: SpanAttributes,
 }
 
+/// Kind of a span as a program wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpanKind {
+pub(super) enum ReadSpanKind {
     Server,
     Client,
     Other,
@@ -85,25 +86,25 @@ fn read_resource(process: &Value) -> ProcessSpans {
     );
     ProcessSpans {
         process: None,
-        host: Attributes::of(resource).text(&["host.name"]),
+        host: SpanAttributes::of(resource).text(&["host.name"]),
         spans: scopes.flat_map(|scope| list(scope, &["spans"])).map(read_otlp_span).collect(),
     }
 }
 
-fn read_otlp_span(span: &Value) -> Result<RawSpan, String> {
+fn read_otlp_span(span: &Value) -> Result<ParsedSpan, String> {
     let kind = match field(span, &["kind"]) {
         Some(Value::Number(number)) => match number.as_u64() {
-            Some(2) => SpanKind::Server,
-            Some(3) => SpanKind::Client,
-            _ => SpanKind::Other,
+            Some(2) => ReadSpanKind::Server,
+            Some(3) => ReadSpanKind::Client,
+            _ => ReadSpanKind::Other,
         },
-        Some(Value::String(name)) => SpanKind::of(name),
-        _ => SpanKind::Other,
+        Some(Value::String(name)) => ReadSpanKind::of(name),
+        _ => ReadSpanKind::Other,
     };
     let time = |names| field(span, names).map(parse_number).transpose();
     let start_ns = time(&["startTimeUnixNano", "start_time_unix_nano"])?;
     let end_ns = time(&["endTimeUnixNano", "end_time_unix_nano"])?;
-    SpanFields {
+    UncheckedSpan {
         trace_id: field(span, &["traceId", "trace_id"]),
         span_id: field(span, &["spanId", "span_id"]),
         parent_id: field(span, &["parentSpanId", "parent_span_id"]),
@@ -111,7 +112,7 @@ fn read_otlp_span(span: &Value) -> Result<RawSpan, String> {
         end_ns,
         name: text(span, &["name"]),
         kind,
-        attributes: Attributes::of(span),
+        attributes: SpanAttributes::of(span),
     }
     .check()
 }
@@ -125,7 +126,7 @@ fn read_jaeger_trace(trace: &Value) -> Vec<ProcessSpans> {
             Some(group) => group.spans.push(found),
             None => {
                 let about = trace.get("processes").and_then(|all| all.get(&process));
-                let tags = Attributes::of(about.unwrap_or(&Value::Null));
+                let tags = SpanAttributes::of(about.unwrap_or(&Value::Null));
                 groups.push(ProcessSpans {
                     process: Some(process),
                     host: tags.text(&["host.name", "hostname"]),
@@ -139,25 +140,27 @@ fn read_jaeger_trace(trace: &Value) -> Vec<ProcessSpans> {
     groups
 }
 
-fn read_jaeger_span(span: &Value) -> Result<RawSpan, String> {
+fn read_jaeger_span(span: &Value) -> Result<ParsedSpan, String> {
     let references = list(span, &["references"]);
     let parent = references
         .filter(|one| text(one, &["refType"]).as_deref() != Some("FOLLOWS_FROM"))
         .find_map(|one| field(one, &["spanID", "spanId"]));
-    let attributes = Attributes::of(span);
+    let attributes = SpanAttributes::of(span);
     let us = |names| field(span, names).map(parse_number).transpose();
     let start_us = us(&["startTime"])?;
     let end_us =
         us(&["duration"])?.zip(start_us).map(|(length, start)| length.saturating_add(start));
     let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(1000));
-    SpanFields {
+    UncheckedSpan {
         trace_id: field(span, &["traceID", "traceId"]),
         span_id: field(span, &["spanID", "spanId"]),
         parent_id: parent.or_else(|| field(span, &["parentSpanID"])),
         start_ns: ns(start_us),
         end_ns: ns(end_us),
         name: text(span, &["operationName"]),
-        kind: attributes.text(&["span.kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
+        kind: attributes
+            .text(&["span.kind"])
+            .map_or(ReadSpanKind::Other, |kind| ReadSpanKind::of(&kind)),
         attributes,
     }
     .check()
@@ -168,26 +171,26 @@ fn read_console_span(span: &Value) -> ProcessSpans {
     let context = field(span, &["context"]).unwrap_or(&Value::Null);
     let read = || {
         let time = |names| field(span, names).map(parse_date).transpose();
-        SpanFields {
+        UncheckedSpan {
             start_ns: time(&["start_time"])?,
             end_ns: time(&["end_time"])?,
             trace_id: field(context, &["trace_id", "traceId"]),
             span_id: field(context, &["span_id", "spanId"]),
             parent_id: field(span, &["parent_id", "parentId"]),
             name: text(span, &["name"]),
-            kind: text(span, &["kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
-            attributes: Attributes::of(span),
+            kind: text(span, &["kind"]).map_or(ReadSpanKind::Other, |kind| ReadSpanKind::of(&kind)),
+            attributes: SpanAttributes::of(span),
         }
         .check()
     };
     ProcessSpans {
         process: Some(resource.to_string()),
-        host: Attributes::of(resource).text(&["host.name"]),
+        host: SpanAttributes::of(resource).text(&["host.name"]),
         spans: vec![read()],
     }
 }
 
-impl SpanKind {
+impl ReadSpanKind {
     fn of(name: &str) -> Self {
         let name = name.rsplit(['.', '_']).next().unwrap_or_default();
         match name.to_ascii_lowercase().as_str() {
@@ -199,26 +202,26 @@ impl SpanKind {
 }
 
 /// Fields of a span that all forms have.
-struct SpanFields<'v> {
+struct UncheckedSpan<'v> {
     trace_id: Option<&'v Value>,
     span_id: Option<&'v Value>,
     parent_id: Option<&'v Value>,
     start_ns: Option<u64>,
     end_ns: Option<u64>,
     name: Option<String>,
-    kind: SpanKind,
-    attributes: Attributes,
+    kind: ReadSpanKind,
+    attributes: SpanAttributes,
 }
 
-impl SpanFields<'_> {
-    fn check(self) -> Result<RawSpan, String> {
+impl UncheckedSpan<'_> {
+    fn check(self) -> Result<ParsedSpan, String> {
         let start_ns = self.start_ns.filter(|&ns| ns > 0).ok_or("it has no start")?;
         let end_ns = self.end_ns.filter(|&ns| ns > 0).ok_or("it has no end")?;
         if end_ns < start_ns {
             return Err("it ends before it begins".to_owned());
         }
         let needed = |id: Option<&Value>| parse_id(id.ok_or("it has no id")?);
-        Ok(RawSpan {
+        Ok(ParsedSpan {
             trace_id: needed(self.trace_id)?,
             span_id: to_span_id(needed(self.span_id)?)?,
             parent_id: to_span_id(self.parent_id.map_or(Ok(0), parse_id)?)?,
@@ -312,9 +315,9 @@ fn parse_date(value: &Value) -> Result<u64, String> {
 
 /// Attributes of a span: `KeyValue`s of OTLP, tags of Jaeger, or an object.
 #[derive(Debug, Default)]
-pub(super) struct Attributes(Value);
+pub(super) struct SpanAttributes(Value);
 
-impl Attributes {
+impl SpanAttributes {
     fn of(value: &Value) -> Self {
         Self(field(value, &["attributes", "tags"]).cloned().unwrap_or_default())
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn parsed(text: &str) -> Vec<Span> {
+fn parsed(text: &str) -> Vec<ProgramSpan> {
     let found = parse(text.as_bytes()).expect("read");
     assert_eq!(found.left_out, None);
     found.spans

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use luc_graphs::{Entry, Graph, Link, MOST_SERIES, Network, Node, Section, Table};
-use luc_units::figures::three_digits;
+use luc_graphs::{
+    Graph, GraphTable, MOST_SERIES, NetworkGraph, NetworkLink, NetworkNode, PageSection, TableEntry,
+};
+use luc_units::number_formats::three_digits;
 
-use crate::explain::{Explanation, Found};
-use crate::report::calls::{Calls, MapNode, sum_calls, sum_received};
+use crate::explain::{FleetExplanation, FleetRequests};
+use crate::report::calls_between_processes::{CallsBetweenNodes, MapNode, sum_calls, sum_received};
 use crate::report::html::columns;
 use crate::text::style::time;
 
@@ -15,10 +17,10 @@ const MAX_ARROWS: usize = 30;
 /// Maximum number of listed services.
 const MAX_SERVICES: usize = 40;
 
-pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
+pub(super) fn section(found: &FleetRequests<'_>, all: &FleetExplanation) -> PageSection {
     let all_calls = sum_calls(found);
     let received = sum_received(&all_calls);
-    let mut arrows: Vec<((MapNode, MapNode), Calls)> = all_calls.into_iter().collect();
+    let mut arrows: Vec<((MapNode, MapNode), CallsBetweenNodes)> = all_calls.into_iter().collect();
     arrows.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.requests));
     let more = arrows.len().saturating_sub(MAX_ARROWS);
     arrows.truncate(MAX_ARROWS);
@@ -30,14 +32,14 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
         graphs.push(Graph::Table(list_calls(found, &arrows, more)));
     }
     graphs.extend(list_services(all));
-    Section { title: "Who calls whom".to_owned(), text: vec![text.to_owned()], graphs }
+    PageSection { title: "Who calls whom".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
 fn draw_network(
-    found: &Found<'_>,
-    arrows: &[((MapNode, MapNode), Calls)],
-    received: &BTreeMap<MapNode, Calls>,
-) -> Network {
+    found: &FleetRequests<'_>,
+    arrows: &[((MapNode, MapNode), CallsBetweenNodes)],
+    received: &BTreeMap<MapNode, CallsBetweenNodes>,
+) -> NetworkGraph {
     let mut places: Vec<&MapNode> = Vec::new();
     // Nodes with the most requests come first.
     for place in arrows.iter().flat_map(|((from, to), _)| [from, to]) {
@@ -52,7 +54,7 @@ fn draw_network(
             let rate = format_rate(found, place, calls.requests);
             format!("{rate}, median {}", time(calls.time_ns(0.5)))
         }));
-        Node {
+        NetworkNode {
             title: format!("{name}, {host}"),
             lines,
             class: match place {
@@ -62,8 +64,8 @@ fn draw_network(
         }
     };
     let at = |place: &MapNode| places.iter().position(|other| *other == place);
-    let link = |((from, to), calls): &((MapNode, MapNode), Calls)| {
-        Some(Link {
+    let link = |((from, to), calls): &((MapNode, MapNode), CallsBetweenNodes)| {
+        Some(NetworkLink {
             from: at(from)?,
             to: at(to)?,
             weight: calls.times_ns.iter().map(|&ns| ns as f64).sum(),
@@ -76,7 +78,7 @@ fn draw_network(
             ),
         })
     };
-    Network {
+    NetworkGraph {
         title: "Requests per second; the wider an arrow, the more time is spent in its requests"
             .to_owned(),
         nodes: places.iter().map(node).collect(),
@@ -85,7 +87,7 @@ fn draw_network(
 }
 
 /// Name of a node, and where it is.
-fn label_node(found: &Found<'_>, place: &MapNode) -> (String, String) {
+fn label_node(found: &FleetRequests<'_>, place: &MapNode) -> (String, String) {
     match place {
         MapNode::Process(host, name, service) => {
             let host = found.joined.name(*host);
@@ -99,7 +101,7 @@ fn label_node(found: &Found<'_>, place: &MapNode) -> (String, String) {
 }
 
 /// Requests per second of the trace of the node's host; for a node without a trace, of the longest trace.
-fn format_rate(found: &Found<'_>, place: &MapNode, requests: u64) -> String {
+fn format_rate(found: &FleetRequests<'_>, place: &MapNode, requests: u64) -> String {
     let hosts = found.joined.hosts.iter();
     let length_ns = match place {
         MapNode::Process(host, ..) => found.joined.host(*host).summary.length_ns,
@@ -112,8 +114,12 @@ fn format_rate(found: &Found<'_>, place: &MapNode, requests: u64) -> String {
     format!("{}/s", three_digits(per_s))
 }
 
-fn list_calls(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: usize) -> Table {
-    let row = |((from, to), calls): &((MapNode, MapNode), Calls)| -> Vec<Entry> {
+fn list_calls(
+    found: &FleetRequests<'_>,
+    arrows: &[((MapNode, MapNode), CallsBetweenNodes)],
+    more: usize,
+) -> GraphTable {
+    let row = |((from, to), calls): &((MapNode, MapNode), CallsBetweenNodes)| -> Vec<TableEntry> {
         let place = |place| {
             let (name, host) = label_node(found, place);
             format!("{name} {host}")
@@ -128,7 +134,7 @@ fn list_calls(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: u
             time(calls.times_ns.last().copied()).into(),
         ]
     };
-    Table {
+    GraphTable {
         title: "Requests, as the client sees them".to_owned(),
         columns: columns("from | to | >requests | >rate | >p50 | >p99 | >longest"),
         rows: arrows.iter().map(row).collect(),
@@ -136,11 +142,11 @@ fn list_calls(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: u
     }
 }
 
-fn list_services(all: &Explanation) -> Option<Graph> {
+fn list_services(all: &FleetExplanation) -> Option<Graph> {
     if all.services.is_empty() {
         return None;
     }
-    let rows = all.services.iter().take(MAX_SERVICES).map(|service| -> Vec<Entry> {
+    let rows = all.services.iter().take(MAX_SERVICES).map(|service| -> Vec<TableEntry> {
         vec![
             service.process.clone().into(),
             service.host.clone().into(),
@@ -152,7 +158,7 @@ fn list_services(all: &Explanation) -> Option<Graph> {
             time(service.max_ns).into(),
         ]
     });
-    Some(Graph::Table(Table {
+    Some(Graph::Table(GraphTable {
         title: "Services, by the server's own time".to_owned(),
         columns: columns("process | host | at | >requests | >answered | >p50 | >p99 | >longest"),
         rows: rows.collect(),

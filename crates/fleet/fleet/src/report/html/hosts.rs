@@ -1,12 +1,12 @@
 //! Draws what the processors and threads of each host did, how the clocks relate, and how long messages took.
 
-use luc_graphs::{Entry, Graph, Section, Stack, Stacks, Table};
-use luc_units::figures::{Share, Time};
+use luc_graphs::{Graph, GraphTable, PageSection, StackedBar, StackedBars, TableEntry};
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 
-use crate::explain::{Explanation, Found, OneWay};
-use crate::figures::Spread;
-use crate::fit::PairReport;
-use crate::joined::{Host, HostSummary};
+use crate::clock_fit_report::PairReport;
+use crate::explain::{FleetExplanation, FleetRequests, OneWayTimes};
+use crate::joined_traces::{HostSummary, JoinedHost};
+use crate::min_median_max::MinMedianMax;
 use crate::report::html::{columns, cut};
 use crate::text::style::{dash_or, signed};
 use crate::wait_kind::WaitKind;
@@ -26,7 +26,7 @@ const WAIT_CLASSES: [(&str, &[WaitKind]); 5] = [
     ("other", &[WaitKind::Frozen, WaitKind::Other]),
 ];
 
-pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
+pub(super) fn section(found: &FleetRequests<'_>, all: &FleetExplanation) -> PageSection {
     let hosts = &found.joined.hosts;
     let mut text = Vec::from_iter(cut(hosts.len(), MAX_ROWS, "hosts"));
     let mut graphs = Vec::new();
@@ -37,27 +37,27 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
     }
     graphs.push(Graph::Stacks(draw_threads(hosts)));
     graphs.push(Graph::Table(list_traces(all)));
-    Section { title: "Hosts".to_owned(), text, graphs }
+    PageSection { title: "Hosts".to_owned(), text, graphs }
 }
 
-fn has_processor_times(host: &Host) -> bool {
+fn has_processor_times(host: &JoinedHost) -> bool {
     host.times.user_ns.saturating_add(host.times.system_ns) > 0
 }
 
-fn draw_processors(hosts: &[Host]) -> Stacks {
-    let row = |host: &Host| {
+fn draw_processors(hosts: &[JoinedHost]) -> StackedBars {
+    let row = |host: &JoinedHost| {
         let times = &host.times;
         let summary = &host.summary;
         let all_ns = summary.length_ns.saturating_mul(u64::from(summary.processors));
         let idle_ns = all_ns.saturating_sub(times.user_ns).saturating_sub(times.system_ns);
-        Stack {
+        StackedBar {
             name: host.name.clone(),
             note: summary.processors.to_string(),
             parts: [times.user_ns, times.system_ns, idle_ns].map(|ns| ns as f64).to_vec(),
         }
     };
     let shown = hosts.iter().filter(|host| has_processor_times(host));
-    Stacks {
+    StackedBars {
         title: "What the processors did".to_owned(),
         row: "host".to_owned(),
         unit: "processors".to_owned(),
@@ -70,21 +70,21 @@ fn draw_processors(hosts: &[Host]) -> Stacks {
 }
 
 /// Draws what threads did and waited for.
-fn draw_threads(hosts: &[Host]) -> Stacks {
-    let row = |host: &Host| {
+fn draw_threads(hosts: &[JoinedHost]) -> StackedBars {
+    let row = |host: &JoinedHost| {
         let times = &host.times;
         let mut parts = vec![times.user_ns, times.system_ns, times.runnable_ns];
         parts.extend(WAIT_CLASSES.iter().map(|(_, kinds)| times.waits_for_ns(kinds)));
         let sum_ns = parts.iter().copied().fold(0, u64::saturating_add);
-        Stack {
+        StackedBar {
             name: host.name.clone(),
-            note: Time::from(sum_ns).to_string(),
+            note: FormattedTime::from(sum_ns).to_string(),
             parts: parts.into_iter().map(|ns| ns as f64).collect(),
         }
     };
     let waits = WAIT_CLASSES.iter().map(|(name, _)| format!("waits: {name}"));
     let classes = ["user", "system", "waits for a processor"].map(str::to_owned);
-    Stacks {
+    StackedBars {
         title: "What the threads did and waited for, all together; idle ones wait for input, locks or a time".to_owned(),
         row: "host".to_owned(),
         unit: "time of threads".to_owned(),
@@ -94,14 +94,14 @@ fn draw_threads(hosts: &[Host]) -> Stacks {
     }
 }
 
-fn list_traces(all: &Explanation) -> Table {
-    let row = |host: &HostSummary| -> Vec<Entry> {
+fn list_traces(all: &FleetExplanation) -> GraphTable {
+    let row = |host: &HostSummary| -> Vec<TableEntry> {
         let lost = host.lost.values().copied().fold(0, u64::saturating_add);
         vec![
             host.name.clone().into(),
             host.kernel.clone().into(),
             host.processors.to_string().into(),
-            Time::from(host.length_ns).to_string().into(),
+            FormattedTime::from(host.length_ns).to_string().into(),
             host.connections.to_string().into(),
             host.messages.to_string().into(),
             host.packets.to_string().into(),
@@ -110,7 +110,7 @@ fn list_traces(all: &Explanation) -> Table {
             host.filters.clone().into(),
         ]
     };
-    Table {
+    GraphTable {
         title: "Traces".to_owned(),
         columns: columns(
             "host | kernel | >processors | >length | >connections | >sends, receives | >packets | >sent again | >lost rows | limited to",
@@ -121,7 +121,7 @@ fn list_traces(all: &Explanation) -> Table {
 }
 
 /// Draws how the clocks relate, and how long messages took.
-pub(super) fn clocks(all: &Explanation) -> Section {
+pub(super) fn clocks(all: &FleetExplanation) -> PageSection {
     let mut graphs = Vec::new();
     if !all.clocks.is_empty() {
         graphs.push(Graph::Table(list_pairs(&all.clocks)));
@@ -136,15 +136,15 @@ pub(super) fn clocks(all: &Explanation) -> Section {
              the clocks."
         }
     };
-    Section { title: "Clocks and messages".to_owned(), text: vec![text.to_owned()], graphs }
+    PageSection { title: "Clocks and messages".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
-fn list_pairs(pairs: &[PairReport]) -> Table {
-    let row = |pair: &PairReport| -> Vec<Entry> {
+fn list_pairs(pairs: &[PairReport]) -> GraphTable {
+    let row = |pair: &PairReport| -> Vec<TableEntry> {
         let offset = pair.offset.as_ref();
-        let width = |pick: fn(&Spread) -> f64| {
+        let width = |pick: fn(&MinMedianMax) -> f64| {
             let width = offset.and_then(|offset| offset.half_width.as_ref());
-            dash_or(width, |width| Time(pick(width)).to_string())
+            dash_or(width, |width| FormattedTime(pick(width)).to_string())
         };
         vec![
             format!("{} and {}", pair.a, pair.b).into(),
@@ -152,11 +152,11 @@ fn list_pairs(pairs: &[PairReport]) -> Table {
             pair.packets_b_to_a.to_string().into(),
             width(|width| width.median_ns).into(),
             width(|width| width.max_ns).into(),
-            dash_or(offset, |offset| Share(offset.without_a_bound).to_string()).into(),
+            dash_or(offset, |offset| FormattedShare(offset.without_a_bound).to_string()).into(),
             pair.failure.clone().unwrap_or_default().into(),
         ]
     };
-    Table {
+    GraphTable {
         title: "To how much the clocks are known, either side".to_owned(),
         columns: columns(
             "hosts | >packets there | >packets back | >median | >greatest | >time without a bound | not known because",
@@ -166,10 +166,10 @@ fn list_pairs(pairs: &[PairReport]) -> Table {
     }
 }
 
-fn list_one_way(ways: &[OneWay]) -> Table {
-    let row = |way: &OneWay| -> Vec<Entry> {
+fn list_one_way(ways: &[OneWayTimes]) -> GraphTable {
+    let row = |way: &OneWayTimes| -> Vec<TableEntry> {
         let error = match &way.error {
-            Some(error) => format!("± {}", Time(error.median_ns)),
+            Some(error) => format!("± {}", FormattedTime(error.median_ns)),
             None if way.from == way.to => "exact".to_owned(),
             None => "-".to_owned(),
         };
@@ -183,7 +183,7 @@ fn list_one_way(ways: &[OneWay]) -> Table {
             way.before_sent.to_string().into(),
         ]
     };
-    Table {
+    GraphTable {
         title: "Messages, from the call that sends to the end of the call that receives".to_owned(),
         columns: columns(
             "from | to | >messages | >p50 | >p99 | >may be off by | >arrived before they were sent",

@@ -1,10 +1,16 @@
 //! Draws one request: its calls as a waterfall, its critical path, and the threads that its time is charged to.
 
-use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, Table};
-use luc_units::figures::{Share, Time};
+use luc_graphs::{
+    BarGraph, EstimatedValue, Graph, GraphBar, GraphTable, LaneSpan, PageSection, SpanGraph,
+    SpanLane, TableEntry,
+};
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 
 use crate::error::FleetError;
-use crate::explain::{Actor, CallReport, Charges, Finding, PathPart, RequestReport, worth_showing};
+use crate::explain::{
+    CallThread, PathPart, RequestCharges, RequestReport, SlowRequestFinding, TreeCallReport,
+    worth_showing,
+};
 use crate::report::html::{columns, cut};
 use crate::text::request::{min_shown_ns, moment, title, what};
 use crate::text::style::time;
@@ -27,15 +33,15 @@ const PART_CLASSES: [&str; 5] =
     ["on a processor", "waits for a processor", "waits", "message", "rows contradict each other"];
 
 pub(super) fn section(
-    charges: &Charges<'_>,
+    charges: &RequestCharges<'_>,
     report: &RequestReport,
-) -> Result<Section, FleetError> {
+) -> Result<PageSection, FleetError> {
     let request = &report.request;
     let text = format!(
         "Sent to {}, {} after the trace of {} began. All times are on the clock of {}; an error bar shows by how much the \
          begin of what is on another host may be off.",
         request.address,
-        Time::from(request.began_ns),
+        FormattedTime::from(request.began_ns),
         request.host,
         request.host
     );
@@ -45,7 +51,7 @@ pub(super) fn section(
     if !report.path.is_empty() {
         let (path, left_out) = draw_path(report);
         text.extend(left_out);
-        let least = Share(MIN_SHARE);
+        let least = FormattedShare(MIN_SHARE);
         text.push(format!(
             "The list of whose time it is has at most {MAX_FINDINGS} findings, and after the first none of less than {least}."
         ));
@@ -53,15 +59,15 @@ pub(super) fn section(
         graphs.push(Graph::Bars(draw_blame(charges, report)?));
         graphs.push(Graph::Table(list_parts(report)));
     }
-    Ok(Section { title: title(request), text, graphs })
+    Ok(PageSection { title: title(request), text, graphs })
 }
 
 /// Draws all calls on one axis.
-fn draw_calls(report: &RequestReport) -> Spans {
-    let lane = |call: &CallReport| {
+fn draw_calls(report: &RequestReport) -> SpanGraph {
+    let lane = |call: &TreeCallReport| {
         let mut spans = Vec::new();
         if let (Some(after_ns), Some(client)) = (call.after_ns, &call.client) {
-            spans.push(Span {
+            spans.push(LaneSpan {
                 begin_ns: after_ns,
                 end_ns: end_ns(after_ns, call.time_ns),
                 error_ns: call.after_error_ns,
@@ -75,7 +81,7 @@ fn draw_calls(report: &RequestReport) -> Spans {
             });
         }
         if let (Some(after_ns), Some(server)) = (call.server_after_ns, &call.server) {
-            spans.push(Span {
+            spans.push(LaneSpan {
                 begin_ns: after_ns,
                 end_ns: end_ns(after_ns, call.server_time_ns),
                 error_ns: call.server_after_error_ns,
@@ -84,7 +90,7 @@ fn draw_calls(report: &RequestReport) -> Spans {
                 is_inner: true,
             });
         }
-        let place = |actor: &Option<Actor>| match actor {
+        let place = |actor: &Option<CallThread>| match actor {
             Some(actor) => format!("{} on {}", actor.process, actor.host),
             None => "no trace".to_owned(),
         };
@@ -92,7 +98,7 @@ fn draw_calls(report: &RequestReport) -> Spans {
             Some(evidence) => format!("; made for it by: {evidence}"),
             None => String::new(),
         };
-        Lane {
+        SpanLane {
             name: format!("{} → {}", place(&call.client), place(&call.server)),
             note: format!("{}, {} bytes{made}", call.address, call.bytes),
             depth: call.depth,
@@ -105,7 +111,7 @@ fn draw_calls(report: &RequestReport) -> Spans {
             spans,
         }
     };
-    Spans {
+    SpanGraph {
         title: "All calls that were made for it".to_owned(),
         lane: "call".to_owned(),
         columns: ["sent after", "answered in", "server begins after", "and takes"]
@@ -124,28 +130,28 @@ fn end_ns(after_ns: i64, time_ns: Option<u64>) -> i64 {
     after_ns.saturating_add_unsigned(time_ns.unwrap_or(0))
 }
 
-fn label_actor(actor: &Actor) -> String {
+fn label_actor(actor: &CallThread) -> String {
     format!("{} {} on {}", actor.name, actor.thread, actor.host)
 }
 
 /// Draws the critical path with a lane for each thread. Also returns notes on what is left out.
-fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
+fn draw_path(report: &RequestReport) -> (SpanGraph, Vec<String>) {
     let min_ns = min_shown_ns(&report.path, MAX_DRAWN_PARTS);
     let mut drawn = 0;
-    let mut lanes: Vec<(&str, u32, Lane, u64)> = Vec::new();
+    let mut lanes: Vec<(&str, u32, SpanLane, u64)> = Vec::new();
     for part in &report.path {
         let known = lanes
             .iter()
             .position(|(host, thread, _, _)| (*host, *thread) == (part.host.as_str(), part.thread));
         let at = known.unwrap_or_else(|| {
-            let lane = Lane {
+            let lane = SpanLane {
                 name: format!("{} {}", part.name, part.thread),
                 note: format!(
                     "{} on {}",
                     part.process.as_deref().unwrap_or("process not known"),
                     part.host
                 ),
-                ..Lane::default()
+                ..SpanLane::default()
             };
             lanes.push((&part.host, part.thread, lane, 0));
             lanes.len() - 1
@@ -157,12 +163,12 @@ fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
             continue;
         }
         drawn += 1;
-        lane.spans.push(Span {
+        lane.spans.push(LaneSpan {
             begin_ns,
             end_ns: begin_ns.saturating_add_unsigned(part.time_ns),
             error_ns: part.error_ns.filter(|_| part.is_between_hosts),
             class: find_class(part),
-            title: format!("{}: {}", what(part), Time::from(part.time_ns)),
+            title: format!("{}: {}", what(part), FormattedTime::from(part.time_ns)),
             is_inner: false,
         });
     }
@@ -170,11 +176,14 @@ fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
     let threads = cut(lanes.len(), MAX_THREADS, "threads of the critical path");
     let parts = cut(report.path.len(), drawn, "parts, the shortest,");
     let lanes = lanes.into_iter().take(MAX_THREADS);
-    let lanes = lanes.map(|(_, _, lane, sum_ns)| Lane {
-        cells: vec![Time::from(sum_ns).to_string(), Share::of(sum_ns, whole_ns).to_string()],
+    let lanes = lanes.map(|(_, _, lane, sum_ns)| SpanLane {
+        cells: vec![
+            FormattedTime::from(sum_ns).to_string(),
+            FormattedShare::of(sum_ns, whole_ns).to_string(),
+        ],
         ..lane
     });
-    let spans = Spans {
+    let spans = SpanGraph {
         title: "Critical path: what its time went into, thread by thread".to_owned(),
         lane: "thread".to_owned(),
         columns: vec!["time".to_owned(), "share".to_owned()],
@@ -192,20 +201,23 @@ fn find_class(part: &PathPart) -> usize {
 }
 
 /// Draws the findings of the request.
-fn draw_blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
+fn draw_blame(
+    charges: &RequestCharges<'_>,
+    report: &RequestReport,
+) -> Result<BarGraph, FleetError> {
     let findings = charges.of_one(report.request.number)?;
     let shown = worth_showing(&findings, MAX_FINDINGS, MIN_SHARE);
-    let bar = |one: &Finding| Bar {
+    let bar = |one: &SlowRequestFinding| GraphBar {
         name: one.text.clone(),
-        figure: Some(Estimate { value: one.share * 100.0, interval: None }),
+        figure: Some(EstimatedValue { value: one.share * 100.0, interval: None }),
         remark: format!(
             "{}; shorter without by {}",
-            Time::from(one.time_ns),
-            Time::from(one.saved_ns)
+            FormattedTime::from(one.time_ns),
+            FormattedTime::from(one.saved_ns)
         ),
         is_aside: false,
     };
-    Ok(Bars {
+    Ok(BarGraph {
         title: "Whose time it is".to_owned(),
         row: "what the request's time went into".to_owned(),
         unit: "% of its time".to_owned(),
@@ -214,17 +226,17 @@ fn draw_blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, Fle
 }
 
 /// Lists the parts of the path in order.
-fn list_parts(report: &RequestReport) -> Table {
-    let row = |part: &PathPart| -> Vec<Entry> {
+fn list_parts(report: &RequestReport) -> GraphTable {
+    let row = |part: &PathPart| -> Vec<TableEntry> {
         vec![
-            Time::from(part.after_ns).to_string().into(),
-            Time::from(part.time_ns).to_string().into(),
-            Share::of(part.time_ns, report.request.time_ns).to_string().into(),
+            FormattedTime::from(part.after_ns).to_string().into(),
+            FormattedTime::from(part.time_ns).to_string().into(),
+            FormattedShare::of(part.time_ns, report.request.time_ns).to_string().into(),
             format!("{} {} on {}", part.name, part.thread, part.host).into(),
             what(part).into(),
         ]
     };
-    Table {
+    GraphTable {
         title: "Critical path, part by part".to_owned(),
         columns: columns("after | >time | >share | thread | what"),
         rows: report.path.iter().take(MAX_LISTED_PARTS).map(row).collect(),

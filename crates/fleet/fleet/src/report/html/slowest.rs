@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, MOST_SERIES, Section, Stack, Stacks, Table};
-use luc_units::figures::{Share, Time};
+use luc_graphs::{
+    BarGraph, EstimatedValue, Graph, GraphBar, GraphTable, MOST_SERIES, PageSection, StackedBar,
+    StackedBars, TableEntry,
+};
+use luc_units::number_formats::{FormattedShare, FormattedTime};
 
-use crate::explain::{Explanation, Finding, Findings, Group, worth_showing};
+use crate::explain::{
+    FleetExplanation, RequestGroup, SlowRequestFinding, SlowRequestFindings, worth_showing,
+};
 use crate::report::html::columns;
 use crate::text::findings::title;
 use crate::text::request::span;
@@ -17,12 +22,12 @@ const MAX_FINDINGS: usize = 8;
 /// Minimum share of a finding after the first.
 const MIN_SHARE: f64 = 0.01;
 
-pub(super) fn sections(all: &Explanation) -> Vec<Section> {
+pub(super) fn sections(all: &FleetExplanation) -> Vec<PageSection> {
     let shown = all.findings.iter().take(MAX_ADDRESSES);
     let mut text = vec![if all.findings.is_empty() {
         "None of the requests in these traces has an answer.".to_owned()
     } else {
-        let least = Share(MIN_SHARE);
+        let least = FormattedShare(MIN_SHARE);
         format!(
             "An address has at most {MAX_FINDINGS} findings here, and after the first none of less than {least} of the time."
         )
@@ -32,7 +37,7 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
             "The {MAX_ADDRESSES} addresses whose requests took the most time in all are shown."
         ));
     }
-    let mut sections = vec![Section {
+    let mut sections = vec![PageSection {
         title: "Why the slowest requests are slow".to_owned(),
         text,
         graphs: shown.clone().map(draw_findings).chain(list_slowest(all)).collect(),
@@ -40,7 +45,7 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
     if !all.findings.is_empty() {
         let text = "The slowest are one request in 20, but at least 10 and at most 200; the usual ones are as many around \
                     the median. Bars are as long as a request takes in the mean.";
-        sections.push(Section {
+        sections.push(PageSection {
             title: "The slowest against usual requests, by host and part".to_owned(),
             text: vec![text.to_owned()],
             graphs: shown.map(draw_comparison).collect(),
@@ -49,22 +54,22 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
     sections
 }
 
-fn draw_findings(found: &Findings) -> Graph {
+fn draw_findings(found: &SlowRequestFindings) -> Graph {
     let shown = worth_showing(&found.findings, MAX_FINDINGS, MIN_SHARE);
-    let bar = |one: &Finding| Bar {
+    let bar = |one: &SlowRequestFinding| GraphBar {
         name: one.text.clone(),
-        figure: Some(Estimate {
+        figure: Some(EstimatedValue {
             value: one.share * 100.0,
             interval: Some((one.share_low * 100.0, one.share_high * 100.0)),
         }),
         remark: format!(
             "{} of usual ones; shorter without by {}",
-            Share::of(one.usual_time_ns, found.usual.time_ns),
-            Time::from(one.saved_ns / found.slowest.requests.max(1))
+            FormattedShare::of(one.usual_time_ns, found.usual.time_ns),
+            FormattedTime::from(one.saved_ns / found.slowest.requests.max(1))
         ),
         is_aside: false,
     };
-    Graph::Bars(Bars {
+    Graph::Bars(BarGraph {
         title: title(found),
         row: "what the slowest requests' time went into".to_owned(),
         unit: "% of their time (95 % interval)".to_owned(),
@@ -73,13 +78,13 @@ fn draw_findings(found: &Findings) -> Graph {
 }
 
 /// Lists the slowest requests.
-fn list_slowest(all: &Explanation) -> Option<Graph> {
+fn list_slowest(all: &FleetExplanation) -> Option<Graph> {
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
-    let rows = all.slowest.iter().map(|request| -> Vec<Entry> {
-        let mut row: Vec<Entry> = vec![
+    let rows = all.slowest.iter().map(|request| -> Vec<TableEntry> {
+        let mut row: Vec<TableEntry> = vec![
             request.number.to_string().into(),
-            Time::from(request.time_ns).to_string().into(),
-            Time::from(request.began_ns).to_string().into(),
+            FormattedTime::from(request.time_ns).to_string().into(),
+            FormattedTime::from(request.began_ns).to_string().into(),
             request.host.clone().into(),
             request.process.clone().into(),
             request.address.clone().into(),
@@ -92,7 +97,7 @@ fn list_slowest(all: &Explanation) -> Option<Graph> {
     let heads = "request | >time | >began at | host | process | address";
     let span_head = if has_spans { " | span" } else { "" };
     (!all.slowest.is_empty()).then(|| {
-        Graph::Table(Table {
+        Graph::Table(GraphTable {
             title: "The slowest requests that are not known to be made for another (--request N shows one)".to_owned(),
             columns: columns(&format!("{heads}{span_head}")),
             rows: rows.collect(),
@@ -109,7 +114,7 @@ struct HostPart {
 }
 
 /// Draws the mean slow and the mean usual request, by host and kind of time.
-fn draw_comparison(found: &Findings) -> Graph {
+fn draw_comparison(found: &SlowRequestFindings) -> Graph {
     let mut sums: BTreeMap<(&str, &str), HostPart> = BTreeMap::new();
     for one in &found.findings {
         let part = sums.entry((&one.who.host, one.kind)).or_default();
@@ -121,19 +126,19 @@ fn draw_comparison(found: &Findings) -> Graph {
     // The last class is all the rest. For usual requests this includes parts that no slow one has.
     sums.truncate(MOST_SERIES - 1);
     let mean = |sum_ns: u64, requests: u64| sum_ns as f64 / requests.max(1) as f64;
-    let row = |name: &str, group: Group, pick: fn(&HostPart) -> u64| {
+    let row = |name: &str, group: RequestGroup, pick: fn(&HostPart) -> u64| {
         let known_ns = sums.iter().map(|(_, part)| pick(part));
         let rest_ns = known_ns.fold(group.time_ns, u64::saturating_sub);
         let parts = sums.iter().map(|(_, part)| pick(part)).chain([rest_ns]);
-        Stack {
+        StackedBar {
             name: format!("{} {name}", group.requests),
-            note: Time::from(group.mean_ns()).to_string(),
+            note: FormattedTime::from(group.mean_ns()).to_string(),
             parts: parts.map(|ns| mean(ns, group.requests)).collect(),
         }
     };
     let classes =
         sums.iter().map(|((host, kind), _)| format!("{} on {host}", kind.replace('_', " ")));
-    Graph::Stacks(Stacks {
+    Graph::Stacks(StackedBars {
         title: found.address.clone(),
         row: "requests".to_owned(),
         unit: "mean time".to_owned(),

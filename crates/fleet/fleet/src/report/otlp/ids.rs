@@ -2,7 +2,7 @@
 
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-use crate::explain::Ranked;
+use crate::explain::RankedRequest;
 
 /// RequestIds of one request.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub(super) struct RequestIds {
 impl RequestIds {
     /// Hashes a request that began at `began_ns`, ns since 1970. No more is needed to tell it from others, as a thread
     /// makes one request at a time.
-    pub(super) fn of(request: &Ranked, began_ns: u64) -> Self {
+    pub(super) fn of(request: &RankedRequest, began_ns: u64) -> Self {
         let names = [&request.host, &request.process, &request.address];
         let mut bytes = Vec::new();
         for name in names {
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn ids_are_the_same_each_time_and_differ() {
-        let request = Ranked {
+        let request = RankedRequest {
             number: 1,
             host: "web".to_owned(),
             process: "nginx".to_owned(),
@@ -62,14 +62,14 @@ mod tests {
             span: None,
         };
         let ids = RequestIds::of(&request, 1_000);
-        let again = RequestIds::of(&Ranked { number: 2, ..request.clone() }, 1_000);
+        let again = RequestIds::of(&RankedRequest { number: 2, ..request.clone() }, 1_000);
         assert_eq!(ids.trace(), again.trace());
         assert_eq!(ids.span("client", 1), again.span("client", 1));
         assert_eq!((ids.trace().len(), ids.span("client", 1).len()), (32, 16));
         let others = [
             RequestIds::of(&request, 1_001),
-            RequestIds::of(&Ranked { thread: 8, ..request.clone() }, 1_000),
-            RequestIds::of(&Ranked { connection: 4, ..request }, 1_000),
+            RequestIds::of(&RankedRequest { thread: 8, ..request.clone() }, 1_000),
+            RequestIds::of(&RankedRequest { connection: 4, ..request }, 1_000),
         ];
         for other in others {
             assert_ne!(ids.trace(), other.trace());

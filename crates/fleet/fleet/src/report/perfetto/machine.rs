@@ -3,30 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use luc_events::Cause;
+use luc_events::WaitCause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Thread, Wait};
-use luc_report::perfetto::packets::{Kind, Machine};
+use luc_fleet_requests::{ThreadIdentity, ThreadWait};
+use luc_report::perfetto::packets::{TracedMachine, TrackKind};
 
 use super::TraceFile;
-use super::track::{self, TrackItem};
-use crate::explain::Found;
-use crate::joined::Host;
+use super::write_slices::{TrackItem, write_slices};
+use crate::explain::FleetRequests;
+use crate::joined_traces::JoinedHost;
 
 /// Wait, and its cause.
-type WaitWithCause = (Wait, Cause);
+type WaitWithCause = (ThreadWait, WaitCause);
 
 /// Writes a host as a machine.
-pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, id: HostId) {
+pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &FleetRequests<'_>, id: HostId) {
     let host = found.joined.host(id);
-    file.packets.machine(Machine {
+    file.packets.machine(TracedMachine {
         // 0 is no host.
         id: id.0.saturating_add(1),
         name: &host.name,
         kernel: &host.summary.kernel,
         processors: host.summary.processors,
     });
-    let mut threads: BTreeMap<(u32, Thread), Vec<WaitWithCause>> = BTreeMap::new();
+    let mut threads: BTreeMap<(u32, ThreadIdentity), Vec<WaitWithCause>> = BTreeMap::new();
     for (wait, cause) in found.joined.waits_of(id) {
         let process = host.process_of(wait.thread).unwrap_or(wait.thread.id);
         threads.entry((process, wait.thread)).or_default().push((wait, cause));
@@ -34,7 +34,7 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, id
     let processes: BTreeSet<u32> = threads.keys().map(|(process, _)| *process).collect();
     for pid in processes {
         let name = host.process_name(pid, u64::MAX);
-        file.track(Kind::Process { pid, name: &name });
+        file.track(TrackKind::Process { pid, name: &name });
     }
     for ((pid, thread), waits) in threads {
         let items = build_states(file, host, waits);
@@ -42,15 +42,15 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, id
             continue;
         }
         let name = host.thread_name(thread);
-        let track = file.track(Kind::Thread { pid, tid: thread.id, name: &name });
-        track::write(file.packets, track, items);
+        let track = file.track(TrackKind::Thread { pid, tid: thread.id, name: &name });
+        write_slices(file.packets, track, items);
     }
 }
 
 /// Turns a thread's waits into slices, with slices on a processor between them.
 fn build_states<W: Write>(
     file: &TraceFile<'_, W>,
-    host: &Host,
+    host: &JoinedHost,
     mut waits: Vec<WaitWithCause>,
 ) -> Vec<TrackItem> {
     waits.sort_unstable_by_key(|(wait, _)| (wait.off_ns, wait.on_ns));
@@ -84,14 +84,14 @@ fn build_states<W: Write>(
             begin_ns: off_ns,
             end_ns: Some(on_ns),
             name: match cause {
-                Cause::Preempted => "waits for a processor".to_owned(),
+                WaitCause::Preempted => "waits for a processor".to_owned(),
                 cause => format!("waits ({})", cause.name()),
             },
             category: "wait",
             words: waker.into_iter().collect(),
             ..TrackItem::default()
         });
-        let is_preempted = cause == Cause::Preempted;
+        let is_preempted = cause == WaitCause::Preempted;
         let woken_ns = wait.woken_ns.filter(|_| !is_preempted).and_then(place);
         if let Some(woken_ns) = woken_ns.filter(|woken_ns| (off_ns..on_ns).contains(woken_ns)) {
             items.push(TrackItem {

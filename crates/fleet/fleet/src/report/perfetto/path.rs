@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use luc_report::perfetto::packets::Kind;
+use luc_report::perfetto::packets::TrackKind;
 
 use super::TraceFile;
-use super::track::{self, TrackItem};
+use super::write_slices::{TrackItem, write_slices};
 use crate::explain::{PathPart, RequestReport};
 use crate::text::request::what;
 
@@ -13,7 +13,7 @@ use crate::text::request::what;
 pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, report: &RequestReport, start_ns: u64) {
     let request = &report.request;
     let name = format!("critical path of request {}", request.number);
-    let track = file.track(Kind::Named { parent: None, name: &name });
+    let track = file.track(TrackKind::Named { parent: None, name: &name });
     let began_ns = start_ns.saturating_add(request.began_ns);
     let part = |part: &PathPart| {
         let begin_ns = began_ns.saturating_add(part.after_ns);
@@ -32,5 +32,5 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, report: &RequestRepor
         }
     };
     let items = report.path.iter().map(part).collect();
-    track::write(file.packets, track, items);
+    write_slices(file.packets, track, items);
 }

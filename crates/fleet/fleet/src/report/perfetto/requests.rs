@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use luc_fleet_requests::{Cause, Exchange, MessageEdge, Side, ThreadId};
-use luc_report::perfetto::packets::Kind;
+use luc_fleet_requests::{CallCause, Exchange, MessageEdge, MessageSide, ThreadId};
+use luc_report::perfetto::packets::TrackKind;
 
 use super::TraceFile;
-use super::track::{self, TrackItem};
-use crate::explain::{Found, evidence};
+use super::write_slices::{TrackItem, write_slices};
+use crate::explain::{FleetRequests, evidence};
 
 /// Slices and instants of each thread.
 type ThreadItems = BTreeMap<ThreadId, Vec<TrackItem>>;
 
 /// Writes all of them.
-pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>) {
+pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &FleetRequests<'_>) {
     let mut items = ThreadItems::new();
     add_requests(file, found, &mut items);
     for edge in &found.messages.edges {
@@ -27,26 +27,30 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>) {
             Some((other, group)) if other.host == thread.host => group,
             _ => {
                 let name = &host.name;
-                let group = file.track(Kind::Named { parent: None, name });
+                let group = file.track(TrackKind::Named { parent: None, name });
                 of_host = Some((thread, group));
                 group
             }
         };
         let name = format!("{} {}", host.thread_name(thread.thread), thread.thread.id);
-        let track = file.track(Kind::Named { parent: Some(group), name: &name });
-        track::write(file.packets, track, items);
+        let track = file.track(TrackKind::Named { parent: Some(group), name: &name });
+        write_slices(file.packets, track, items);
     }
 }
 
 /// Adds a slice for each side of a request, from the first bytes to the last of the answer. A flow leads from a request
 /// to those that other threads made for it.
-fn add_requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items: &mut ThreadItems) {
+fn add_requests<W: Write>(
+    file: &mut TraceFile<'_, W>,
+    found: &FleetRequests<'_>,
+    items: &mut ThreadItems,
+) {
     let requests = &found.requests;
     let mut flows: Vec<Vec<u64>> = vec![Vec::new(); requests.incoming.len()];
     for sent in &requests.outgoing {
         let asked = &sent.exchange.asked;
         let mut item = build_slice(file, found, &sent.exchange, true);
-        if let Some(Cause { request, evidence: hand_over }) = sent.cause
+        if let Some(CallCause { request, evidence: hand_over }) = sent.cause
             && let Some(item) = &mut item
         {
             item.words.push(("made for it by", evidence(hand_over).to_owned()));
@@ -71,7 +75,7 @@ fn add_requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items:
 /// Builds the slice that one side saw of a request. A request without an answer is an instant.
 fn build_slice<W: Write>(
     file: &TraceFile<'_, W>,
-    found: &Found<'_>,
+    found: &FleetRequests<'_>,
     exchange: &Exchange,
     is_sent: bool,
 ) -> Option<TrackItem> {
@@ -101,7 +105,7 @@ fn build_slice<W: Write>(
 
 /// Adds the two ends of a message.
 fn add_message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items: &mut ThreadItems) {
-    let place = |side: &Side| file.clock.place(side.host, side.at_ns);
+    let place = |side: &MessageSide| file.clock.place(side.host, side.at_ns);
     let (Some(sent), Some(received)) = (place(&edge.sent), place(&edge.received)) else {
         return;
     };
@@ -131,6 +135,6 @@ fn add_message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items:
     }
 }
 
-fn thread_of(side: &Side) -> ThreadId {
+fn thread_of(side: &MessageSide) -> ThreadId {
     ThreadId { host: side.host, thread: side.thread }
 }

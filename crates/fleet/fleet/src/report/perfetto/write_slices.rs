@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use luc_report::perfetto::packets::{Begin, Packets};
+use luc_report::perfetto::packets::{PacketWriter, SliceBegin};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackItem {
@@ -16,7 +16,11 @@ pub(super) struct TrackItem {
 }
 
 /// Writes items in order of time. A slice that would end after the one around it is cut.
-pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: Vec<TrackItem>) {
+pub(super) fn write_slices<W: Write>(
+    packets: &mut PacketWriter<W>,
+    track: u64,
+    mut items: Vec<TrackItem>,
+) {
     // Longer slices come before the shorter ones within them, and instants come last.
     items.sort_by_key(|item| {
         let length_ns = item.end_ns.map(|end_ns| end_ns.saturating_sub(item.begin_ns));
@@ -34,7 +38,7 @@ pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: V
         }
         let words: Vec<(&str, &str)> =
             item.words.iter().map(|(name, word)| (*name, word.as_str())).collect();
-        let begin = Begin {
+        let begin = SliceBegin {
             name: &item.name,
             category: item.category,
             flows: &item.flows,

@@ -1,16 +1,16 @@
 use std::fs;
 
-use luc_events::codes::Flow;
-use luc_events::tables::{Message, Task};
+use luc_events::event_kinds::MessageDirection;
+use luc_events::tables::{ConnectionMessage, ThreadInfo};
 use luc_events::{Pid, Tgid};
 use luc_fleet::report::html;
-use luc_fleet::{Joined, Wanted, explain};
+use luc_fleet::{ExplanationOptions, JoinedTraces, explain};
 use luc_testkit::page::check;
 
 use super::{CLIENT, chosen, joined, planted, written};
-use crate::planted::{BEGIN_NS, Connected, host, message};
+use crate::planted_hosts::{BEGIN_NS, PlantedConnection, host, message};
 
-pub(super) fn page(joined: &Joined) -> String {
+pub(super) fn page(joined: &JoinedTraces) -> String {
     let page = written(joined, chosen(None, 5), |report, out| html::write(report, out));
     String::from_utf8(page).expect("text")
 }
@@ -20,7 +20,7 @@ fn the_page_has_what_explain_says() {
     let joined = joined(planted());
     let page = page(&joined);
     check(&page);
-    let found = explain(&joined, Wanted::default()).expect("explained");
+    let found = explain(&joined, ExplanationOptions::default()).expect("explained");
     let request = found.request.expect("a request");
     // The slowest is the one that was planted.
     assert!(request.request.time_ns.abs_diff(8_200_000) < 1_000, "{request:?}");
@@ -53,28 +53,35 @@ fn the_page_has_what_explain_says() {
 }
 
 /// Traces of `clients` clients that ask one server once each.
-fn many(clients: u32) -> Joined {
+fn many(clients: u32) -> JoinedTraces {
     let (mut client, mut server) = (host("client", &CLIENT, 4), host("server", &CLIENT, 4));
     for number in 0..clients {
-        let connection = Connected::new(&mut client, &mut server, number + 1).number;
+        let connection = PlantedConnection::new(&mut client, &mut server, number + 1).number;
         let process = number + 100;
-        client.tasks.push(Task {
+        client.tasks.push(ThreadInfo {
             thread: Pid(process),
             process: Tgid(process),
             comm: format!("client{number}"),
             start_ns: 1,
-            ..Task::default()
+            ..ThreadInfo::default()
         });
         let row = |us: i64, flow, bytes| {
             let at_ns = BEGIN_NS + 500_000_000 + i64::from(number) * 1_000_000 + us * 1_000;
             message(connection, CLIENT.monotonic_ns(at_ns), flow, 0, bytes)
         };
-        let of_client =
-            |row: Message| Message { thread: Pid(process), process: Tgid(process), ..row };
-        client
-            .messages
-            .extend([of_client(row(0, Flow::Sent, 40)), of_client(row(800, Flow::Received, 90))]);
-        server.messages.extend([row(100, Flow::Received, 40), row(700, Flow::Sent, 90)]);
+        let of_client = |row: ConnectionMessage| ConnectionMessage {
+            thread: Pid(process),
+            process: Tgid(process),
+            ..row
+        };
+        client.messages.extend([
+            of_client(row(0, MessageDirection::Sent, 40)),
+            of_client(row(800, MessageDirection::Received, 90)),
+        ]);
+        server.messages.extend([
+            row(100, MessageDirection::Received, 40),
+            row(700, MessageDirection::Sent, 90),
+        ]);
     }
     joined([client, server])
 }

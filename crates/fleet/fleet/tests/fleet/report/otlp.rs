@@ -3,26 +3,26 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use luc_fleet::report::otlp;
-use luc_fleet::{Joined, Wanted, explain};
+use luc_fleet::{ExplanationOptions, JoinedTraces, explain};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 
 use super::{CLIENT, chosen, joined, planted, written};
-use crate::planted::BEGIN_NS;
+use crate::planted_hosts::BEGIN_NS;
 
-pub(super) fn json(joined: &Joined) -> Vec<u8> {
+pub(super) fn json(joined: &JoinedTraces) -> Vec<u8> {
     written(joined, chosen(None, 5), |report, out| otlp::write(report, out))
 }
 
 /// A span with its resource's host and process.
-pub(super) struct Found {
+pub(super) struct FoundSpan {
     host: String,
     pub(super) process: String,
     pub(super) span: Span,
 }
 
-impl Found {
+impl FoundSpan {
     fn attribute(&self, key: &str) -> Option<Value> {
         let all = &self.span.attributes;
         all.iter().find(|attribute| attribute.key == key)?.value.clone()?.value
@@ -37,7 +37,7 @@ impl Found {
 }
 
 /// All spans, by their ids. The types are OpenTelemetry's own.
-pub(super) fn spans(json: &[u8]) -> HashMap<Vec<u8>, Found> {
+pub(super) fn spans(json: &[u8]) -> HashMap<Vec<u8>, FoundSpan> {
     let request: ExportTraceServiceRequest = serde_json::from_slice(json).expect("decoded");
     let mut all = HashMap::new();
     for of_resource in request.resource_spans {
@@ -53,7 +53,7 @@ pub(super) fn spans(json: &[u8]) -> HashMap<Vec<u8>, Found> {
             for span in of_scope.spans {
                 assert_eq!((span.trace_id.len(), span.span_id.len()), (16, 8));
                 assert!(span.start_time_unix_nano <= span.end_time_unix_nano);
-                let found = Found {
+                let found = FoundSpan {
                     host: text("host.name"),
                     process: text("service.name"),
                     span: span.clone(),
@@ -71,19 +71,19 @@ fn spans_are_the_tree_of_calls_and_the_path() {
     let written_once = json(&joined);
     assert_eq!(written_once, json(&joined), "ids are the same each time");
     let all = spans(&written_once);
-    let mut traces: BTreeMap<Vec<u8>, Vec<&Found>> = BTreeMap::new();
+    let mut traces: BTreeMap<Vec<u8>, Vec<&FoundSpan>> = BTreeMap::new();
     for found in all.values() {
         traces.entry(found.span.trace_id.clone()).or_default().push(found);
     }
     assert_eq!(traces.len(), 5);
     for trace in traces.values() {
-        let roots: Vec<&&Found> =
+        let roots: Vec<&&FoundSpan> =
             trace.iter().filter(|found| found.span.parent_span_id.is_empty()).collect();
         let [root] = roots[..] else {
             panic!("{} roots", roots.len());
         };
         let number = root.number("luc.request.number").expect("a number") as usize;
-        let wanted = Wanted { request: Some(number), rows: false };
+        let wanted = ExplanationOptions { request: Some(number), rows: false };
         let request = explain(&joined, wanted).expect("explained").request;
         let request = request.expect("a request");
         assert_eq!((root.host.as_str(), root.process.as_str()), ("client", "clientd"));
@@ -93,8 +93,8 @@ fn spans_are_the_tree_of_calls_and_the_path() {
         let end_ns = began_ns + request.request.time_ns;
         assert_eq!(root.span.end_time_unix_nano, end_ns);
         // Client, server, and the client of the third.
-        let below = |parent: &Found, kind: i32| -> Vec<&&Found> {
-            let is_below = |found: &&&Found| {
+        let below = |parent: &FoundSpan, kind: i32| -> Vec<&&FoundSpan> {
+            let is_below = |found: &&&FoundSpan| {
                 found.span.parent_span_id == parent.span.span_id && found.span.kind == kind
             };
             trace.iter().filter(is_below).collect()

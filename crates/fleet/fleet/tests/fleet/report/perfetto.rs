@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet::Joined;
+use luc_fleet::JoinedTraces;
 use luc_fleet::report::perfetto;
 use luc_testkit::perfetto::{Checked, check};
 
 use super::{CLIENT, HOSTILE, REQUESTS, chosen, joined, planted, written};
-use crate::planted::BEGIN_NS;
+use crate::planted_hosts::BEGIN_NS;
 
-pub(super) fn trace(joined: &Joined) -> Checked {
+pub(super) fn trace(joined: &JoinedTraces) -> Checked {
     let trace = written(joined, chosen(None, 5), |report, out| perfetto::write(report, out));
     check(&trace)
 }

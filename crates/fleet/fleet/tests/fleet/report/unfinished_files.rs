@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::planted;
-use crate::program::names;
 use crate::refusals::write;
+use crate::run_luc_fleet::names;
 
 /// Writes a page to a file, and spans to a pipe: more than fits into it.
 fn into_a_pipe(folder: &Path) -> Child {

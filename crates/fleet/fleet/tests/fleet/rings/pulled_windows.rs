@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{BEGIN, Planted, SSH};
-use crate::program::{json_of, names};
+use crate::run_luc_fleet::{json_of, names};
 
 #[test]
 fn windows_come_from_directories_and_by_ssh() {

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::{HandOver, Inferred, MAX_CANDIDATES, MAX_OPEN_REQUESTS, MAX_PASSES, RegularProcess};
-use crate::requests::ids::{Position, Rank};
+use super::{
+    HandOver, InferredCause, MAX_CANDIDATES, MAX_OPEN_REQUESTS, MAX_PASSES, RegularProcess,
+};
+use crate::requests::ids::{CallPosition, RequestRank};
 
 /// Requests that unknown calls may be for.
 #[derive(Debug)]
 struct Candidates {
-    of_call: HashMap<Position, Vec<Rank>>,
+    of_call: HashMap<CallPosition, Vec<RequestRank>>,
     /// By rank: whether calls that are not in `of_call` may be for the request, too.
     is_open_ended: Vec<bool>,
 }
@@ -16,20 +18,20 @@ struct Candidates {
 impl RegularProcess<'_> {
     /// Assigns calls that can only be for one request. Also assigns calls that a request must have made to have its
     /// number.
-    pub(super) fn exclude(&mut self) -> Vec<Inferred> {
+    pub(super) fn exclude(&mut self) -> Vec<InferredCause> {
         let Some(mut candidates) = self.find_candidates() else {
             return Vec::new();
         };
-        let mut of_rank: HashMap<Rank, Vec<Position>> = HashMap::new();
+        let mut of_rank: HashMap<RequestRank, Vec<CallPosition>> = HashMap::new();
         for (&call, ranks) in &candidates.of_call {
             for &rank in ranks {
                 of_rank.entry(rank).or_default().push(call);
             }
         }
         let mut found = Vec::new();
-        let mut calls: Vec<Position> = candidates.of_call.keys().copied().collect();
+        let mut calls: Vec<CallPosition> = candidates.of_call.keys().copied().collect();
         calls.sort_unstable();
-        let mut ranks: Vec<Rank> = of_rank.keys().copied().collect();
+        let mut ranks: Vec<RequestRank> = of_rank.keys().copied().collect();
         ranks.sort_unstable();
         for _ in 0..MAX_PASSES {
             let before = found.len();
@@ -52,7 +54,7 @@ impl RegularProcess<'_> {
                 {
                     continue;
                 }
-                for call in left().copied().collect::<Vec<Position>>() {
+                for call in left().copied().collect::<Vec<CallPosition>>() {
                     found.push(self.assign(call, rank, HandOver::Exclusion));
                 }
             }
@@ -71,11 +73,11 @@ impl RegularProcess<'_> {
     fn find_candidates(&self) -> Option<Candidates> {
         let mut candidates =
             Candidates { of_call: HashMap::new(), is_open_ended: vec![false; self.spans.len()] };
-        let (mut open, mut next): (Vec<Rank>, usize) = (Vec::new(), 0);
+        let (mut open, mut next): (Vec<RequestRank>, usize) = (Vec::new(), 0);
         for (position, call) in self.calls.iter().enumerate() {
             while self.spans.get(next).is_some_and(|span| span.opened_ns <= call.asked_ns) {
-                if self.lacks(Rank(next)) > 0 {
-                    open.push(Rank(next));
+                if self.lacks(RequestRank(next)) > 0 {
+                    open.push(RequestRank(next));
                 }
                 next += 1;
             }
@@ -86,10 +88,10 @@ impl RegularProcess<'_> {
             if self.ranks[position].is_some() {
                 continue;
             }
-            let may_be: Vec<Rank> =
+            let may_be: Vec<RequestRank> =
                 open.iter().copied().filter(|&rank| self.is_open(rank, call)).collect();
             if may_be.len() <= MAX_CANDIDATES {
-                candidates.of_call.insert(Position(position), may_be);
+                candidates.of_call.insert(CallPosition(position), may_be);
             } else {
                 // It is not looked at, but may be for each of these.
                 for rank in may_be {

@@ -1,14 +1,15 @@
 //! Calls in a row that are as many as the requests around them lack.
 
 use super::{
-    HandOver, Inferred, KnownCall, MAX_CANDIDATES, MIN_ACCURACY, MIN_KNOWN_CALLS, RegularProcess,
+    HandOver, InferredCause, KnownCall, MAX_CANDIDATES, MIN_ACCURACY, MIN_KNOWN_CALLS,
+    RegularProcess,
 };
-use crate::requests::ids::{Position, Rank, Score};
+use crate::requests::ids::{CallPosition, PredictionScore, RequestRank};
 
 impl RegularProcess<'_> {
     /// Assigns calls in a row that are as many as the requests around them lack. Assigns none if that does not
     /// predict the known calls.
-    pub(super) fn infer_from_order(&mut self) -> Vec<Inferred> {
+    pub(super) fn infer_from_order(&mut self) -> Vec<InferredCause> {
         if !self.predicts_known_calls() {
             return Vec::new();
         }
@@ -22,7 +23,7 @@ impl RegularProcess<'_> {
             let assigned = || calls.clone().zip(missing.iter().copied());
             if assigned().all(|(call, rank)| self.is_open(rank, &self.calls[call])) {
                 for (call, rank) in assigned() {
-                    found.push(self.assign(Position(call), rank, HandOver::Queue));
+                    found.push(self.assign(CallPosition(call), rank, HandOver::Queue));
                 }
             }
         }
@@ -31,7 +32,7 @@ impl RegularProcess<'_> {
 
     /// Returns the ranks of the calls between two known ones. `None` if the requests from one's to the other's do not
     /// lack as many.
-    fn missing_between(&self, before: KnownCall, after: KnownCall) -> Option<Vec<Rank>> {
+    fn missing_between(&self, before: KnownCall, after: KnownCall) -> Option<Vec<RequestRank>> {
         let gap = after.call.0 - before.call.0 - 1;
         let (first, last) = (before.request, after.request);
         let is_good = (1..=MAX_CANDIDATES).contains(&gap)
@@ -42,15 +43,15 @@ impl RegularProcess<'_> {
     }
 
     /// Returns the rank of each call that these requests lack, up to one more than can be assigned.
-    fn missing(&self, first: Rank, last: Rank) -> Vec<Rank> {
-        let ranks = (first.0..=last.0).map(Rank);
+    fn missing(&self, first: RequestRank, last: RequestRank) -> Vec<RequestRank> {
+        let ranks = (first.0..=last.0).map(RequestRank);
         let missing = ranks.flat_map(|rank| std::iter::repeat_n(rank, self.lacks(rank)));
         missing.take(MAX_CANDIDATES + 1).collect()
     }
 
     /// Whether the order predicts nearly all known calls, each as if it were not known.
     fn predicts_known_calls(&mut self) -> bool {
-        let mut score = Score::default();
+        let mut score = PredictionScore::default();
         let known: Vec<KnownCall> = self.known().collect();
         for three in known.windows(3) {
             let [before, KnownCall { call, request: rank }, after] = [three[0], three[1], three[2]];

@@ -2,8 +2,8 @@
 
 use rand::{Rng, RngExt as _};
 
-use super::tasks::Queue;
-use crate::requests::ids::{Assigned, Position, Rank};
+use super::task_queue::TaskQueue;
+use crate::requests::ids::{AssignedCall, CallPosition, RequestRank};
 
 /// Cost of a contradiction. A call has another request than its known one, or one that was not open. Or its task was
 /// put after it was taken. A state is less likely by e to the power of its cost.
@@ -19,21 +19,21 @@ const PUT_MOVE_SHARE: f64 = 0.3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Put {
     at_ns: u64,
-    rank: Rank,
+    rank: RequestRank,
 }
 
 /// A stretch of a queue. The first task that was put is the first that was taken, and so on.
 #[derive(Debug)]
-pub(super) struct Chain<'a> {
-    queue: &'a Queue<'a>,
+pub(super) struct QueueOrderChain<'a> {
+    queue: &'a TaskQueue<'a>,
     /// By position: whether the call's cause is ignored.
     hidden: &'a [bool],
     /// Calls, in the order in which their tasks were taken.
-    calls: Vec<Position>,
+    calls: Vec<CallPosition>,
     /// By place in `calls`.
     taken_ns: Vec<u64>,
     /// Requests, one for each task, in the order in which the tasks were put.
-    ranks: Vec<Rank>,
+    ranks: Vec<RequestRank>,
     /// By place in `ranks`.
     put_ns: Vec<u64>,
     /// The lowest position of a call.
@@ -47,13 +47,13 @@ pub(super) struct Chain<'a> {
     before: Vec<Put>,
 }
 
-impl<'a> Chain<'a> {
+impl<'a> QueueOrderChain<'a> {
     /// Begins with the first of `calls` for the first of `ranks`, and so on; both have one length.
     pub(super) fn new(
-        queue: &'a Queue<'a>,
+        queue: &'a TaskQueue<'a>,
         hidden: &'a [bool],
-        calls: &[Position],
-        ranks: &[Rank],
+        calls: &[CallPosition],
+        ranks: &[RequestRank],
     ) -> Self {
         let taken_ns: Vec<u64> =
             calls.iter().map(|call| queue.calls[call.0].taken.middle()).collect();
@@ -94,9 +94,9 @@ impl<'a> Chain<'a> {
     }
 
     /// Returns each call with its request in the current state.
-    pub(super) fn assigned(&self) -> impl Iterator<Item = Assigned<Position, Rank>> {
+    pub(super) fn assigned(&self) -> impl Iterator<Item = AssignedCall<CallPosition, RequestRank>> {
         let pairs = self.calls.iter().zip(&self.ranks);
-        pairs.map(|(&call, &request)| Assigned { call, request })
+        pairs.map(|(&call, &request)| AssignedCall { call, request })
     }
 
     /// Draws another time at which a call's task was taken.
@@ -116,7 +116,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    fn shift(&mut self, call: Position, from: usize, to: usize, at_ns: u64) {
+    fn shift(&mut self, call: CallPosition, from: usize, to: usize, at_ns: u64) {
         if from < to {
             self.calls[from..=to].rotate_left(1);
             self.taken_ns[from..=to].rotate_left(1);
@@ -187,7 +187,7 @@ impl<'a> Chain<'a> {
         let mut cost = CONTRADICTION_COST * contradictions as f64;
         if self.queue.waits_in_order && known.is_none() && !call.is_by_effect {
             let taken_ns = self.taken_ns[place];
-            let waits_for_earlier = request.by_effect.iter().any(|&Position(other)| {
+            let waits_for_earlier = request.by_effect.iter().any(|&CallPosition(other)| {
                 let ends_later = self.queue.calls[other].call.answered_ns > call.answered_ns;
                 let other_ns = other.checked_sub(self.first).and_then(|at| self.taken_of.get(at));
                 ends_later && !self.hidden[other] && other_ns.is_some_and(|&at_ns| at_ns < taken_ns)
@@ -198,7 +198,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-fn set_puts(put_ns: &mut [u64], ranks: &mut [Rank], low: usize, puts: &[Put]) {
+fn set_puts(put_ns: &mut [u64], ranks: &mut [RequestRank], low: usize, puts: &[Put]) {
     for (place, &Put { at_ns, rank }) in (low..).zip(puts) {
         (put_ns[place], ranks[place]) = (at_ns, rank);
     }

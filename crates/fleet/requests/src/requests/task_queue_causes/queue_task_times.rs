@@ -3,8 +3,8 @@
 use luc_fleet_clocks::HostId;
 use rand::{Rng, RngExt as _};
 
-use crate::rows::{Thread, ThreadId, Wait};
-use crate::waits::{HostWaits, Waits};
+use crate::fleet_waits::{FleetWaits, HostWaits};
+use crate::host_rows::{ThreadId, ThreadIdentity, ThreadWait};
 
 /// Maximum number of unusual pieces of a thread's running time.
 const MAX_PIECES: usize = 9;
@@ -37,13 +37,13 @@ impl Pieces {
 
 /// Times at which a task can have been put or taken.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Times {
+pub(super) struct QueueTaskTimes {
     usual: Pieces,
     other: Pieces,
     unusual_share: f64,
 }
 
-impl Times {
+impl QueueTaskTimes {
     pub(super) fn draw(&self, rng: &mut impl Rng) -> u64 {
         if self.is_unusual(rng) { self.other.draw(rng) } else { self.usual.draw(rng) }
     }
@@ -67,13 +67,13 @@ impl Times {
 
 /// Times at which the tasks of a request can have been put, one after the other.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Puts {
-    all: Times,
+pub(super) struct TaskPutTimes {
+    all: QueueTaskTimes,
     /// Times of the first task and of the others, if the first woke somebody.
     first: Option<[Pieces; 2]>,
 }
 
-impl Puts {
+impl TaskPutTimes {
     /// Draws the times of tasks, in order.
     pub(super) fn draw(&self, rng: &mut impl Rng, times: &mut [u64]) {
         let mut usual = times.len();
@@ -98,8 +98,8 @@ impl Puts {
 
 /// A call that a thread sent, or a request that it read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
-    pub(super) thread: Thread,
+pub(super) struct CallOrReadMoment {
+    pub(super) thread: ThreadIdentity,
     pub(super) at_ns: u64,
     /// Whether it is the first of its connection.
     pub(super) is_first: bool,
@@ -107,31 +107,35 @@ pub(super) struct Moment {
 
 /// The threads of a process: some put tasks, and others take them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Threads<'a> {
+pub(super) struct QueueThreads<'a> {
     host: HostId,
-    waits: &'a Waits,
+    waits: &'a FleetWaits,
     of_host: &'a HostWaits,
     /// Threads that take tasks, sorted.
-    takers: &'a [Thread],
+    takers: &'a [ThreadIdentity],
 }
 
-impl<'a> Threads<'a> {
+impl<'a> QueueThreads<'a> {
     /// `None`: the host has no waits.
-    pub(super) fn new(host: HostId, waits: &'a Waits, takers: &'a [Thread]) -> Option<Self> {
+    pub(super) fn new(
+        host: HostId,
+        waits: &'a FleetWaits,
+        takers: &'a [ThreadIdentity],
+    ) -> Option<Self> {
         Some(Self { host, waits, of_host: waits.host(host)?, takers })
     }
 
     /// Returns the times at which the task of a call can have been taken. `before_ns` is when its thread last did
     /// something for another task. Usually the thread took it since it last slept, and before it woke another taker for
     /// the next task.
-    pub(super) fn taken(&self, sent: Moment, before_ns: u64) -> Times {
+    pub(super) fn taken(&self, sent: CallOrReadMoment, before_ns: u64) -> QueueTaskTimes {
         let earliest_ns = before_ns.max(sent.at_ns.saturating_sub(MAX_DELAY_NS));
         let woke_up_ns = self.woke_up_before(sent.thread, sent.at_ns);
         let begin_ns = woke_up_ns.unwrap_or(0).max(earliest_ns);
         let wakes_ns = self.first_taker_woken(sent.thread, [begin_ns, sent.at_ns]);
         let mut other = self.running(sent.thread, [earliest_ns, begin_ns]);
         other.drain(..other.len().saturating_sub(MAX_PIECES));
-        Times {
+        QueueTaskTimes {
             usual: Pieces(self.running(sent.thread, [begin_ns, wakes_ns.unwrap_or(sent.at_ns)])),
             other: Pieces(other),
             unusual_share: unusual_share(sent),
@@ -140,7 +144,7 @@ impl<'a> Threads<'a> {
 
     /// Returns the times at which the tasks of a request can have been put. Usually its thread puts them before it
     /// sleeps to wait for their results. The first of them may wake a taker.
-    pub(super) fn put(&self, read: Moment, answered_ns: u64) -> Puts {
+    pub(super) fn put(&self, read: CallOrReadMoment, answered_ns: u64) -> TaskPutTimes {
         let sleeps_ns = self.sleeps_after(read.thread, read.at_ns).unwrap_or(read.at_ns);
         let latest_ns = answered_ns.min(sleeps_ns.saturating_add(MAX_DELAY_NS));
         let mut other = self.running(read.thread, [sleeps_ns, latest_ns]);
@@ -151,8 +155,8 @@ impl<'a> Threads<'a> {
             let between = |times| Pieces(self.running(read.thread, times));
             [between([begin_ns, wakes_ns]), between([wakes_ns, sleeps_ns])]
         });
-        Puts {
-            all: Times {
+        TaskPutTimes {
+            all: QueueTaskTimes {
                 usual: Pieces(self.running(read.thread, [read.at_ns, sleeps_ns])),
                 other: Pieces(other),
                 unusual_share: unusual_share(read),
@@ -162,7 +166,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Returns the intervals in which a thread ran between two times; all of it, if the thread never ran.
-    fn running(&self, thread: Thread, [begin_ns, end_ns]: [u64; 2]) -> Vec<[u64; 2]> {
+    fn running(&self, thread: ThreadIdentity, [begin_ns, end_ns]: [u64; 2]) -> Vec<[u64; 2]> {
         if begin_ns >= end_ns {
             return vec![[end_ns, end_ns]];
         }
@@ -186,7 +190,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Returns the waits of a thread that had not ended at a time.
-    fn waits_from(&self, thread: Thread, at_ns: u64) -> impl Iterator<Item = Wait> {
+    fn waits_from(&self, thread: ThreadIdentity, at_ns: u64) -> impl Iterator<Item = ThreadWait> {
         let waits = self.of_host.of_thread(thread);
         let waits = waits.map(|waits| (waits, waits.began_before(at_ns).saturating_sub(1)));
         let waits = waits
@@ -195,7 +199,7 @@ impl<'a> Threads<'a> {
         waits.skip_while(move |wait| wait.on_ns <= at_ns)
     }
 
-    fn woke_up_before(&self, thread: Thread, at_ns: u64) -> Option<u64> {
+    fn woke_up_before(&self, thread: ThreadIdentity, at_ns: u64) -> Option<u64> {
         let waits = self.of_host.of_thread(thread)?;
         let before = (0..waits.began_before(at_ns)).rev();
         let before = before.map_while(|index| waits.get(index));
@@ -203,13 +207,13 @@ impl<'a> Threads<'a> {
         sleeps.next().map(|wait| wait.on_ns)
     }
 
-    fn sleeps_after(&self, thread: Thread, at_ns: u64) -> Option<u64> {
+    fn sleeps_after(&self, thread: ThreadIdentity, at_ns: u64) -> Option<u64> {
         let waits = self.waits_from(thread, at_ns);
         let mut sleeps = waits.filter(|wait| wait.off_ns > at_ns && is_sleep(wait));
         sleeps.next().map(|wait| wait.off_ns)
     }
 
-    fn first_taker_woken(&self, thread: Thread, between_ns: [u64; 2]) -> Option<u64> {
+    fn first_taker_woken(&self, thread: ThreadIdentity, between_ns: [u64; 2]) -> Option<u64> {
         let host = self.host;
         let woken = self.waits.ended_by(ThreadId { host, thread }, between_ns);
         let mut takers = woken.filter(|wait| self.takers.binary_search(&wait.thread).is_ok());
@@ -218,10 +222,10 @@ impl<'a> Threads<'a> {
 }
 
 /// Whether a thread left its processor by itself. A thread that was preempted is runnable all along.
-fn is_sleep(wait: &Wait) -> bool {
+fn is_sleep(wait: &ThreadWait) -> bool {
     wait.woken_ns.is_some_and(|woken_ns| woken_ns > wait.off_ns || wait.waker.is_some())
 }
 
-fn unusual_share(moment: Moment) -> f64 {
+fn unusual_share(moment: CallOrReadMoment) -> f64 {
     if moment.is_first { UNUSUAL_SHARE_AT_FIRST } else { UNUSUAL_SHARE }
 }

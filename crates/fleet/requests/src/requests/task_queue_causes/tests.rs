@@ -1,24 +1,24 @@
 use rand::RngExt as _;
 
 use super::*;
-use crate::requests::forward::RequestSpan;
-use crate::rows::Wait;
-use crate::testing::{self, HERE, thread};
+use crate::host_rows::ThreadWait;
+use crate::requests::follow_threads::RequestSpan;
+use crate::test_rows::{self, HERE, thread};
 
 /// Calls of each request.
 const EACH: usize = 3;
 
-fn sleep(id: u32, off_ns: u64, on_ns: u64) -> Wait {
-    let wait = testing::wait(id, [off_ns, on_ns - 1_000, on_ns], Some(1));
-    Wait { may_be_input: false, processor: Some(0), ..wait }
+fn sleep(id: u32, off_ns: u64, on_ns: u64) -> ThreadWait {
+    let wait = test_rows::wait(id, [off_ns, on_ns - 1_000, on_ns], Some(1));
+    ThreadWait { may_be_input: false, processor: Some(0), ..wait }
 }
 
 /// A server whose eight threads read requests, and whose sixteen workers take their tasks out of one queue.
 #[derive(Debug, Default)]
 struct Story {
-    waits: Vec<Wait>,
+    waits: Vec<ThreadWait>,
     /// Calls in send order, with their true causes.
-    calls: Vec<(TakenTask, Rank)>,
+    calls: Vec<(TakenTask, RequestRank)>,
     requests: Vec<PutTasks>,
 }
 
@@ -31,7 +31,7 @@ fn story(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut story = Story::default();
     let mut workers: Vec<(u64, u32)> = (0..16).map(|worker| (1_000, worker)).collect();
-    let mut queue: Vec<(u64, Rank)> = Vec::new();
+    let mut queue: Vec<(u64, RequestRank)> = Vec::new();
     let mut next_ns = 1_000_000;
     let mut ends_ns = vec![0_u64; requests];
     let mut rank = 0;
@@ -45,7 +45,7 @@ fn story(
             let mut puts: Vec<u64> =
                 (0..EACH).map(|_| rng.random_range(next_ns..slept_ns)).collect();
             puts.sort_unstable();
-            queue.extend(puts.iter().map(|&put_ns| (put_ns, Rank(rank))));
+            queue.extend(puts.iter().map(|&put_ns| (put_ns, RequestRank(rank))));
             queue.sort_unstable();
             story.requests.push(PutTasks {
                 thread: thread(reader),
@@ -101,9 +101,9 @@ impl Judgement {
     }
 }
 
-/// Judges the assignment of a story's calls, of which only those with an effect are known.
+/// Judges the assignment of a story's calls when only those with an effect are known.
 fn judge(story: &Story) -> Judgement {
-    let waits = Waits::of(&story.waits).expect("few");
+    let waits = FleetWaits::of(&story.waits).expect("few");
     let calls: Vec<TakenTask> = story
         .calls
         .iter()
@@ -140,7 +140,7 @@ fn calls_for_requests_from_before_the_trace_are_told_of_none() {
     // The trace begins after the first ten requests.
     story.requests.drain(..10);
     for (call, of) in &mut story.calls {
-        *of = Rank(of.0.wrapping_sub(10));
+        *of = RequestRank(of.0.wrapping_sub(10));
         call.is_by_effect &= of.0 < 490;
     }
     judge(&story).assert_finds(80);
@@ -148,7 +148,7 @@ fn calls_for_requests_from_before_the_trace_are_told_of_none() {
 
 #[test]
 fn nothing_is_told_of_nothing() {
-    let waits = Waits::of(&[]).expect("none");
+    let waits = FleetWaits::of(&[]).expect("none");
     assert!(infer_causes(HERE, &waits, &[], &[], EACH).is_empty());
     let story = story(4, 20, |_, _| 0);
     // Too few to know whether it is right.

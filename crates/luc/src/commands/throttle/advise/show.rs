@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use luc_throttle::advise::{Advice, DiskAdvice};
-use luc_units::figures::{Size, Time};
+use luc_throttle::advise::{DiskAdvice, ThrottleAdvice};
+use luc_units::number_formats::{FormattedSize, FormattedTime};
 use luc_units::plain;
 
 /// Maximum length of a name, in characters.
@@ -14,17 +14,18 @@ const MAX_SLOWED: usize = 6;
 /// Minimum number of bytes that a disk has to move for a report.
 const MIN_BYTES: u64 = 1 << 20;
 
-pub(super) struct Text<'a>(pub(super) &'a Advice);
+/// Shows the throttle's advice, disk by disk, with [`fmt::Display`].
+pub(super) struct ThrottleAdviceText<'a>(pub(super) &'a ThrottleAdvice);
 
 fn time(seconds: f64) -> String {
-    Time(seconds * 1e9).to_string()
+    FormattedTime(seconds * 1e9).to_string()
 }
 
 fn name(text: &str) -> String {
     plain(text).chars().take(MAX_NAME_CHARS).collect()
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for ThrottleAdviceText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "luc throttle: watched for {}", time(self.0.watched_s))?;
         if self.0.disks.is_empty() {
@@ -41,7 +42,7 @@ fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     let tasks_of = disk.tasks.iter();
     let moved = tasks_of.fold(0_u64, |sum, task| sum + task.bytes_read + task.bytes_written);
     if moved < MIN_BYTES {
-        let moved = Size(moved as f64);
+        let moved = FormattedSize(moved as f64);
         return writeln!(f, "\n{}: tasks moved {moved}, too little to say anything of", disk.disk);
     }
     // What was seen of little work may be faster than the model.
@@ -60,7 +61,7 @@ fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     writeln!(
         f,
         "     {}/s in place, {} to another task's data, {} to the same task's ({})",
-        Size(disk.model.bytes_per_s),
+        FormattedSize(disk.model.bytes_per_s),
         time(disk.model.far_s),
         time(disk.model.near_s),
         if disk.is_learned { "measured by luc throttle learn" } else { "from what was seen" }
@@ -93,7 +94,7 @@ fn tasks(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
             f,
             "{:>9} {:>9} {:>7.0} % {:>9} {:>9} {:>9} {:>9}  {number}: {}",
             time(task.device_s),
-            Size((task.bytes_read + task.bytes_written) as f64).to_string(),
+            FormattedSize((task.bytes_read + task.bytes_written) as f64).to_string(),
             100.0 * task.continued,
             time(task.think_s),
             time(task.alone_s),

@@ -4,28 +4,30 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use luc_cli::JsonFile;
-use luc_throttle::compare::{CompareOptions, Comparison, Row, Trial, compare, count_runs};
-use luc_throttle::run::{RunOptions, Task, run};
+use luc_throttle::compare_throttle::{
+    ComparedMedian, ComparedRun, ThrottleCompareOptions, ThrottleComparison, compare, count_runs,
+};
+use luc_throttle::run_commands::{CommandTask, ThrottledRunOptions, run};
 use luc_throttle::{PolicyChoice, ThrottleError};
-use luc_units::figures::Time;
+use luc_units::number_formats::FormattedTime;
 
 use super::Args;
-use super::show::Idle;
+use super::show::IdleTaskWarning;
 use crate::commands::{INTERRUPTED, progress_bar};
 
 pub(super) fn main(
     args: &Args,
     rounds: u32,
     luc: &Path,
-    tasks: &[Task],
-    options: RunOptions,
+    tasks: &[CommandTask],
+    options: ThrottledRunOptions,
     json: Option<JsonFile>,
 ) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         args.policy != PolicyChoice::Off,
         "--compare with --policy off would compare nothing; choose another policy"
     );
-    let compared = CompareOptions { rounds, seed: args.seed };
+    let compared = ThrottleCompareOptions { rounds, seed: args.seed };
     let runs = count_runs(compared, tasks.len()) as u64;
     let bar = progress_bar(runs, "{bar:32} run {pos} of {len}, {eta} left");
     let comparison = compare(compared, tasks.len(), |trial| {
@@ -33,12 +35,12 @@ pub(super) fn main(
             prepare(command)?;
         }
         let mut options = options.clone();
-        if trial != Trial::With {
+        if trial != ComparedRun::With {
             options.engine.policy = PolicyChoice::Off;
         }
         let chosen = match trial {
-            Trial::Alone(number) => &tasks[number..=number],
-            Trial::With | Trial::Without => tasks,
+            ComparedRun::Alone(number) => &tasks[number..=number],
+            ComparedRun::With | ComparedRun::Without => tasks,
         };
         let outcome = run(luc, chosen, &options);
         bar.inc(1);
@@ -70,17 +72,24 @@ fn prepare(command: &std::ffi::OsStr) -> Result<(), ThrottleError> {
     Err(ThrottleError::Failed { command: text, status: status.code().unwrap_or(128) })
 }
 
-fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {
+fn report(all: &ThrottleComparison, policy: &PolicyChoice, tasks: usize) {
     eprintln!("luc throttle: {tasks} tasks, policy {policy}, {} rounds; medians", all.rounds.len());
-    eprintln!("     {:<24} {:>12} {:>12}   with / without (95 %)", "", "without", "with");
-    let seconds = |s: f64| Time(s * 1e9).to_string();
+    let is_interval = all.throughput.interval.is_some();
+    let ends = if is_interval {
+        "95 % interval".to_owned()
+    } else {
+        format!("range of {}", all.rounds.len())
+    };
+    eprintln!("     {:<24} {:>12} {:>12}   with / without ({ends})", "", "without", "with");
+    let seconds = |s: f64| FormattedTime(s * 1e9).to_string();
     let plain = |value: f64| format!("{value:.2}");
-    let line = |name: &str, row: &Row, text: &dyn Fn(f64) -> String| {
-        let interval = row
+    let line = |name: &str, row: &ComparedMedian, text: &dyn Fn(f64) -> String| {
+        let ends = row
             .interval
+            .or(row.range)
             .map_or_else(String::new, |(low, high)| format!(" ({low:.2} to {high:.2})"));
         eprintln!(
-            "     {name:<24} {:>12} {:>12}   {:.2}{interval}",
+            "     {name:<24} {:>12} {:>12}   {:.2}{ends}",
             text(row.without),
             text(row.with),
             row.ratio
@@ -95,9 +104,9 @@ fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {
         all.worst_against_without
     );
     if let Some(round) = all.rounds.first() {
-        eprint!("{}", Idle(&round.without));
+        eprint!("{}", IdleTaskWarning(&round.without));
     }
-    if all.throughput.interval.is_none() {
-        eprintln!("     too few rounds for an interval: --compare 5 or more");
+    if !is_interval {
+        eprintln!("     a range has no confidence: --compare 5 or more gives a 95 % interval");
     }
 }

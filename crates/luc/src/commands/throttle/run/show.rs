@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use luc_throttle::run::RunOutcome;
-use luc_units::figures::{Size, Time};
+use luc_throttle::run_commands::ThrottledRunOutcome;
+use luc_units::number_formats::{FormattedSize, FormattedTime};
 use luc_units::plain;
 
 /// Maximum length of a command, in characters.
 const MAX_COMMAND_CHARS: usize = 48;
 
 /// A line for each task, and one for all.
-pub(crate) struct Text<'o>(pub(crate) &'o RunOutcome);
+pub(crate) struct ThrottledRunText<'o>(pub(crate) &'o ThrottledRunOutcome);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for ThrottledRunText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcome = self.0;
         writeln!(
@@ -20,7 +20,7 @@ impl fmt::Display for Text<'_> {
             "luc throttle: {} tasks, policy {}, all done after {}",
             outcome.tasks.len(),
             outcome.policy,
-            Time(outcome.makespan_s * 1e9)
+            FormattedTime(outcome.makespan_s * 1e9)
         )?;
         writeln!(
             f,
@@ -32,9 +32,9 @@ impl fmt::Display for Text<'_> {
             writeln!(
                 f,
                 "{:>10} {:>10} {:>10} {:>8} {:>7}  {command}",
-                Time(task.seconds * 1e9),
-                Time(task.frozen_s * 1e9),
-                Time(task.longest_frozen_s * 1e9),
+                FormattedTime(task.seconds * 1e9),
+                FormattedTime(task.frozen_s * 1e9),
+                FormattedTime(task.longest_frozen_s * 1e9),
                 task.freezes,
                 task.status,
             )?;
@@ -47,19 +47,19 @@ impl fmt::Display for Text<'_> {
         if !orders.is_empty() {
             writeln!(f, "orders: {}", orders.join(", "))?;
         }
-        write!(f, "{}", Idle(outcome))
+        write!(f, "{}", IdleTaskWarning(outcome))
     }
 }
 
 /// A warning of each task that hardly used a disk, after which the figures say nothing.
-pub(crate) struct Idle<'o>(pub(crate) &'o RunOutcome);
+pub(crate) struct IdleTaskWarning<'o>(pub(crate) &'o ThrottledRunOutcome);
 
-impl fmt::Display for Idle<'_> {
+impl fmt::Display for IdleTaskWarning<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut is_first = true;
         for task in self.0.idle() {
             let command: String = plain(&task.command).chars().take(MAX_COMMAND_CHARS).collect();
-            let bytes = Size(task.bytes.unwrap_or(0) as f64);
+            let bytes = FormattedSize(task.bytes.unwrap_or(0) as f64);
             writeln!(
                 f,
                 "luc: '{command}' hardly used a disk ({bytes}): the figures say nothing of it"
@@ -79,7 +79,7 @@ impl fmt::Display for Idle<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use luc_throttle::run::TaskOutcome;
+    use luc_throttle::run_commands::TaskOutcome;
 
     #[test]
     fn tasks_that_hardly_used_a_disk_are_named() {
@@ -95,7 +95,7 @@ mod tests {
             freezes: 0,
             bytes,
         };
-        let outcome = RunOutcome {
+        let outcome = ThrottledRunOutcome {
             policy: "auto".to_owned(),
             makespan_s: 1.0,
             tasks: vec![
@@ -106,7 +106,7 @@ mod tests {
             orders: Vec::new(),
             interrupted: false,
         };
-        let text = Idle(&outcome).to_string();
+        let text = IdleTaskWarning(&outcome).to_string();
         assert!(text.starts_with("luc: 'tar cf /dev/null a' hardly used a disk (180"), "{text}");
         assert!(
             text.contains("| cat >/dev/null`")
