@@ -24,13 +24,20 @@ fn the_truth_is_within_the_bounds_of_two_guests() {
         }
     }
     let out = tempfile::tempdir().expect("a directory");
-    let run = Command::new(evaluate)
-        .args(["fleet-guests", "--only", "drawn rates", "--repeats", "1"])
-        .args(["--seconds", SECONDS, "--out"])
-        .arg(out.path())
-        .output()
-        .expect("luc-evaluate runs");
-    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    let run_once = || {
+        let run = Command::new(evaluate)
+            .args(["fleet-guests", "--only", "drawn rates", "--repeats", "1"])
+            .args(["--seconds", SECONDS, "--out"])
+            .arg(out.path())
+            .output()
+            .expect("luc-evaluate runs");
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        (run, said)
+    };
+    // Where the host corrects its own clock the guests' counters drift apart, and nobody knows the truth.
+    let is_unknown = |said: &str| said.contains("a constant difference of two guests' counters");
+    let mut tries = (0..3).map(|_| run_once()).skip_while(|(_, said)| is_unknown(said));
+    let (run, said) = tries.next().expect("one of three runs with a constant difference");
     if said.contains("needs root") {
         luc_testkit::skipped!("luc-evaluate needs root");
         return;

@@ -23,6 +23,9 @@ use luc_events::tables::{MountedFileSystem, TableRow};
 
 pub(crate) const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
+/// Sources of the program of awkward callers, in `tests/programs`.
+pub(crate) const CALLER_SOURCES: [&str; 2] = ["caller.c", "exchanged_files.c"];
+
 /// Copies `luc`, for users who cannot reach it where it was built. A process of its own copies it. If this process
 /// had the copy open for writing, a child of another test might inherit that. Then the copy could not be run for a
 /// moment (ETXTBSY).

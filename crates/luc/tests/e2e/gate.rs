@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{EmulatedTestDisk, LUC, stderr};
+use crate::common::{CALLER_SOURCES, EmulatedTestDisk, LUC, stderr};
 use serde_json::Value;
 
 fn ext4(test: &str, mkfs_options: &str) -> Option<EmulatedTestDisk> {
@@ -16,8 +16,7 @@ fn ext4(test: &str, mkfs_options: &str) -> Option<EmulatedTestDisk> {
 /// Compiles the program of awkward callers; outside the emulated disk, which costs time.
 fn caller(disk: &EmulatedTestDisk) -> String {
     let program = disk.path("caller");
-    let sources = ["caller.c", "exchanged_files.c"]
-        .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name));
+    let sources = CALLER_SOURCES.map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name));
     let compiled = Command::new("cc")
         .args(["-Wall", "-Wextra", "-O1", "-pthread", "-o", &program])
         .args(sources)

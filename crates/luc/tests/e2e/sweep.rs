@@ -148,8 +148,8 @@ fn bad_plans_make_nothing() {
 #[test]
 fn programs_that_cannot_be_gated_make_nothing() {
     let folder = TempDir::new().expect("a folder");
-    let program = folder.path().join("caller");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/caller.c");
+    let program = folder.path().join("notified");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/notified.c");
     if !compiled_statically(&source, &program) {
         return;
     }

@@ -63,11 +63,16 @@ impl NotifyDisk {
 
     /// Compiles a source with these options into a program of this name.
     pub(crate) fn compile(&self, name: &str, file: &str, options: &[&str]) -> String {
+        self.compile_all(name, &[file], options)
+    }
+
+    /// Compiles several sources into one program.
+    pub(crate) fn compile_all(&self, name: &str, files: &[&str], options: &[&str]) -> String {
         let program = self.disk.path(name);
         let compiled = Command::new("cc")
             .args(options)
             .args(["-pthread", "-o", &program])
-            .arg(source(file))
+            .args(files.iter().map(|file| source(file)))
             .status();
         assert!(compiled.expect("cc starts").success());
         program

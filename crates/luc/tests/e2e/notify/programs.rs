@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::stderr;
+use crate::common::{CALLER_SOURCES, stderr};
 use crate::notify::many_callers::{CrowdCounts, NotifyDisk, gated, source};
 
 #[test]
@@ -55,7 +55,7 @@ fn awkward_callers_notice_nothing() {
     let Some(place) = NotifyDisk::new("callers") else {
         return;
     };
-    let program = place.compile("caller", "caller.c", &["-static", "-O1"]);
+    let program = place.compile_all("caller", &CALLER_SOURCES, &["-static", "-O1"]);
     for policy in ["off", "delay:3ms", "pid:4", "auto"] {
         for case in
             ["errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads"]
