@@ -79,7 +79,8 @@ def ages():
         commit = json.loads(raw.read_text())["machine"].get("commit")
         if not commit:
             sys.exit(f"{raw} does not say which commit was measured")
-        measured[page.stem] = commit.split()[0].removesuffix("-dirty")
+        commit = commit.split()[0].removesuffix("-dirty")
+        measured[page.stem] = measures["squashed"].get(commit, commit)
     oldest = git("merge-base", "--octopus", "HEAD", *set(measured.values())).strip()
     changes = history(oldest)
     for part, commit in measured.items():
