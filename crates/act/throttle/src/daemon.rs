@@ -163,7 +163,7 @@ impl Daemon {
 
     /// Adds new cgroups, and forgets those that are gone.
     fn rescan(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), ThrottleError> {
-        // 1. Tasks whose cgroup or rule has changed.
+        // 1. Tasks whose cgroup or rule has changed, or which may no longer be frozen.
         let wanted = self.config.cgroups(self.hierarchy.root(), self.parent.path());
         let spared = list_spared(&wanted);
         let gone: Vec<PathBuf> = self
@@ -172,7 +172,7 @@ impl Daemon {
             .filter(|(path, task)| {
                 wanted.get(*path).is_none_or(|rule| *rule != task.rule)
                     || (task.rule.class == TaskClass::Batch
-                        && spared_below(&spared, path).is_some())
+                        && self.exemption(&spared, path).is_some())
                     || std::fs::metadata(path).is_ok_and(|now| now.ino() != task.cgroup_id)
             })
             .map(|(path, _)| path.clone())
@@ -188,8 +188,7 @@ impl Daemon {
                 continue;
             }
             if rule.class == TaskClass::Batch
-                && let Some(reason) = exempt_cgroups::reason(&self.hierarchy, &path)
-                    .or_else(|| spared_below(&spared, &path))
+                && let Some(reason) = self.exemption(&spared, &path)
             {
                 self.leave_alone(path, format!("is never frozen: {reason}"), say);
                 continue;
@@ -213,6 +212,11 @@ impl Daemon {
             }
         }
         Ok(())
+    }
+
+    /// Reason why a cgroup must not be frozen now.
+    fn exemption(&self, spared: &[PathBuf], path: &Path) -> Option<String> {
+        exempt_cgroups::reason(&self.hierarchy, path).or_else(|| spared_below(spared, path))
     }
 
     /// Says why a cgroup is left alone, once for each reason.

@@ -42,12 +42,13 @@ pub(crate) fn reason(hierarchy: &CgroupHierarchy, cgroup: &Path) -> Option<Strin
             if own.contains(&process) {
                 return Some(format!("process {process} in it is luc or has started luc"));
             }
-            let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-            if holds_console(process) {
-                return Some(format!("process {process} in it ({}) has a console", name.trim()));
+            let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let name = program_name(&stat);
+            if is_console(&stat) {
+                return Some(format!("process {process} in it ({name}) has a console"));
             }
-            if process == 1 || EXEMPT_PROGRAMS.contains(&name.trim()) {
-                return Some(format!("process {process} in it is {}", name.trim()));
+            if process == 1 || EXEMPT_PROGRAMS.contains(&name) {
+                return Some(format!("process {process} in it is {name}"));
             }
         }
         let below = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -56,14 +57,15 @@ pub(crate) fn reason(hierarchy: &CgroupHierarchy, cgroup: &Path) -> Option<Strin
     None
 }
 
-/// Whether the process has a console for logins: a virtual console or a serial line. Terminals of ssh and tmux do not
-/// count.
-fn holds_console(process: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    is_console(&stat)
+/// Returns the program's name in `/proc/PID/stat`, cut like those of the kernel.
+fn program_name(stat: &str) -> &str {
+    let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
+    name.map_or("", |(name, _)| name)
 }
 
-/// Parses `/proc/PID/stat`. The terminal's number is the fifth word after the program's name.
+/// Whether the process of this `/proc/PID/stat` has a console for logins: a virtual console or a serial line.
+///
+/// Terminals of ssh and tmux do not count. The terminal's number is the fifth word after the program's name.
 fn is_console(stat: &str) -> bool {
     let terminal = stat
         .rsplit_once(')')
@@ -99,6 +101,8 @@ mod tests {
         assert!(is_console(&stat(4 << 8 | 1)));
         assert!(!is_console(&stat(136 << 8 | 3)));
         assert!(!is_console(&stat(0)) && !is_console(""));
+        assert_eq!(program_name(&stat(0)), "a ) b");
+        assert_eq!(program_name("7 a"), "");
     }
 
     #[test]

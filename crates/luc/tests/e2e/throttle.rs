@@ -457,7 +457,7 @@ fn a_daemon_freezes_batch_and_nothing_else() {
 }
 
 #[test]
-fn a_cgroup_is_a_task_once_nothing_in_it_forbids_that() {
+fn a_cgroup_is_a_task_while_nothing_in_it_forbids_that() {
     let Some(disk) = EmulatedTestDisk::new("throttle-again", "ext4", "") else {
         return;
     };
@@ -465,7 +465,12 @@ fn a_cgroup_is_a_task_once_nothing_in_it_forbids_that() {
     let end = disk.path("end");
     let sshd = disk.path("sshd");
     std::os::unix::fs::symlink("/bin/sh", &sshd).expect("made");
-    let work = format!("{sshd} -c 'while [ ! -e {end} ]; do sleep 0.1; done'; sleep 1000");
+    let again = disk.path("again");
+    let work = format!(
+        "{sshd} -c 'while [ ! -e {end} ]; do sleep 0.1; done'
+        while [ ! -e {again} ]; do sleep 0.1; done
+        {sshd} -c 'sleep 1000; :'"
+    );
     let service = Service::run(&name, &work);
     let rule = format!("[[task]]\nmatch = '{name}'\nclass = 'batch'\n");
     let config = format!("disks = ['{}']\n{rule}", device(&disk));
@@ -482,6 +487,8 @@ fn a_cgroup_is_a_task_once_nothing_in_it_forbids_that() {
     until("the daemon, without a task", || tasks() == Some(0));
     fs::write(end, "").expect("written");
     until("the task", || tasks() == Some(1));
+    fs::write(again, "").expect("written");
+    until("the daemon, without the task", || tasks() == Some(0));
 }
 
 #[test]
