@@ -84,6 +84,8 @@ impl Planned {
         let mut plan =
             SweepPlan::parse(self.plan, Path::new(&format!("prove/plans/{}.toml", self.name)))?;
         plan.seed = options.seed;
+        let workloads: Vec<String> =
+            plan.workload.iter().map(|workload| workload.name.clone()).collect();
         if let Some(only) = &options.only {
             plan.workload.retain(|workload| workload.name.contains(only.as_str()));
             if plan.workload.is_empty() {
@@ -123,7 +125,11 @@ impl Planned {
         let data = Data::of(self.name, &report, &claims, machine)?;
         let unfinished = data.unfinished;
         let data = match only {
-            Some(_) => Data::read(&self.raw(options))?.with_part(data),
+            Some(_) => {
+                let mut all = Data::read(&self.raw(options))?.with_part(data);
+                drop_former(&mut all, &workloads);
+                all
+            }
             None => data,
         };
         data.write(&self.raw(options))?;
@@ -133,6 +139,18 @@ impl Planned {
         }
         Ok(())
     }
+}
+
+/// Removes the points of workloads that the plan has no more.
+fn drop_former(data: &mut Data, workloads: &[String]) {
+    let Some(axis) = data.axes.iter().position(|axis| axis == "workload") else {
+        return;
+    };
+    data.points.retain(|point| workloads.contains(&point.point[axis]));
+    for later in &mut data.later {
+        later.workloads.retain(|name| workloads.contains(name));
+    }
+    data.later.retain(|later| !later.workloads.is_empty());
 }
 
 /// Says which workloads were measured at another time than the rest, and by which commit.

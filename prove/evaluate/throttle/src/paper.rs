@@ -9,13 +9,15 @@ mod programs;
 mod services;
 
 use luc_harness::error::EvaluateError;
+use luc_harness::guests;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
-use luc_vm::GuestKernel;
-use serde_json::json;
+use luc_vm::{GuestKernel, VirtualMachine};
+use serde_json::{Value, json};
 
 use super::KERNEL;
+use super::protect::at_a_time;
 use guest::{Compiled, Under};
 use points::Curves;
 use programs::Program;
@@ -29,6 +31,12 @@ const PRINTED: &str = "wise, as printed";
 const WISE: &str = "wise, this disk's points";
 /// Default policy of `luc throttle`.
 const AUTO: &str = "auto";
+/// CHECK_INTERVAL of the paper's rules, as one word more of the policy. It is scaled as the tasks are.
+const CHECK: &str = ",check=50ms";
+/// Number of places of the files.
+const PLACES: usize = 5;
+/// Number of these at which ablations run.
+const ABLATED_PLACES: u64 = 1;
 /// Number of the mix in ablations.
 const ABLATED: u64 = 0;
 /// Name of the guest of ablations.
@@ -49,16 +57,17 @@ fn stages() -> Vec<Stage> {
 fn policies(curves: &Curves) -> Vec<Under> {
     vec![
         Under::new(NONE, ""),
-        Under::new(PRINTED, format!("wise:{}", curves.peak.round())),
-        Under::new(WISE, curves.policy("")),
+        Under::new(PRINTED, format!("wise:{}{CHECK}", curves.peak.round())),
+        Under::new(WISE, curves.policy(CHECK)),
         Under::new(AUTO, AUTO),
     ]
 }
 
 /// Returns policies with one thing changed at a time.
 fn ablations(curves: &Curves) -> Vec<Under> {
-    let wise =
+    let checked =
         |name: &str, words: &str| Under::new(&format!("{WISE}, {name}"), curves.policy(words));
+    let wise = |name: &str, words: &str| checked(name, &format!("{CHECK}{words}"));
     let mut all = policies(curves);
     all.extend([
         wise("dtimeslice fixed", ",tuning=off"),
@@ -66,12 +75,23 @@ fn ablations(curves: &Curves) -> Vec<Under> {
         wise("oldest first", ",order=arrival"),
         wise("one resumed at a time", ",resume=0%"),
         wise("all resumed at once", ",resume=100%"),
-        wise("checks each 100 ms", ",check=100ms"),
+        checked("checks each 20 ms", ",check=20ms"),
+        checked("checks each 100 ms", ",check=100ms"),
+        checked("checks each 1 s", ",check=1s"),
         Under::new("fcfs", "fcfs"),
+        Under::elevator("bfq"),
     ]);
     let turns = ["100ms", "250ms", "1s"].map(|turn| format!("turns:{turn}"));
     all.extend(turns.map(|policy| Under::new(&policy, policy.clone())));
     all
+}
+
+/// A guest that runs a stage.
+struct StageGuest<'a> {
+    stage: Stage,
+    policies: &'a [Under],
+    key: Value,
+    vm: VirtualMachine<'a>,
 }
 
 /// Measures the part.
@@ -81,36 +101,55 @@ fn ablations(curves: &Curves) -> Vec<Under> {
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let kernel = GuestKernel::bootable(KERNEL)?;
     let compiled = Compiled::of(harness)?;
-    let wants = |name: &str| harness.options.wants(name);
-    let stages: Vec<Stage> = stages().into_iter().filter(|stage| wants(&stage.name)).collect();
-    let wants_ablations = wants(ABLATIONS);
-    let seeds = harness.options.repeats.unwrap_or(1) as u64;
-    let runs = Runs::open(harness);
-    let guests = 1 + (stages.len() + usize::from(wants_ablations)) * seeds as usize;
-    let mut progress = Progress::new(harness.part, guests);
     let first = harness.options.seed;
+    let places = harness.options.repeats.unwrap_or(PLACES) as u64;
+    let wanted = wanted(harness, first..first + places);
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, 1 + wanted.len());
     let measured = runs.get(&json!({ "stage": "curves", "places": first }), || {
         points::run(harness, &kernel, first)
     })?;
     let curves = Curves::of(&measured)?;
     progress.step("degradation curves");
-    let policies = policies(&curves);
-    let one = |stage: &Stage, name: &str, policies: &[Under], seed: u64| {
+    let (policies, ablations) = (policies(&curves), ablations(&curves));
+    let mut guests = Vec::new();
+    for (name, stage, seed) in wanted {
+        let policies = if name == ABLATIONS { &ablations } else { &policies };
         let all: Vec<&str> = policies.iter().map(|under| under.policy.as_str()).collect();
         let key = json!({ "stage": name, "places": seed, "policies": all });
-        runs.get(&key, || guest::run(harness, &kernel, &compiled, (stage, policies), seed))
-    };
-    // Seed by seed: an evaluation that is ended early has all services.
-    for seed in first..first + seeds {
-        for stage in &stages {
-            one(stage, &stage.name, &policies, seed)?;
-            progress.step(&format!("{}, places {seed}", stage.name));
-        }
-        if wants_ablations {
-            let stage = Stage::compounded(ABLATED);
-            one(&stage, ABLATIONS, &ablations(&curves), seed)?;
-            progress.step(&format!("{ABLATIONS}, places {seed}"));
+        let mut is_new = false;
+        let earlier = runs.get(&key, || {
+            is_new = true;
+            Err(EvaluateError::Interrupted)
+        });
+        if is_new {
+            let vm = guest::describe(harness, &kernel, &compiled, (&stage, policies), seed);
+            guests.push(StageGuest { stage, policies, key, vm });
+        } else {
+            earlier?;
+            progress.step(&format!("{name}, places {seed}, taken over"));
         }
     }
-    Ok(())
+    let boot = |guest: &StageGuest<'_>| {
+        guests::succeed(&guest.vm, &format!("running '{}' in a guest", guest.stage.name))
+    };
+    at_a_time::each(harness.options.jobs, &guests, boot, |guest, outcome| {
+        let StageGuest { stage, policies, key, .. } = guest;
+        runs.get(key, || guest::read(&outcome, kernel.release(), stage, policies))?;
+        let name = key["stage"].as_str().unwrap_or(&stage.name);
+        progress.step(&format!("{name}, places {}", key["places"]));
+        Ok(())
+    })
+}
+
+/// Returns the wanted stages at each place, the places one after another: an evaluation that is ended early has all.
+fn wanted(harness: &Harness, places: std::ops::Range<u64>) -> Vec<(String, Stage, u64)> {
+    let ablated_before = places.start + ABLATED_PLACES;
+    let of_place = |seed: u64| {
+        let stages = stages().into_iter().map(|stage| (stage.name.clone(), stage));
+        let is_ablated = seed < ablated_before;
+        let ablated = is_ablated.then(|| (ABLATIONS.to_owned(), Stage::compounded(ABLATED)));
+        stages.chain(ablated).map(move |(name, stage)| (name, stage, seed))
+    };
+    places.flat_map(of_place).filter(|(name, _, _)| harness.options.wants(name)).collect()
 }

@@ -1,9 +1,9 @@
-//! Runs a stage in a guest: each task alone, then each service under each policy.
+//! Guests that run a stage: each task alone, then each service under each policy.
 
 use luc_harness::error::EvaluateError;
-use luc_harness::guests::{self, succeed};
+use luc_harness::guests;
 use luc_harness::harness::{Harness, elements, missing};
-use luc_vm::{GuestKernel, GuestOutcome};
+use luc_vm::{GuestKernel, GuestOutcome, VirtualMachine};
 use serde_json::{Value, json};
 
 use super::super::guest::{beginning, machine, times};
@@ -20,11 +20,17 @@ pub(super) struct Under {
     pub(super) name: String,
     /// Policy of `luc throttle`; empty for none.
     pub(super) policy: String,
+    pub(super) scheduler: &'static str,
 }
 
 impl Under {
     pub(super) fn new(name: &str, policy: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), policy: policy.into() }
+        Self { name: name.to_owned(), policy: policy.into(), scheduler: "none" }
+    }
+
+    /// The kernel's scheduler of this name, and no policy.
+    pub(super) fn elevator(scheduler: &'static str) -> Self {
+        Self { name: scheduler.to_owned(), policy: String::new(), scheduler }
     }
 }
 
@@ -40,13 +46,14 @@ impl Compiled {
     }
 }
 
-pub(super) fn run(
+/// Describes the guest of a stage. The seed decides where the files are.
+pub(super) fn describe<'a>(
     harness: &Harness,
-    kernel: &GuestKernel,
+    kernel: &'a GuestKernel,
     compiled: &Compiled,
     (stage, policies): (&Stage, &[Under]),
     seed: u64,
-) -> Result<Value, EvaluateError> {
+) -> VirtualMachine<'a> {
     let mut script = beginning() + "BEFORE='rm -f /mnt/out.*'\n" + &preparation(&stage.tasks, seed);
     for line in lines(stage, policies) {
         script += &line;
@@ -59,20 +66,21 @@ pub(super) fn run(
     for program in &compiled.0 {
         vm = vm.program(program);
     }
-    let outcome = succeed(&vm, &format!("running '{}' in a guest", stage.name))?;
-    read(&outcome, kernel.release(), stage, policies)
+    vm
 }
 
 /// Returns the calls of `cell`.
 fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
-    let cell = |name: String, tasks: &[usize], slots: Option<usize>, policy: &str, words: &str| {
+    let alone = Under::new("alone", "");
+    let cell = |name: String, tasks: &[usize], slots: Option<usize>, under: &Under| {
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
         let slots = slots.map_or_else(String::new, |slots| slots.to_string());
-        format!("{words}cell {name} '{}' none 128 '' '' '' '{slots}' '{policy}'", tasks.join(" "))
+        let Under { scheduler, policy, .. } = under;
+        format!("cell {name} '{}' {scheduler} 128 '' '' '' '{slots}' '{policy}'", tasks.join(" "))
     };
     let mut all = Vec::new();
     for task in stage.different() {
-        all.push(cell(format!("alone.{task}"), &[task], None, "", ""));
+        all.push(cell(format!("alone.{task}"), &[task], None, &alone));
     }
     for (number, service) in stage.services.iter().enumerate() {
         let words = match service.kind {
@@ -81,13 +89,14 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
         };
         for (policy, under) in policies.iter().enumerate() {
             let name = format!("together.{number}.{policy}");
-            all.push(cell(name, &service.tasks, service.at_a_time, &under.policy, words));
+            all.push(words.to_owned() + &cell(name, &service.tasks, service.at_a_time, under));
         }
     }
     all
 }
 
-fn read(
+/// Reads the figures of each service under each policy.
+pub(super) fn read(
     outcome: &GuestOutcome,
     release: &str,
     stage: &Stage,
@@ -183,10 +192,11 @@ mod tests {
     #[test]
     fn a_stage_runs_each_task_alone_once_and_each_service_under_each_policy() {
         let stage = Stage::similar(Program::Kmeans);
-        let policies = [Under::new("none", ""), Under::new("ours", "auto")];
+        let policies = [Under::elevator("bfq"), Under::new("ours", "auto")];
         let all = lines(&stage, &policies);
         assert_eq!(all.len(), 8 + 4 * 2);
         assert_eq!(all[0], "cell alone.1 '1' none 128 '' '' '' '' ''");
+        assert!(all[8].ends_with("'1 2 3 4 5 6 7 8' bfq 128 '' '' '' '' ''"), "{}", all[8]);
         assert!(all[15].ends_with("'1 9 10 11' none 128 '' '' '' '' 'auto'"), "{}", all[15]);
         let threads = lines(&Stage::threads(48), &policies);
         assert!(threads[2].starts_with("THROTTLE_OPTIONS=--threads cell"), "{}", threads[2]);
