@@ -26,7 +26,7 @@ use settings::ClientSetting;
 const BESIDE: &str = include_str!("protect.sh");
 /// Number of places of the files where settings are judged. They are chosen at half as many others.
 const JUDGING: usize = 4;
-const CLIENT_SECONDS: f64 = 12.0;
+const CLIENT_SECONDS: f64 = 10.0;
 
 /// Cells that one guest runs.
 struct CellGuest<'a> {

@@ -4,7 +4,7 @@ use super::scenario::Scenario;
 use crate::settings::{COST_MEASURED, PEAK_BYTES_PER_SECOND, READ_AHEAD_KIB};
 
 /// Larger read-ahead that is tried if the batch reads.
-const LARGER_READ_AHEAD_KIB: [u64; 4] = [256, 512, 1024, 2048];
+const LARGER_READ_AHEAD_KIB: [u64; 3] = [256, 512, 1024];
 /// Parts of the peak that `io.max` leaves each task of the batch, by read-ahead, where reads are what it moves.
 ///
 /// The first of each binds hardly anybody: without a limit the batch does not reach it.
