@@ -2,13 +2,14 @@
 //!
 //! `mixes` are the tasks, `settings` the rivals and our policies. `guest` runs both in virtual time, `figures` finds
 //! the rivals that run again. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
-//! `paper` is part `throttle-paper`: the paper's experiments. `protect` is part `throttle-protect`: a client that must
-//! be answered soon, beside batch. `advised` is part `throttle-advise`: predictions of `luc throttle advise`, and the
-//! results.
+//! `paper` is part `throttle-paper`: the paper's experiments. `guests_at_a_time` runs several guests together.
+//! `protect` is part `throttle-protect`: a client that must be answered soon, beside batch. `advised` is part
+//! `throttle-advise`: predictions of `luc throttle advise`, and the results.
 
 pub mod advised;
 mod figures;
 mod guest;
+mod guests_at_a_time;
 pub mod host;
 mod mixes;
 pub mod paper;

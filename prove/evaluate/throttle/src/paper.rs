@@ -17,7 +17,7 @@ use luc_vm::{GuestKernel, VirtualMachine};
 use serde_json::{Value, json};
 
 use super::KERNEL;
-use super::protect::at_a_time;
+use super::guests_at_a_time;
 use guest::{Compiled, Under};
 use points::Curves;
 use programs::Program;
@@ -133,7 +133,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let boot = |guest: &StageGuest<'_>| {
         guests::succeed(&guest.vm, &format!("running '{}' in a guest", guest.stage.name))
     };
-    at_a_time::each(harness.options.jobs, &guests, boot, |guest, outcome| {
+    guests_at_a_time::each(harness.options.jobs, &guests, boot, |guest, outcome| {
         let StageGuest { stage, policies, key, .. } = guest;
         runs.get(key, || guest::read(&outcome, kernel.release(), stage, policies))?;
         let name = key["stage"].as_str().unwrap_or(&stage.name);
