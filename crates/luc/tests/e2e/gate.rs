@@ -16,7 +16,8 @@ fn ext4(test: &str, mkfs_options: &str) -> Option<EmulatedTestDisk> {
 /// Compiles the program of awkward callers; outside the emulated disk, which costs time.
 fn caller(disk: &EmulatedTestDisk) -> String {
     let program = disk.path("caller");
-    let sources = CALLER_SOURCES.map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name));
+    let sources = CALLER_SOURCES
+        .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name));
     let compiled = Command::new("cc")
         .args(["-Wall", "-Wextra", "-O1", "-pthread", "-o", &program])
         .args(sources)
