@@ -32,6 +32,9 @@ pub use throttle_status::{
 
 /// Interval between searches for cgroups, and between writes of the status, ns.
 const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Number of searches after which all processes of batch are looked at again. Each costs a read of some 40 us.
+const SEARCHES_PER_FULL_LOOK: u64 = 5;
 /// Name prefix of the daemon's own cgroup, for its guardian. The daemon's process id follows.
 const OWN_PREFIX: &str = "luc-throttle-";
 
@@ -46,6 +49,8 @@ struct Daemon {
     tasks: BTreeMap<PathBuf, DaemonTask>,
     /// Whether a rule makes threads tasks.
     has_threads: bool,
+    /// Number of searches for cgroups so far.
+    searches: u64,
     /// Matching cgroups that are left alone, and the reason that was said last.
     refused: BTreeMap<PathBuf, String>,
 }
@@ -105,6 +110,7 @@ pub fn run(
         parent,
         tasks: BTreeMap::new(),
         has_threads: false,
+        searches: 0,
         refused: BTreeMap::new(),
     };
     if let Err(error) = stay_resident() {
@@ -166,13 +172,17 @@ impl Daemon {
         // 1. Tasks whose cgroup or rule has changed, or which may no longer be frozen.
         let wanted = self.config.cgroups(self.hierarchy.root(), self.parent.path());
         let spared = list_spared(&wanted);
+        self.searches += 1;
+        let is_full_look = self.searches.is_multiple_of(SEARCHES_PER_FULL_LOOK);
         let gone: Vec<PathBuf> = self
             .tasks
             .iter()
             .filter(|(path, task)| {
                 wanted.get(*path).is_none_or(|rule| *rule != task.rule)
                     || (task.rule.class == TaskClass::Batch
-                        && self.exemption(&spared, path).is_some())
+                        && (spared_below(&spared, path).is_some()
+                            || is_full_look
+                                && exempt_cgroups::reason(&self.hierarchy, path).is_some()))
                     || std::fs::metadata(path).is_ok_and(|now| now.ino() != task.cgroup_id)
             })
             .map(|(path, _)| path.clone())
@@ -188,7 +198,8 @@ impl Daemon {
                 continue;
             }
             if rule.class == TaskClass::Batch
-                && let Some(reason) = self.exemption(&spared, &path)
+                && let Some(reason) = exempt_cgroups::reason(&self.hierarchy, &path)
+                    .or_else(|| spared_below(&spared, &path))
             {
                 self.leave_alone(path, format!("is never frozen: {reason}"), say);
                 continue;
@@ -212,11 +223,6 @@ impl Daemon {
             }
         }
         Ok(())
-    }
-
-    /// Reason why a cgroup must not be frozen now.
-    fn exemption(&self, spared: &[PathBuf], path: &Path) -> Option<String> {
-        exempt_cgroups::reason(&self.hierarchy, path).or_else(|| spared_below(spared, path))
     }
 
     /// Says why a cgroup is left alone, once for each reason.

@@ -47,6 +47,7 @@ mod sweep_power;
 mod sweep_vm;
 mod throttle;
 mod throttle_advise;
+mod throttle_daemon;
 mod throttle_inversion;
 mod throttle_refusals;
 mod throttle_top;
