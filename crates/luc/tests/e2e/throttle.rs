@@ -13,7 +13,7 @@ use crate::common::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use throttle::{cgroups, device, is_frozen, processes, tasks_of};
+use throttle::{device, is_frozen, processes, tasks_of};
 
 fn kill(process: u32) {
     let pid = Pid::from_raw(process as i32).expect("a process");
