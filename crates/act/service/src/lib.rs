@@ -23,7 +23,7 @@
 //! # From a unit to a service under the gate
 //!
 //! 1. [`systemctl`] asks systemd; [`unit_facts`] has all that a plan is made of.
-//! 2. [`enable_plan`] is pure: `enable_plan/library` and `enable_plan/notifier` say what the drop-in contains.
+//! 2. [`enable_plan`] is pure: `enable_plan/library_way` and `enable_plan/notifier_way` say what the drop-in contains.
 //! 3. [`enable_units`] writes the drop-ins of several units, or none.
 //! 4. With the library nobody is above the service. `luc-exec prepare` makes the shared files as the service's user;
 //!    the library finds them by the unit's name.
@@ -37,7 +37,7 @@
 //! system below an overlay. `daemon/containers` serves them and `unit_status/containers` finds them. [`attach_process`]
 //! hands a running process over in the same way: a stopped thread of it installs the filter.
 //!
-//! `crates/luc/tests/enable` boots systemd in namespaces over this system's files. That takes a second, where
+//! `crates/luc/tests/e2e/enable` boots systemd in namespaces over this system's files. That takes a second, where
 //! emulation takes minutes. Its kernel and its journals are those of the host.
 
 #[macro_use]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod named_paths;
 mod quoted_figures;
 
 const MAX_COLUMNS: usize = 118;

@@ -25,10 +25,10 @@
 //!
 //! # Where the steps are
 //!
-//! `perf_stat_file` reads files of `perf stat`. `count_estimate` has totals with intervals; `count_estimate/rotation`
-//! cuts readings into rotations. `metric_formula` parses perf's metrics, and `dual_number` has the slopes that make
-//! intervals. `cycle_stack` splits cycles by the tables in `cycle_stack/processors`. `docs/how/counters.md` says what
-//! is taken for random.
+//! `perf_stat_file` reads files of `perf stat`. `count_estimate` has totals with intervals.
+//! `count_estimate/counter_rotation` cuts readings into rotations. `metric_formula` parses perf's metrics, and
+//! `metric_formula/dual_number` has the slopes that make intervals. `cycle_stack` splits cycles by the tables in
+//! `cycle_stack/processor_formulas`. `docs/how/counters.md` says what is taken for random.
 
 #![warn(missing_docs)]
 

@@ -41,8 +41,8 @@
 //!
 //! # Recording into a ring
 //!
-//! `ring_sink` puts a row into the segment of its time. `ring_sink/standing` remembers what there is, and each segment
-//! begins with it. At a cut `recorder_thread` has the kernel say all of it once more.
+//! `ring_sink` puts a row into the segment of its time. `ring_sink/standing_rows` remembers threads, connections and files
+//! that are there: each segment begins with their rows. At a cut `recorder_thread` has the kernel list all of them anew.
 
 mod block_signals;
 mod clock_sample;
