@@ -40,7 +40,7 @@ pub struct Criterion {
 /// The criterion of all pages.
 pub const NOT_SLOWER: Criterion = Criterion { least_ratio: 0.98, least_low: 0.95, is_sure: false };
 
-/// The same bounds, of which a true ratio at either one is mostly not met.
+/// The same bounds, made sure: a true ratio at either one mostly fails.
 pub const SURELY_NOT_SLOWER: Criterion = Criterion { is_sure: true, ..NOT_SLOWER };
 
 impl Criterion {

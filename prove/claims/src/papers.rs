@@ -2,7 +2,7 @@
 //!
 //! `prove/parts/papers/NAME.toml` has them. A setting is on a plan's page: its expressions see the raw data and the
 //! names of that page, and names of its own. A claim has one criterion or several, each with a figure of the paper or
-//! with cases; the worst one decides. The verdicts are data of which a part's page is made.
+//! with cases; the worst one decides. A part's page is made from the verdicts.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ struct PaperSetting {
     names: BTreeMap<String, Selection>,
     #[serde(default)]
     define: BTreeMap<String, String>,
-    /// Whether it is among the settings of which the best counts.
+    /// Whether the setting may count as the best one.
     #[serde(default = "yes")]
     counts: bool,
 }
@@ -153,7 +153,7 @@ impl Paper {
         Ok(paper)
     }
 
-    /// Names the pages of which the raw data are needed.
+    /// Names the pages whose raw data are needed.
     pub fn pages(&self) -> impl Iterator<Item = &str> {
         self.setting.iter().map(|setting| setting.page.as_str())
     }

@@ -120,7 +120,7 @@ fn needed(scatter: f64) -> [(&'static str, Option<usize>); 2] {
 }
 
 /// Seeks rounds that find a side without loss not slower, more than 90 times in 100. A loss of 5 % must pass less than
-/// 5 times. Keeps of each criterion those rounds with which a loss of 2 % passes least.
+/// 5 times. Keeps for each criterion the number of rounds at which a loss of 2 % passes least.
 fn seek(scatter: f64, seed: u64) -> Value {
     let noise = RoundNoise::log_normal(scatter);
     let mut found = serde_json::Map::new();

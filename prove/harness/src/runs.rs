@@ -28,15 +28,20 @@ impl<'a> Runs<'a> {
         Self { harness, path, earlier: earlier.unwrap_or_default() }
     }
 
+    /// Returns the result of run `key`, if an earlier evaluation has made it.
+    pub fn earlier_result(&self, key: &Value) -> Option<&Value> {
+        let run = self.earlier.iter().find(|run| run["key"] == *key)?;
+        Some(&run["result"])
+    }
+
     /// Returns the result of run `key`: an earlier one, or that of `make`, which is written down at once.
     pub fn get(
         &self,
         key: &Value,
         make: impl FnOnce() -> Result<Value, EvaluateError>,
     ) -> Result<Value, EvaluateError> {
-        let earlier = self.earlier.iter().find(|run| run["key"] == *key);
-        let result = match earlier {
-            Some(run) => run["result"].clone(),
+        let result = match self.earlier_result(key) {
+            Some(result) => result.clone(),
             None => make()?,
         };
         self.harness.keep(json!({ "key": key, "result": result }));

@@ -19,8 +19,7 @@ const POWER_MARGIN: f64 = 0.02;
 /// Simulated pages for each number of rounds.
 const TRIALS: u64 = 2000;
 
-/// Returns the rounds with which, and with more, a side without loss meets the criterion with a probability of
-/// [`POWER`]. The noise is log-normal with this scatter. `None`: 1000 are not enough.
+/// Returns the least number of rounds at which a side without loss passes with a probability of [`POWER`]. The noise is log-normal with this scatter. `None`: 1000 are not enough.
 pub fn rounds_needed(scatter: f64, criterion: &Criterion) -> Option<usize> {
     let is_enough = |rounds: &usize| {
         let simulation = Simulation {

@@ -16,7 +16,7 @@ struct Measured<'a> {
     figure: Option<f64>,
     /// Ratio of a claim that it is not slower.
     compared: Option<ComparedRatio>,
-    /// Distance from the bound, of which a greater one is better. `None` without a figure.
+    /// Distance from the bound; greater is better. `None` without a figure.
     margin: Option<f64>,
 }
 

@@ -149,7 +149,7 @@ impl Runner<'_> {
         )
     }
 
-    /// Keeps all tries of a run, of which the last counts.
+    /// Keeps all tries of a run. The last one counts.
     fn keep(&self, keys: Map<String, Value>, mut tries: Vec<Variables>) {
         if self.plan.keyed {
             let Some(mut last) = tries.pop() else { return };

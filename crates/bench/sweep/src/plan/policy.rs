@@ -40,13 +40,13 @@ pub enum CopyOutRule {
 
 /// A policy that no plan has; the names in backquotes are the given one and the known ones.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown policy `{given}`: there are `{}`, and `kernel:POLICY+COPYOUT` as kernel:off+on", SHORT.map(|(name, _)| name).join("`, `"))]
+#[error("unknown policy `{given}`: there are `{}`, and `kernel:POLICY+COPYOUT` as kernel:off+on", NAMED_POLICIES.map(|(name, _)| name).join("`, `"))]
 pub struct UnknownPolicy {
     given: String,
 }
 
 /// Policies with names of their own.
-const SHORT: [(&str, SweepPolicy); 10] = [
+const NAMED_POLICIES: [(&str, SweepPolicy); 10] = [
     ("off", SweepPolicy::Off),
     ("auto", SweepPolicy::AUTO),
     ("gate:delay", SweepPolicy::Gate(BatchingRule::Delay)),
@@ -113,7 +113,7 @@ impl CopyOutRule {
 impl fmt::Display for SweepPolicy {
     /// Writes its shortest form in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((name, _)) = SHORT.iter().find(|(_, policy)| policy == self) {
+        if let Some((name, _)) = NAMED_POLICIES.iter().find(|(_, policy)| policy == self) {
             return f.write_str(name);
         }
         match self {
@@ -130,7 +130,7 @@ impl FromStr for SweepPolicy {
     type Err = UnknownPolicy;
 
     fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
-        let short = SHORT.iter().find(|(name, _)| *name == text);
+        let short = NAMED_POLICIES.iter().find(|(name, _)| *name == text);
         let parts = || {
             let (batching, copy_out) = text.strip_prefix("kernel:")?.split_once('+')?;
             let batching = BatchingRule::ALL.into_iter().find(|one| one.name() == batching);

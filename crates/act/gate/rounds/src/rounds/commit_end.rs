@@ -329,8 +329,8 @@ mod tests {
         end_ns
     }
 
-    /// As when `lucd` is killed twice: 0.7 s pass each time in which nobody counts. Taken for a part of the trial, they
-    /// seem to be what it costs, and rule out the next one for a minute.
+    /// Stands for a `lucd` that is killed twice: each time nobody counts calls for 0.7 s. A trial that counted this time
+    /// as its cost would rule out the next one for a minute.
     #[test]
     fn a_supervisor_that_forgets_is_soon_where_its_predecessor_was() {
         for (forgets, phase) in [(false, GatePhase::Aside), (true, GatePhase::Engaged)] {
