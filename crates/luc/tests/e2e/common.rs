@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use luc_events::Dev;
 use luc_events::store::TraceReader;
 use luc_events::tables::{MountedFileSystem, TableRow};
+use luc_testkit::Meanwhile;
 
 pub(crate) const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
@@ -141,10 +142,23 @@ pub(crate) fn can_make_disks() -> bool {
 }
 
 /// An emulated disk with a file system, whose flush takes [`FLUSH_NS`], and a folder beside it. All is gone when it
-/// is dropped.
+/// is dropped, or this process killed.
 pub(crate) struct EmulatedTestDisk {
     root: PathBuf,
+    _removed_at_end: Meanwhile,
 }
+
+/// Removes the disk in `$LUC_RUN_DIR` by the `luc` that is `$1`. What a killed shell had started may not be over yet,
+/// and keeps the file system busy.
+const REMOVE_DISK: &str = r#"
+    tries=600
+    while [ -e "$LUC_RUN_DIR/disk/disk" ]; do
+        error=$("$1" disk remove disk 2>&1) && break
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { echo "$error" >&2; exit 1; }
+        sleep 0.1
+    done
+    rm -rf "$LUC_RUN_DIR""#;
 
 /// Time of a flush of the emulated disk.
 pub(crate) const FLUSH_NS: u64 = 6_000_000;
@@ -173,7 +187,10 @@ impl EmulatedTestDisk {
         }
         let root = std::env::temp_dir().join(format!("luc-test-{test}-{}", std::process::id()));
         fs::create_dir_all(root.join("mnt")).expect("made");
-        let disk = Self { root };
+        let run_dir = format!("LUC_RUN_DIR={}", root.display());
+        // The disk is made after this, so that one half made is removed too.
+        let removed = Meanwhile::under(&["env", &run_dir], "echo ready", REMOVE_DISK, &[LUC]);
+        let disk = Self { root, _removed_at_end: removed };
         let mount = disk.mount();
         let mut words = vec!["disk", "create", "disk"];
         words.extend(about);
@@ -217,23 +234,6 @@ impl EmulatedTestDisk {
              dd if=/dev/zero of=f$i bs=1k count=1 conv=fsync 2>/dev/null; done",
             self.mount()
         )
-    }
-}
-
-impl Drop for EmulatedTestDisk {
-    fn drop(&mut self) {
-        // What a killed shell had started may not be over yet, and keeps the file system busy.
-        let begun = Instant::now();
-        let removed = loop {
-            let removed = self.luc(&["disk", "remove", "disk"]);
-            if removed.status.success() || begun.elapsed() > TIMEOUT {
-                break removed;
-            }
-            sleep(Duration::from_millis(100));
-        };
-        let _ = fs::remove_dir_all(&self.root);
-        let is_fine = removed.status.success() || std::thread::panicking();
-        assert!(is_fine, "{}", stderr(&removed));
     }
 }
 
