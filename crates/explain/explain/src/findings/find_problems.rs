@@ -47,8 +47,13 @@ pub(crate) fn find(report: &TraceReport, losses: &[ActorLoss]) -> Vec<Finding> {
         .flat_map(|file_system| in_file_system(report, file_system, &contention));
     let mut found: Vec<Finding> = in_file_systems.collect();
     add_waits_behind(report.working.behind_storage_ns, &mut found);
+    let mut in_findings_ns: u64 =
+        report.file_systems.iter().map(blocked_ns).fold(0, u64::saturating_add);
+    for on_disk in &contention {
+        in_findings_ns.grow(on_disk.cost_ns);
+    }
     found.extend(contention);
-    found.extend(in_threads(report, losses));
+    found.extend(in_threads(report, losses, in_findings_ns));
     ranked(report, found, calls_ns)
 }
 
@@ -127,6 +132,15 @@ fn time(file_system: &FileSystemReport) -> (CallTimeParts, CallTimeParts) {
         calls.add_all(&call.parts);
     }
     (file_system.syncs.parts, calls)
+}
+
+/// Returns the time that calls on a file system were blocked.
+fn blocked_ns(file_system: &FileSystemReport) -> u64 {
+    let (syncs, calls) = time(file_system);
+    let parts = syncs.iter().chain(calls.iter());
+    let blocked =
+        parts.filter(|(part, _)| !matches!(part, CallTimePart::Running | CallTimePart::Runnable));
+    blocked.fold(0, |sum, (_, ns)| sum.saturating_add(ns))
 }
 
 /// A finding that costs what calls spend in one part.
@@ -228,15 +242,13 @@ fn in_file_system(
     };
     let mut found: Vec<Finding> = RULES.iter().map(|rule| place.by_rule(rule)).collect();
     found.push(place.other_log());
-    if place.figures.has_journal() {
-        let mut device = place.device(report);
-        for on_disk in contention {
-            if on_disk.dev == Some(file_system.disk) {
-                device.cost_ns = device.cost_ns.saturating_sub(on_disk.cost_ns);
-            }
+    let mut device = place.device(report);
+    for on_disk in contention {
+        if on_disk.dev == Some(file_system.disk) {
+            device.cost_ns = device.cost_ns.saturating_sub(on_disk.cost_ns);
         }
-        found.push(device);
     }
+    found.push(device);
     if let Some(foreign) = foreign {
         found.push(foreign.into_finding(file_system, &place.figures.place()));
     }
@@ -335,13 +347,14 @@ impl Place<'_> {
         with_victim(self.file_system, &parts, finding)
     }
 
-    /// Finds the device's time for callers' own work.
+    /// Finds the device's time for callers' own work. Data of another log's file system are in `other_log`.
     fn device(&self, report: &TraceReport) -> Finding {
-        let own_ns = self.figures.syncs.own_commit();
-        let device_ns = [CallTimePart::DataWriteback, CallTimePart::Device, CallTimePart::Flush]
-            .map(|part| self.both(part))
-            .into_iter()
-            .fold(own_ns, u64::saturating_add);
+        let mut device_ns = self.figures.syncs.own_commit();
+        device_ns.grow(self.both(CallTimePart::Device));
+        device_ns.grow(self.both(CallTimePart::Flush));
+        if self.figures.has_journal() {
+            device_ns.grow(self.both(CallTimePart::DataWriteback));
+        }
         let finding = self.finding(
             FindingKind::DeviceBound,
             self.without_foreign(device_ns),

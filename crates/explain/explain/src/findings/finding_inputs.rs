@@ -140,20 +140,26 @@ impl FindingInputs<'_> {
 
     pub(super) fn device(&self, report: &TraceReport) -> Vec<FindingFigure> {
         let commits = &self.file_system.commits;
-        let mut found = vec![
-            evidence(
-                "share of fsync time in the own commit",
-                self.sync_share(self.syncs.own_commit()),
-                FigureUnit::Share,
-            ),
-            evidence(
-                "share of fsync time in data writeback",
-                self.sync_share(self.syncs.get(CallTimePart::DataWriteback)),
-                FigureUnit::Share,
-            ),
-            evidence("mean commit", commits.full.mean_ns as f64, FigureUnit::Ns),
-            evidence("mean fsync", self.file_system.syncs.latency.mean_ns as f64, FigureUnit::Ns),
-        ];
+        let share = |what: &'static str, ns| evidence(what, self.sync_share(ns), FigureUnit::Share);
+        let mut found = Vec::new();
+        let syncs = &self.file_system.syncs.latency;
+        if syncs.count > 0 {
+            if self.has_journal() {
+                let own_ns = self.syncs.own_commit();
+                found.push(share("share of fsync time in the own commit", own_ns));
+            } else {
+                let flush_ns = self.syncs.get(CallTimePart::Flush);
+                found.push(share("share of fsync time in cache flushes", flush_ns));
+            }
+            let data_ns = self.syncs.get(CallTimePart::DataWriteback);
+            found.push(share("share of fsync time in data writeback", data_ns));
+        }
+        if self.has_journal() {
+            found.push(evidence("mean commit", commits.full.mean_ns as f64, FigureUnit::Ns));
+        }
+        if syncs.count > 0 {
+            found.push(evidence("mean fsync", syncs.mean_ns as f64, FigureUnit::Ns));
+        }
         let flushes = report.disks.first().and_then(|disk| disk.device.get("flush"));
         if let Some(flushes) = flushes {
             found.push(evidence(

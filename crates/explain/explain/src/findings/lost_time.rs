@@ -17,8 +17,14 @@ use crate::wait_losses::{ActorLoss, HolderState, LossKind};
 /// Minimum part of the trace's length that threads lost in all. Less matters to nobody.
 const MIN_PART_OF_TRACE: u64 = 50;
 
-/// Finds what threads lost time to, beside files and disks.
-pub(super) fn in_threads(report: &TraceReport, losses: &[ActorLoss]) -> Vec<Finding> {
+/// Finds what threads lost time to, beside calls on files that have rows.
+///
+/// `in_findings_ns` is the time that threads waited for files and disks in such calls, or for contended disks.
+pub(super) fn in_threads(
+    report: &TraceReport,
+    losses: &[ActorLoss],
+    in_findings_ns: u64,
+) -> Vec<Finding> {
     let length_ns = report.trace.end_ns.saturating_sub(report.trace.start_ns);
     let accounts = report.accounts.processes.iter();
     let accounts: AccountsByProcess<'_> =
@@ -31,6 +37,7 @@ pub(super) fn in_threads(report: &TraceReport, losses: &[ActorLoss]) -> Vec<Find
         of(LossKind::Throttled).throttled(),
         of(LossKind::Processor).processor(&of(LossKind::ProcessorLook)),
         of(LossKind::PageFault).page_faults(),
+        of(LossKind::Storage).device(in_findings_ns),
     ];
     found.extend(of(LossKind::Sleep).by_name_of(|loss| loss.at).iter().map(Losses::sleep));
     let is_lock = |loss: &ActorLoss| matches!(loss.kind, LossKind::Lock(_));
@@ -227,6 +234,18 @@ impl Losses<'_> {
             grouped_names(&victims)
         );
         self.finding(FindingKind::PageFaults, sentence, &victims, None)
+    }
+
+    /// Waits for disks in calls that have no row, most of them reads.
+    fn device(&self, in_findings_ns: u64) -> Finding {
+        let victims = self.actors(|loss| loss.victim);
+        let verb = if victims.len() == 1 { "waits" } else { "wait" };
+        let sentence = format!(
+            "{} {verb} for disks, in reads and other calls that are not listed one by one",
+            grouped_names(&victims)
+        );
+        let finding = self.finding(FindingKind::DeviceBound, sentence, &victims, None);
+        Finding { cost_ns: finding.cost_ns.saturating_sub(in_findings_ns), ..finding }
     }
 
     fn sleep(&self) -> Finding {

@@ -119,26 +119,29 @@ fn wait_for_client(story: &mut Story, process: u32, turns: impl Iterator<Item = 
 
 /// Of eight backends one at a time is in fdatasync, and the others wait for a lock that it has. Each is idle for a
 /// tenth of the time.
-#[test]
-fn a_database_behind_its_flushes_is_said_to_be() {
+///
+/// Without a commit the file system has no journal of jbd2.
+fn database_behind_flushes(has_commit: bool) -> TraceReport {
     let mut story = Story::default();
     let backends = || 11..19_u32;
     for backend in backends() {
         story.process(backend, "postgres", 90);
     }
-    story.events.push(
-        JournalCommit {
-            dev: DEV,
-            start_ns: 1,
-            locking_ns: 1,
-            flushing_ns: 2,
-            logging_ns: 3,
-            end_ns: 4,
-            kind: CommitKind::Full,
-            ..JournalCommit::default()
-        }
-        .into(),
-    );
+    if has_commit {
+        story.events.push(
+            JournalCommit {
+                dev: DEV,
+                start_ns: 1,
+                locking_ns: 1,
+                flushing_ns: 2,
+                logging_ns: 3,
+                end_ns: 4,
+                kind: CommitKind::Full,
+                ..JournalCommit::default()
+            }
+            .into(),
+        );
+    }
     for turn in 0..END / 100 {
         let begin = 100 * turn;
         let writer = 11 + (turn % 8) as u32;
@@ -153,7 +156,12 @@ fn a_database_behind_its_flushes_is_said_to_be() {
             }
         }
     }
-    let report = story.report();
+    story.report()
+}
+
+#[test]
+fn a_database_behind_its_flushes_is_said_to_be() {
+    let report = database_behind_flushes(true);
     let found = first(&report);
     assert_eq!(found.kind, FindingKind::DeviceBound, "{:#?}", report.findings);
     // 88 ms of 89 that each works, and the last millisecond of its call.
@@ -162,6 +170,29 @@ fn a_database_behind_its_flushes_is_said_to_be() {
     let working = &report.working;
     assert_eq!(working.behind_storage_ns, 7 * 88 * END / 100 * MS);
     assert!(report.findings.iter().all(|found| found.kind != FindingKind::NotStorage));
+}
+
+#[test]
+fn flushes_of_a_file_system_without_a_journal_are_the_device_s() {
+    let report = database_behind_flushes(false);
+    let found = first(&report);
+    assert_eq!(found.kind, FindingKind::DeviceBound, "{:#?}", report.findings);
+    assert_share(found, 88.0 / 89.0);
+}
+
+/// Its reads have no rows of calls.
+#[test]
+fn a_reader_waits_for_the_disk() {
+    let mut story = Story::default();
+    story.process(11, "dd", END / 10);
+    for begin in (0..END).step_by(10) {
+        story.blocked(11, WaitCause::Device, [begin, begin + 9], 0);
+    }
+    let report = story.report();
+    let found = first(&report);
+    assert_eq!(found.kind, FindingKind::DeviceBound, "{:#?}", report.findings);
+    assert_eq!(name(&found.victim), ("dd", 11));
+    assert_share(found, 0.9);
 }
 
 #[test]
