@@ -60,7 +60,7 @@ pub use service_names::{ProcessFacts, ServiceNames, thread_class};
 pub use time_span::{SplitSpan, TimeSpan};
 pub use trace_clocks::{OneClock, TraceClocks};
 pub use trace_threads::{ThreadTables, TraceThreads};
-pub use wait_graph::WaitGraph;
+pub use wait_graph::{AwaitedThread, WaitGraph};
 pub use wait_labels::{LabelIndex, WaitLabels};
 pub use wait_root::{
     FoundRoots, LinkIndex, LinkReason, RootKind, RootPart, UnknownReason, WaitLink, WaitRoot,

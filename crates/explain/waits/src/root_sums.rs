@@ -141,6 +141,8 @@ mod tests {
             thread: None,
             cause,
             other: None,
+            end: None,
+            queue: None,
             busy: None,
             link: None,
         };

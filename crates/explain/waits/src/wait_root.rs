@@ -2,7 +2,7 @@
 
 use luc_events::WaitCause;
 
-use crate::graph_ids::{GraphThread, TraceIndex};
+use crate::graph_ids::{EndIndex, GraphThread, TraceIndex};
 use crate::time_span::TimeSpan;
 use crate::wait_labels::LabelIndex;
 
@@ -161,6 +161,10 @@ pub struct RootPart {
     /// Other thread that took part. It sent the message that is on its way, waited for the processor or for input, or
     /// ended the wait.
     pub other: Option<GraphThread>,
+    /// End that a message on its way came to, in the trace of the part's thread.
+    pub end: Option<EndIndex>,
+    /// Thread whose queue the request lay in, if a queue is the root.
+    pub queue: Option<GraphThread>,
     /// Work of the others, if a queue is the root.
     pub busy: Option<WaitRoot>,
     /// Last link of the chain; `None` if it is the time of the thread that was asked about.

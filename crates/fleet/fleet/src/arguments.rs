@@ -458,11 +458,11 @@ pub(crate) struct FleetReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Write all requests, messages and waits, and a request's critical path, as a trace for ui.perfetto.dev
+    /// Write all requests, messages and waits, and what a request waited for, as a trace for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
 
-    /// Write the slowest requests with their calls and critical paths as spans, in the JSON of OTLP
+    /// Write the slowest requests with their calls and what they waited for as spans, in the JSON of OTLP
     #[arg(long, value_name = "FILE")]
     pub(crate) otlp: Option<PathBuf>,
 

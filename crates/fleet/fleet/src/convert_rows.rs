@@ -30,7 +30,10 @@ pub(crate) struct ConvertedRows {
     pub(crate) ends: Vec<ConnectionEnd>,
     /// Names that unix sockets are bound to.
     pub(crate) names: SocketNames,
+    /// Rows of one host after those of the one before.
     pub(crate) messages: Vec<MessageRow>,
+    /// By message: time of the first packet with its last byte; 0 if no packet tells.
+    pub(crate) packet_times: Vec<u64>,
     pub(crate) waits: FleetWaits,
     /// Cause of each wait, by the host's number, in the order of its waits.
     pub(crate) causes: Vec<Vec<WaitCause>>,

@@ -7,6 +7,7 @@ use luc_fleet_clocks::ClockError;
 use luc_fleet_requests::{TooManyWaits, TreeError};
 use luc_fleet_rings::WindowError;
 use luc_units::number_formats::FormattedTime;
+use luc_waits::WaitGraphError;
 
 use crate::counters::CountersError;
 use crate::otlp::SpanError;
@@ -64,6 +65,9 @@ pub enum FleetError {
     /// Times out of range.
     #[error(transparent)]
     Times(#[from] ClockError),
+    /// More rows than the graph of waits has indices for.
+    #[error(transparent)]
+    WaitGraph(#[from] WaitGraphError),
     /// Requests that form no forest.
     #[error(transparent)]
     Tree(#[from] TreeError),

@@ -1,8 +1,6 @@
 //! Explains the traces: connections, messages, requests, and why the slowest requests are slow.
 
-mod client_roots;
 mod connections;
-mod critical_path;
 mod explanation_rows;
 mod fleet_requests;
 mod forest_nodes;
@@ -10,10 +8,12 @@ mod idle_threads;
 mod match_program_spans;
 mod messages;
 mod one_way_times;
-mod path_charger;
 mod request;
+mod request_path;
 mod request_ranking;
 mod requests;
+mod root_evidence;
+mod root_words;
 mod service_times;
 mod slow_request_finding;
 mod slow_request_findings;
@@ -27,7 +27,6 @@ use crate::convert_rows::UnconvertedRows;
 use crate::error::FleetError;
 use crate::joined_traces::{HostSummary, JoinedTraces};
 pub use connections::{ConnectionsReport, PairedByEvidence, UnpairedEnd};
-pub use critical_path::PathPart;
 pub use explanation_rows::{EdgeRow, ExplanationRows, RequestRow, SideRow};
 pub(crate) use fleet_requests::FleetRequests;
 pub(crate) use forest_nodes::{ForestNode, ProcessKey, evidence, nodes, time_ns};
@@ -38,13 +37,14 @@ pub use messages::{GapReport, MessagesReport, RowsLeftOut};
 pub use one_way_times::OneWayTimes;
 pub(crate) use request::reports;
 pub use request::{CallThread, RequestReport, TreeCallReport};
+pub use request_path::PathPart;
 pub use request_ranking::RankedRequest;
 pub(crate) use request_ranking::TopRequest;
 pub use requests::{HandOverReport, RequestsReport};
 pub use service_times::ServiceTimes;
 pub use slow_request_finding::{OthersDiskWork, SlowRequestFinding, ThreadParty, WaitingThreads};
 pub(crate) use slow_request_finding::{find_services, worth_showing};
-pub(crate) use slow_request_findings::RequestCharges;
+pub(crate) use slow_request_findings::RequestFindings;
 pub use slow_request_findings::{RequestGroup, SlowRequestFindings};
 
 /// Maximum number of slowest requests that are listed.
@@ -96,15 +96,15 @@ pub fn explain(
     joined: &JoinedTraces,
     wanted: ExplanationOptions,
 ) -> Result<FleetExplanation, FleetError> {
-    explain_found(&RequestCharges::new(&FleetRequests::new(joined)?), wanted)
+    explain_found(&RequestFindings::new(&FleetRequests::new(joined)?), wanted)
 }
 
 /// Like [`explain`], for requests that have been found already.
 pub(crate) fn explain_found(
-    charges: &RequestCharges<'_>,
+    explained: &RequestFindings<'_>,
     wanted: ExplanationOptions,
 ) -> Result<FleetExplanation, FleetError> {
-    let found = charges.found;
+    let found = explained.found;
     let joined = found.joined;
     let number = match wanted.request {
         Some(number) => Some(found.top(number)?.ranked.number),
@@ -112,7 +112,7 @@ pub(crate) fn explain_found(
     };
     Ok(FleetExplanation {
         hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
-        findings: charges.of_slowest(),
+        findings: explained.of_slowest(),
         clocks: report_pairs(joined),
         unrelated: report_unrelated(joined),
         contradiction: describe_contradiction(joined),
@@ -120,10 +120,10 @@ pub(crate) fn explain_found(
         one_way: one_way_times::report(joined, &found.messages.edges),
         messages: messages::report(joined, &found.messages),
         services: service_times::report(joined, &found.requests),
-        idle: idle_threads::report(found, charges.engaged()),
+        idle: idle_threads::report(found, explained.engaged()),
         slowest: found.ranking.slowest(MAX_SLOWEST),
         request: request::reports(found, number)?.pop(),
-        rows: wanted.rows.then(|| explanation_rows::report(found, charges.engaged())),
+        rows: wanted.rows.then(|| explanation_rows::report(found, explained.engaged())),
         requests: requests::report(&found.requests, found.named.report()),
         left_out: joined.rows.left_out,
     })

@@ -18,7 +18,7 @@ use luc_fleet_rings::TimeWindow;
 use luc_units::plain;
 use serde::Serialize;
 
-use crate::explain::{FleetRequests, RequestCharges};
+use crate::explain::{FleetRequests, RequestFindings};
 use crate::flat_rows::{TimePlacer, convert_edges, convert_requests, convert_steps, host_clocks};
 use crate::joined_traces::JoinedTraces;
 use crate::trace_argument::TraceArgument;
@@ -131,10 +131,10 @@ fn write_tables(
         write_table(&tables::edge::EDGE, &convert_edges(&mut placer, &found), &hosts, directory)?,
         write_table(&tables::request::REQUEST, &requests, &hosts, directory)?,
         write_table(&tables::request::CALL, &calls, &hosts, directory)?,
-        write_table(&tables::path::PATH, &convert_steps(&mut placer, &found), &hosts, directory)?,
+        write_table(&tables::path::PATH, &convert_steps(&found), &hosts, directory)?,
         write_table(
             &tables::finding::FINDING,
-            &tables::finding::findings(RequestCharges::new(&found).of_slowest()),
+            &tables::finding::findings(RequestFindings::new(&found).of_slowest()),
             &hosts,
             directory,
         )?,

@@ -1,4 +1,4 @@
-//! Flat rows of edges, requests and critical paths, which `export` writes as tables.
+//! Flat rows of edges, requests and parts of their time, which `export` writes as tables.
 //!
 //! Times are of the CLOCK_MONOTONIC of the row's host. A time `global_ns` is of the first host's CLOCK_MONOTONIC;
 //! `None`: clocks unknown.
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use luc_events::WaitCause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{
-    CriticalPathPart, EndId, Exchange, MessageEdge, MessageSide, PathPartKind, ThreadId,
-};
+use luc_fleet_requests::{EndId, Exchange, MessageEdge, MessageSide};
+use luc_waits::{RootKind, RootPart};
 
 use crate::explain::{FleetRequests, ForestNode, TopRequest, nodes};
 use crate::host_clocks::HomeClocks;
 use crate::joined_traces::JoinedTraces;
+use crate::wait_graph::host_of;
 pub(crate) use global_time::{ClockLine, HostClock, host_clocks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,19 +85,21 @@ pub(crate) struct RequestNode {
     pub(crate) evidence: Option<&'static str>,
 }
 
-/// Part of a critical path. The parts of a request sum to its time exactly.
+/// Part of a request's time by the root of the waits. The parts of a request sum to its time exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathStep {
     pub(crate) request: u32,
-    /// Place on the path, from 0.
+    /// Place in the request's time, from 0.
     pub(crate) step: u32,
-    /// Kind: `running`, `runnable`, `blocked`, `network` or `contradictory`.
-    pub(crate) part: &'static str,
+    /// Kind of the root.
+    pub(crate) kind: &'static str,
     pub(crate) host: u32,
+    /// Service of the thread; the address of a server that no trace has.
+    pub(crate) service: String,
     /// Id of the process; `None`: unknown.
     pub(crate) process: Option<u32>,
-    /// Id of the thread.
-    pub(crate) thread: u32,
+    /// Id of the thread; `None`: unknown.
+    pub(crate) thread: Option<u32>,
     pub(crate) name: String,
     /// Cause of a wait, as the table `wait` names it.
     pub(crate) cause: Option<&'static str>,
@@ -108,8 +110,6 @@ pub(crate) struct PathStep {
     /// Begin on the clock of the request's host, ns.
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// Error of begin and end due to clocks, ns; `None`: unbounded.
-    pub(crate) error_ns: Option<u64>,
 }
 
 /// Places times of all hosts on the clocks of others.
@@ -205,55 +205,52 @@ pub(crate) fn convert_requests(
     rows
 }
 
-pub(crate) fn convert_steps(
-    placer: &mut TimePlacer<'_>,
-    found: &FleetRequests<'_>,
-) -> Vec<PathStep> {
+pub(crate) fn convert_steps(found: &FleetRequests<'_>) -> Vec<PathStep> {
     let mut tops: Vec<&TopRequest> = found.all_tops().collect();
     tops.sort_unstable_by_key(|top| top.node);
     let mut steps = Vec::new();
     for top in tops {
-        let exchange = &top.exchange;
-        let Some(answer) = exchange.answer else {
+        let (Some(roots), Some(span)) =
+            (found.graph.roots_of(top.node), found.graph.time_of(top.node))
+        else {
             continue;
         };
-        let home = placer.homes.at(exchange.end.host);
-        let place = |event| home.place(event);
-        let path = found.paths.critical(&exchange.asked, &answer.last, place);
-        let parts = path.parts.iter().zip(0..);
-        steps.extend(parts.map(|(part, place)| convert_step(found.joined, top.node, place, part)));
+        let mut start_ns = span.from_ns();
+        for (part, step) in roots.parts.iter().zip(0..) {
+            let end_ns = start_ns.saturating_add(part.span.length_ns());
+            steps.push(convert_step(found, top.node, step, [start_ns, end_ns], part));
+            start_ns = end_ns;
+        }
     }
     steps
 }
 
 fn convert_step(
-    joined: &JoinedTraces,
+    found: &FleetRequests<'_>,
     request: u32,
     step: u32,
-    part: &CriticalPathPart,
+    [start_ns, end_ns]: [u64; 2],
+    part: &RootPart,
 ) -> PathStep {
-    let ThreadId { host, thread } = part.thread;
-    let about = joined.host(host);
-    let (name, from, error_ns) = match part.kind {
-        PathPartKind::Running => ("running", None, Some(0)),
-        PathPartKind::Runnable { .. } => ("runnable", None, Some(0)),
-        PathPartKind::Blocked => ("blocked", None, Some(0)),
-        PathPartKind::Network { from, error_ns, .. } => ("network", Some(from), error_ns),
-        PathPartKind::Contradictory => ("contradictory", None, Some(0)),
-    };
+    let thread = part.thread.map(|thread| found.graph.thread(thread));
+    let host = thread.map_or(host_of(part.clock), |thread| thread.host);
+    let about = found.joined.host(host);
+    let is_message = matches!(part.root.kind, RootKind::Network | RootKind::HeldBack);
+    let from = part.other.filter(|_| is_message).map(|from| found.graph.thread(from));
+    let [service, _] = found.graph.names_of(&part.root);
     PathStep {
         request,
         step,
-        part: name,
+        kind: part.root.kind.name(),
         host: host.0,
-        process: about.process_of(thread),
-        thread: thread.id,
-        name: about.thread_name(thread),
-        cause: joined.part_cause(part).map(WaitCause::name),
+        service: luc_units::plain(service),
+        process: thread.and_then(|thread| about.process_of(thread.thread)),
+        thread: thread.map(|thread| thread.thread.id),
+        name: thread.map_or_else(String::new, |thread| about.thread_name(thread.thread)),
+        cause: part.cause.map(WaitCause::name),
         from_host: from.map(|from| from.host.0),
         from_thread: from.map(|from| from.thread.id),
-        start_ns: part.begin_ns,
-        end_ns: part.end_ns,
-        error_ns,
+        start_ns,
+        end_ns,
     }
 }

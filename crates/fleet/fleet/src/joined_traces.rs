@@ -8,8 +8,8 @@ use luc_events::WaitCause;
 use luc_events::tables::TraceDescription;
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    ConnectionEnd, Connections, CriticalPathPart, EndAddress, EndId, HostWaits, PathPartKind,
-    Requests, ThreadId, ThreadIdentity, ThreadWait,
+    ConnectionEnd, Connections, EndAddress, EndId, HostWaits, Requests, ThreadId, ThreadIdentity,
+    ThreadWait,
 };
 use luc_units::plain;
 use serde::Serialize;
@@ -22,10 +22,10 @@ use crate::host_tasks::HostTasks;
 use crate::others_disk_work::ServedDiskRequests;
 use crate::otlp::ProgramSpan;
 use crate::read_hosts::RecordedHost;
-use crate::sync_calls::SyncCallTimes;
 use crate::thread_descriptions::ThreadDescriptions;
 use crate::thread_times::ThreadTimes;
 use crate::wait_causes::{self, WaitCauses, may_be_input};
+use crate::wait_graph::GraphThreads;
 pub(crate) use join_hosts::packets_of;
 
 /// Rows of many hosts, the connections that they share, and how their clocks relate.
@@ -52,10 +52,11 @@ pub(crate) struct JoinedHost {
     /// Whether each wait that a thread ended has its own row.
     pub(crate) has_all_waits: bool,
     pub(crate) times: ThreadTimes,
+    /// Threads as the graph of waits knows them.
+    pub(crate) threads: GraphThreads,
     tasks: HostTasks,
     brands: ThreadDescriptions,
     waits: WaitCauses,
-    syncs: SyncCallTimes,
     disks: ServedDiskRequests,
     counted: ThreadEvents,
 }
@@ -141,12 +142,6 @@ impl JoinedTraces {
         first_byte.saturating_sub(u64::from(has_isn))
     }
 
-    /// Cause of a part of a path that is a wait.
-    pub(crate) fn part_cause(&self, part: &CriticalPathPart) -> Option<WaitCause> {
-        let off_ns = part.wait_off_ns.filter(|_| part.kind == PathPartKind::Blocked)?;
-        self.cause(part.thread, off_ns)
-    }
-
     /// Finds the requests of all hosts, anew with each call.
     pub(crate) fn requests(&self) -> Requests {
         let rows = &self.rows;
@@ -186,10 +181,10 @@ impl JoinedHost {
             summary: summarize(recorded),
             has_all_waits: wait_causes::are_all_there(recorded),
             times: ThreadTimes::new(recorded),
+            threads: GraphThreads::new(recorded),
             tasks,
             brands: ThreadDescriptions::new(&recorded.starts, &recorded.programs),
             waits: WaitCauses::new(recorded),
-            syncs: SyncCallTimes::new(recorded),
             disks: ServedDiskRequests::new(recorded),
             counted: ThreadEvents::new(&recorded.counters),
         }
@@ -236,11 +231,6 @@ impl JoinedHost {
     /// Id of a thread's process; `None`: the trace does not have it.
     pub(crate) fn process_of(&self, thread: ThreadIdentity) -> Option<u32> {
         self.tasks.process(thread.id, thread.start_ns)
-    }
-
-    /// Times in which threads were in a call such as fsync.
-    pub(crate) fn syncs(&self) -> &SyncCallTimes {
-        &self.syncs
     }
 
     pub(crate) fn disks(&self) -> &ServedDiskRequests {

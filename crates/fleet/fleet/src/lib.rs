@@ -24,8 +24,9 @@
 //!    did, `others_disk_work` what disks did for whom.
 //! 4. `host_clocks` relates the hosts, and puts events of one on the clock of another.
 //! 5. `explain` says why the slowest requests are slow, with a file for each part. `explain/fleet_requests` is what all
-//!    reports rest on. `explain/path_charger` says to whom a part of a path is charged. `explain/slow_request_findings`
-//!    makes findings of that. `explain/idle_threads` counts threads without work.
+//!    reports rest on. `wait_graph` makes the graph of waits of all rows. `explain/slow_request_findings` compares the roots of
+//!    slow requests with those of usual ones, and `explain/request_path` shows one request's.
+//!    `explain/idle_threads` counts threads without work. `wait_chain` follows waits at one moment.
 //! 6. `text` shows it; `report` writes files: a page by `luc-graphs`, a Perfetto trace by `luc-report`'s packets,
 //!    spans.
 //!
@@ -52,13 +53,13 @@ mod read_hosts;
 pub mod report;
 pub mod slow_service_detector;
 mod socket_names;
-mod sync_calls;
 pub mod text;
 mod thread_descriptions;
 mod thread_times;
 mod trace_argument;
 mod wait_causes;
-mod wait_kind;
+mod wait_chain;
+mod wait_graph;
 pub mod why_command;
 
 pub use asked_services::called;

@@ -6,7 +6,54 @@ use luc_events::WaitCause;
 
 use crate::read_hosts::RecordedHost;
 use crate::wait_causes;
-use crate::wait_kind::WaitKind;
+
+/// Class of waits in the page's bars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WaitClass {
+    Storage,
+    Lock,
+    Input,
+    Timer,
+    Other,
+}
+
+impl WaitClass {
+    /// All classes, each with its name.
+    pub(crate) const NAMES: [(Self, &str); 5] = [
+        (Self::Storage, "storage, journal, memory"),
+        (Self::Lock, "locks"),
+        (Self::Input, "input: messages, files"),
+        (Self::Timer, "a time to pass"),
+        (Self::Other, "other"),
+    ];
+
+    fn of(cause: WaitCause) -> Self {
+        match cause {
+            WaitCause::CommitWait
+            | WaitCause::ShadowBuffer
+            | WaitCause::TransactionLocked
+            | WaitCause::Checkpoint
+            | WaitCause::FastCommit
+            | WaitCause::Updates
+            | WaitCause::DataWriteback
+            | WaitCause::Device
+            | WaitCause::Flush
+            | WaitCause::DirtyThrottle
+            | WaitCause::PageFault => Self::Storage,
+            WaitCause::InodeLock
+            | WaitCause::DirectoryLock
+            | WaitCause::KernelLock
+            | WaitCause::Futex => Self::Lock,
+            WaitCause::Poll | WaitCause::PipeSocket => Self::Input,
+            WaitCause::Sleep => Self::Timer,
+            WaitCause::Other
+            | WaitCause::Preempted
+            | WaitCause::Frozen
+            | WaitCause::Stopped
+            | WaitCause::Throttled => Self::Other,
+        }
+    }
+}
 
 /// Time of a host's threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,8 +64,8 @@ pub(crate) struct ThreadTimes {
     pub(crate) system_ns: u64,
     /// Time that threads could run but waited for a processor.
     pub(crate) runnable_ns: u64,
-    /// Time of waits by their kind.
-    pub(crate) waits_ns: BTreeMap<WaitKind, u64>,
+    /// Time of waits by their class.
+    waits_ns: BTreeMap<WaitClass, u64>,
 }
 
 impl ThreadTimes {
@@ -61,14 +108,13 @@ impl ThreadTimes {
 
     fn add_wait(&mut self, cause: WaitCause, ns: u64) {
         if ns > 0 {
-            add(self.waits_ns.entry(WaitKind::of(Some(cause))).or_default(), ns);
+            add(self.waits_ns.entry(WaitClass::of(cause)).or_default(), ns);
         }
     }
 
-    /// Time that threads waited for any of these kinds.
-    pub(crate) fn waits_for_ns(&self, kinds: &[WaitKind]) -> u64 {
-        let waits = kinds.iter().filter_map(|kind| self.waits_ns.get(kind));
-        waits.fold(0, |sum, ns| sum.saturating_add(*ns))
+    /// Time that threads waited for causes of a class.
+    pub(crate) fn waits_for_ns(&self, class: WaitClass) -> u64 {
+        self.waits_ns.get(&class).copied().unwrap_or(0)
     }
 }
 
@@ -133,8 +179,8 @@ mod tests {
         assert_eq!((times.user_ns, times.system_ns), (100, 27));
         assert_eq!(times.runnable_ns, 5 + 2 + 10 + 3);
         // One of them was seen in its system call when the trace began.
-        assert_eq!(times.waits_for_ns(&[WaitKind::Lock]), 30 + 7);
-        assert_eq!(times.waits_for_ns(&[WaitKind::Other]), 0);
-        assert_eq!(times.waits_for_ns(&[WaitKind::Storage, WaitKind::Memory]), 24);
+        assert_eq!(times.waits_for_ns(WaitClass::Lock), 30 + 7);
+        assert_eq!(times.waits_for_ns(WaitClass::Other), 0);
+        assert_eq!(times.waits_for_ns(WaitClass::Storage), 24);
     }
 }

@@ -2,16 +2,15 @@
 
 use std::str::FromStr;
 
-use luc_events::WaitCause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{
-    ChainThread, DependencyReason, Effects, EngagedTimes, ThreadActivity, ThreadId,
-};
+use luc_fleet_requests::{Effects, EngagedTimes, ThreadId};
 use serde::Serialize;
 
 use crate::error::FleetError;
 use crate::explain::{FleetRequests, awaits_word};
 use crate::joined_traces::JoinedTraces;
+use crate::wait_causes::may_be_input;
+use crate::wait_chain::{ChainThread, DependencyReason, ThreadActivity, WaitChain};
 
 /// Name of a thread on the command line: `THREAD@HOST`, or `THREAD` for a single host. THREAD is a number or a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,18 +87,11 @@ pub fn why(
     }
     let at_ns = trace.start_ns.saturating_add(after_ns);
     let thread = find_thread(joined, host, &who.thread, at_ns)?;
-    let rows = &joined.rows;
     let found = FleetRequests::new(joined)?;
-    let effects = Effects::new(&found.requests, &found.paths);
+    let effects = Effects::new(&found.requests, &found.histories);
     let engaged = EngagedTimes::new(&found.requests, &effects);
-    let why = luc_fleet_requests::WaitExplainer::new(
-        &found.paths,
-        &rows.sleepers,
-        &joined.connections,
-        &rows.messages,
-    );
     let home = joined.clocks.at_home(host);
-    let chain = why.chain(thread, at_ns, |host| home.away_ns(host, at_ns));
+    let chain = WaitChain::new(&found, thread, at_ns, |host| home.away_ns(host, at_ns));
     Ok(WhyReport {
         after_ns,
         links: chain.links.iter().map(|link| report_link(joined, &engaged, link)).collect(),
@@ -164,15 +156,14 @@ fn report_link(joined: &JoinedTraces, engaged: &EngagedTimes, link: &ChainThread
         }
         ThreadActivity::NotKnown => ("not known", None, None),
     };
-    let cause = link.row_ns.and_then(|row_ns| joined.cause(link.thread, row_ns));
-    let row_ns = link.row_ns.filter(|&row_ns| joined.is_for_others(link.thread, row_ns));
+    let others = link.cause.filter(|&cause| may_be_input(cause));
     LinkReport {
-        awaits: row_ns.map(|row_ns| awaits_word(engaged.at(link.thread, row_ns))),
+        awaits: others.map(|_| awaits_word(engaged.at(link.thread, link.off_ns))),
         host: host.name.clone(),
         name: host.thread_name(thread),
         thread: thread.id,
         what,
-        cause: cause.map(WaitCause::name),
+        cause: link.cause.map(luc_events::WaitCause::name),
         for_ns,
         left_ns,
         depends_on_next: link.reason.map(|reason| match reason {

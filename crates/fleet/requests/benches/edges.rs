@@ -1,4 +1,4 @@
-//! Times of edges, requests, paths and trees on one core: `cargo bench -p luc-fleet-requests`.
+//! Times of edges, requests and trees on one core: `cargo bench -p luc-fleet-requests`.
 
 #[expect(dead_code, reason = "the tests use all of it")]
 #[path = "../tests/handover/search_service.rs"]
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    ByteDirection, ConnectionEnd, Connections, CriticalPaths, FleetWaits, MatchedMessages,
-    MessageRow, NumberedForest, Requests, SubtreeSums, ThreadIdentity,
+    ByteDirection, ConnectionEnd, Connections, FleetWaits, MatchedMessages, MessageRow,
+    NumberedForest, Requests, SubtreeSums, ThreadIdentity,
 };
 use luc_stats::seeded_random;
 use rand::RngExt;
@@ -141,20 +141,6 @@ fn requests() {
         "requests: {rows} messages and waits in {time:?}, {:.1} million rows/s",
         rows as f64 / time.as_secs_f64() * 1e-6
     );
-    let edges = MatchedMessages::matched(&connections, messages).edges;
-    let found = Requests::find(&ends, &connections, messages, waits, |_| true);
-    let paths = CriticalPaths::new(waits, messages, &edges);
-    let answered: Vec<_> = found
-        .incoming
-        .iter()
-        .filter_map(|incoming| Some((incoming.exchange.asked, incoming.exchange.answer?.last)))
-        .collect();
-    let time = best(|| {
-        let parts =
-            answered.iter().map(|(begin, end)| paths.critical(begin, end, |_| None).parts.len());
-        parts.sum::<usize>()
-    });
-    println!("paths: of {} requests, each on its host, in {time:?}", answered.len());
 }
 
 fn main() {

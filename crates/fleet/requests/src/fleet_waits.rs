@@ -9,7 +9,6 @@ use luc_fleet_clocks::HostId;
 
 use crate::host_rows::{ThreadId, ThreadIdentity, ThreadWait};
 use compact_wait::{CompactWait, HostThread};
-pub(crate) use rows_by_thread::RunId;
 use rows_by_thread::{RowIndex, RowsByThread};
 
 /// Maximum number of waits of one host: they, and the two threads of each, have indices of 32 bits.
@@ -184,21 +183,6 @@ impl HostWaits {
         threads.filter_map(|&thread| Some((thread, self.of_thread(thread)?)))
     }
 
-    pub(crate) fn runs(&self) -> impl Iterator<Item = RunId> {
-        self.of_threads.runs()
-    }
-
-    /// Returns the waits before and after a run.
-    pub(crate) fn around_run(&self, run: RunId) -> [ThreadWait; 2] {
-        self.of_threads.around(run).map(|row| self.wait(row))
-    }
-
-    /// Returns the begin and end of a run.
-    pub(crate) fn run_ns(&self, run: RunId) -> [u64; 2] {
-        let [before, after] = self.of_threads.around(run);
-        [self.row(before).on_ns, self.row(after).off_ns]
-    }
-
     fn index_of(&mut self, thread: ThreadIdentity) -> HostThread {
         let next = HostThread(self.threads.len() as u32);
         let index = *self.indices.entry(thread).or_insert(next);
@@ -323,18 +307,6 @@ mod tests {
                         prop_assert_eq!(found.as_ref(), began);
                     }
                 }
-                let mut found: Vec<[ThreadWait; 2]> =
-                    host.runs().map(|run| host.around_run(run)).collect();
-                let of_host: Vec<ThreadWait> =
-                    in_order.iter().filter(|wait| wait.host == host.host()).copied().collect();
-                let mut expected: Vec<[ThreadWait; 2]> = of_host
-                    .windows(2)
-                    .filter(|pair| pair[0].thread == pair[1].thread)
-                    .map(|pair| [pair[0], pair[1]])
-                    .collect();
-                found.sort_unstable();
-                expected.sort_unstable();
-                prop_assert_eq!(found, expected);
             }
         }
     }

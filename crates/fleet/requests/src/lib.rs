@@ -1,5 +1,5 @@
-//! Requests across many hosts, without an engine: the messages that connect hosts, the request that each call was made
-//! for, and the critical path of each request.
+//! Requests across many hosts, without an engine: the messages that connect hosts, and the request that each call was made
+//! for.
 //!
 //! Everything here is pure: rows come in, edges go out; nothing is read, written or panics. `luc_fleet_clocks` relates
 //! the hosts' clocks.
@@ -12,12 +12,10 @@
 //! - [`clock_points()`]: packets of paired connections as bounds for the clocks.
 //! - [`MatchedMessages`]: sends and their receptions, by the bytes of each direction.
 //! - [`Requests`]: requests and calls of threads, and the request that each call was made for, by evidence.
-//! - [`CriticalPaths`]: parts of a request's time by thread and host, to the ns. [`Effects`]: requests that threads
-//!   worked for. [`RunningTimes`]: threads that had the processors.
+//! - [`ThreadHistories`]: waits and messages of each thread. [`Effects`]: requests that threads worked for.
 //! - [`accounts()`]: costs of the slowest requests, beside those of usual ones.
 //! - [`EngagedTimes`]: threads that have nothing to do, and threads that wait for an answer. [`ticks()`]: threads that
 //!   wake for nothing.
-//! - [`WaitExplainer`]: the reason why a thread does not run at a time, from thread to thread.
 //! - [`NumberedForest`]: nodes numbered so that each subtree is a range. [`SubtreeSums`]: sums over any subtree.
 //!
 //! # Where the steps are
@@ -30,16 +28,13 @@
 //!    side claim are on no edge.
 //! 4. `requests` finds requests and answers of each end by direction and order, then the request that each was made
 //!    for. A cause has its evidence; what is not known stays so.
-//! 5. `critical_path` walks backward from an answer to who ended each wait, across hosts. Its parts sum to the
-//!    request's time exactly; each part between hosts has the error of the clocks.
-//! 6. `slow_request_costs` compares the slowest requests with usual ones, as shares with intervals.
+//! 5. `slow_request_costs` compares the slowest requests with usual ones, as shares with intervals. What a request's
+//!    time went into comes from the graph of waits (`luc-waits`).
 //!
-//! `wait_purpose` says which waiting threads have something to do. `wait_chain` follows waits from thread to thread at
-//! one moment. `numbered_forest` numbers a forest before and after, so that a subtree is a range. If a host's recorder
+//! `wait_purpose` says which waiting threads have something to do. `numbered_forest` numbers a forest before and after, so that a subtree is a range. If a host's recorder
 //! sums brief waits, its wake-ups tell nothing.
 
 mod connections;
-mod critical_path;
 mod fleet_waits;
 mod host_rows;
 mod messages;
@@ -49,14 +44,10 @@ mod requests;
 mod slow_request_costs;
 #[cfg(test)]
 mod test_rows;
-mod wait_chain;
+mod thread_histories;
 mod wait_purpose;
 
 pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
-pub use critical_path::{
-    CriticalPath, CriticalPathPart, CriticalPaths, EarlierWork, Effects, PathLink, PathPartKind,
-    ProcessorTime, RunningTimes,
-};
 pub use fleet_waits::{FleetWaits, HostWaits, TooManyWaits};
 pub use host_rows::{
     ByteDirection, ConnectionEnd, ConnectionOpener, EndAddress, EndId, MessageRow, NameId,
@@ -71,5 +62,5 @@ pub use requests::{
 pub use slow_request_costs::{
     RequestCost, RequestCosts, SlowRequestCost, TimeShare, accounts, slow_and_usual,
 };
-pub use wait_chain::{ChainThread, DependencyReason, ThreadActivity, WaitChain, WaitExplainer};
+pub use thread_histories::{Effects, ThreadHistories};
 pub use wait_purpose::{EngagedTimes, PeriodicWakeups, WaitPurpose, ticks};

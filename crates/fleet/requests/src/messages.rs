@@ -88,15 +88,27 @@ pub struct MatchedMessages {
     /// Bytes that are on no edge, in the same order.
     pub gaps: Vec<ByteGap>,
     pub left_out: UnmatchedRows,
+    /// By row: the rows of the other side that have its first and its last byte, or [`NO_ROW`].
+    others: Vec<[u32; 2]>,
 }
 
+/// Number that stands for a missing row.
+const NO_ROW: u32 = u32::MAX;
+
 impl MatchedMessages {
+    /// Returns the rows of the other side that have a row's first and last byte. Only bytes on edges count.
+    #[must_use]
+    pub fn other_rows(&self, row: usize) -> Option<[usize; 2]> {
+        let others = self.others.get(row).filter(|others| others[0] != NO_ROW);
+        others.map(|others| others.map(|other| other as usize))
+    }
+
     /// Matches sends and receptions, in any order, by the bytes of each direction of each pair. Bytes that several rows
     /// of one side claim are on no edge. Retransmission has no part in this, since a program reads each byte once.
     /// Takes linear time but for sorting.
     #[must_use]
     pub fn matched(connections: &Connections, rows: &[MessageRow]) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { others: vec![[NO_ROW; 2]; rows.len()], ..Self::default() };
         let places = connections.places();
         // 1. The bytes of each row, by stream.
         let mut placed: Vec<(StreamIndex, RowBytes)> = Vec::with_capacity(rows.len());
@@ -182,6 +194,14 @@ impl Direction {
                 && last_received == Some(piece.end);
             let kind = match (piece.sent, piece.received) {
                 (ByteClaim::One(sent), ByteClaim::One(received)) => {
+                    // Pieces are in the order of bytes.
+                    for (row, other) in [(sent, received), (received, sent)] {
+                        let [first, last] = &mut found.others[row.0];
+                        *last = u32::try_from(other.0).unwrap_or(NO_ROW);
+                        if *first == NO_ROW {
+                            *first = *last;
+                        }
+                    }
                     found.edges.push(MessageEdge {
                         from: self.from,
                         to: self.to,

@@ -30,8 +30,6 @@ pub struct RequestCost<K> {
     pub key: K,
     /// Part of the request's time, ns.
     pub ns: u64,
-    /// Minimum by which the request would have been shorter without it, ns.
-    pub saved_ns: u64,
 }
 
 /// A share of time with its 95 % interval.
@@ -54,8 +52,8 @@ pub struct SlowRequestCost<K> {
     pub usual_ns: u64,
     /// Share of the slowest requests' time.
     pub share: TimeShare,
-    /// Minimum by which all slowest requests together would have been shorter without it, ns.
-    pub saved_ns: u64,
+    /// Number of the slowest requests of whose time it is the largest part.
+    pub largest_in: usize,
     /// Mean cost to a slow request less that to a usual one, ns.
     pub more_ns: f64,
 }
@@ -91,12 +89,17 @@ pub fn accounts<K: Ord + Clone>(
     }
     // By key and request.
     let mut costs_ns = vec![vec![0_u64; slow.len()]; keys.len()];
-    let mut saved_ns = vec![0_u64; keys.len()];
     for (at, sample) in slow.iter().enumerate() {
         for charge in &sample.charges {
             let place = keys[&charge.key];
             costs_ns[place][at] = costs_ns[place][at].saturating_add(charge.ns);
-            saved_ns[place] = saved_ns[place].saturating_add(charge.saved_ns);
+        }
+    }
+    let mut largest_in = vec![0_usize; keys.len()];
+    for at in 0..slow.len() {
+        let places = (0..costs_ns.len()).filter(|&place| costs_ns[place][at] > 0);
+        if let Some(place) = places.max_by_key(|&place| costs_ns[place][at]) {
+            largest_in[place] += 1;
         }
     }
     let mut usual_ns = vec![0_u64; keys.len()];
@@ -117,7 +120,7 @@ pub fn accounts<K: Ord + Clone>(
             slow_ns,
             usual_ns: usual_ns[*place],
             share: share(costs_ns, &times_ns, &draws),
-            saved_ns: saved_ns[*place],
+            largest_in: largest_in[*place],
             more_ns: mean(slow_ns, slow.len()) - mean(usual_ns[*place], usual.len()),
         }
     };
@@ -184,7 +187,7 @@ mod tests {
     use super::*;
 
     fn sample(charges: &[(&'static str, u64)]) -> RequestCosts<&'static str> {
-        let charge = |&(key, ns): &(&'static str, u64)| RequestCost { key, ns, saved_ns: ns / 2 };
+        let charge = |&(key, ns): &(&'static str, u64)| RequestCost { key, ns };
         RequestCosts {
             time_ns: charges.iter().map(|(_, ns)| ns).sum(),
             charges: charges.iter().map(charge).collect(),
@@ -202,6 +205,7 @@ mod tests {
         assert_eq!(keys, ["lock", "computes"]);
         let lock = &found[0];
         assert_eq!((lock.requests, lock.slow_ns, lock.usual_ns), (20, 1_190, 0));
+        assert_eq!((lock.largest_in, found[1].largest_in), (0, 20));
         assert!((lock.more_ns - 59.5).abs() < 1e-9);
         let share = lock.share;
         assert!((share.value - 1_190.0 / 2_990.0).abs() < 1e-12);

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use crate::critical_path::{CriticalPaths, Effects, Interval, Intervals};
 use crate::fleet_waits::{HostWaits, ThreadWaits};
 use crate::host_rows::{ThreadId, ThreadWait};
 use crate::requests::{Exchange, ExchangeAnswer, Requests};
+use crate::thread_histories::{Effects, Interval, Intervals, ThreadHistories};
 
 /// Purpose of a wait for input, a lock or another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ impl EngagedTimes {
     /// - from a call that it sends to the answer; this is also true of the thread that reads the answer;
     /// - from the first call that it sends for a request to its effect on that request.
     #[must_use]
-    pub fn new(requests: &Requests, effects: &Effects<'_>) -> Self {
+    pub fn new(requests: &Requests, effects: &Effects) -> Self {
         let mut of: HashMap<ThreadId, Vec<Interval<()>>> = HashMap::new();
         let mut add = |thread: ThreadId, from_ns: u64, to_ns: u64| {
             of.entry(thread).or_default().push(Interval { from_ns, to_ns, what: () });
@@ -150,15 +150,15 @@ const MIN_PERIOD_NS: u64 = 100_000;
 /// Finds threads that tick, those with the most ticks first. Without an open request they wake at even times by
 /// themselves, and run briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
 #[must_use]
-pub fn ticks(paths: &CriticalPaths<'_>, engaged: &EngagedTimes) -> Vec<PeriodicWakeups> {
+pub fn ticks(histories: &ThreadHistories<'_>, engaged: &EngagedTimes) -> Vec<PeriodicWakeups> {
     let of_host = |host: &HostWaits| -> Vec<PeriodicWakeups> {
         let thread_id = |thread| ThreadId { host: host.host(), thread };
         let threads = host.by_thread();
         threads
-            .filter_map(|(thread, waits)| find_ticks(thread_id(thread), waits, paths, engaged))
+            .filter_map(|(thread, waits)| find_ticks(thread_id(thread), waits, histories, engaged))
             .collect()
     };
-    let mut found: Vec<PeriodicWakeups> = paths.waits().hosts().flat_map(of_host).collect();
+    let mut found: Vec<PeriodicWakeups> = histories.waits().hosts().flat_map(of_host).collect();
     found.sort_unstable_by_key(|one| (std::cmp::Reverse(one.times), one.thread));
     found
 }
@@ -166,18 +166,18 @@ pub fn ticks(paths: &CriticalPaths<'_>, engaged: &EngagedTimes) -> Vec<PeriodicW
 fn find_ticks(
     thread: ThreadId,
     waits: ThreadWaits<'_>,
-    paths: &CriticalPaths<'_>,
+    histories: &ThreadHistories<'_>,
     engaged: &EngagedTimes,
 ) -> Option<PeriodicWakeups> {
     // A wait for a processor is part of what the thread does.
     let is_sleep = |wait: &ThreadWait| wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
     let is_tick = |before: &ThreadWait, after: &ThreadWait| {
         let (woke_ns, slept_ns) = (before.on_ns, after.off_ns);
-        let mut woken = paths.waits().ended_by(thread, [woke_ns, slept_ns]);
+        let mut woken = histories.waits().ended_by(thread, [woke_ns, slept_ns]);
         let is_brief = slept_ns.saturating_sub(woke_ns) <= MAX_AWAKE_NS;
         is_brief
             && before.waker.is_none()
-            && !paths.called(thread, [woke_ns, slept_ns])
+            && !histories.called(thread, [woke_ns, slept_ns])
             && !woken.any(|wait| is_sleep(&wait))
             && engaged.at(thread, woke_ns) == WaitPurpose::Work
     };
@@ -234,8 +234,8 @@ mod tests {
             wait(2, 810, 990, None),
         ];
         let of_all = FleetWaits::of(&waits).expect("few");
-        let paths = CriticalPaths::new(&of_all, &[], &[]);
-        let effects = Effects::new(&requests, &paths);
+        let histories = ThreadHistories::new(&of_all, &[], &[]);
+        let effects = Effects::new(&requests, &histories);
         let engaged = EngagedTimes::new(&requests, &effects);
         let found: Vec<_> = waits.iter().map(|wait| engaged.awaits(wait)).collect();
         let (work, answer) = (Some(WaitPurpose::Work), Some(WaitPurpose::Answer));
@@ -255,7 +255,7 @@ mod tests {
         waits.extend((0..20).map(|at| wait(3, 9_000_000 * at, 9_000_000 * at + 900, None)));
         waits.extend((1..20).map(|at| wait(5, 1_000_000 << at, (2_000_000 << at) - 900, None)));
         let waits = FleetWaits::of(&waits).expect("few");
-        let found = ticks(&CriticalPaths::new(&waits, &[], &[]), &EngagedTimes::default());
+        let found = ticks(&ThreadHistories::new(&waits, &[], &[]), &EngagedTimes::default());
         let plain: Vec<_> =
             found.iter().map(|one| (one.thread.thread.id, one.times, one.period_ns)).collect();
         assert_eq!(plain, [(1, 19, 1_000_000)]);

@@ -5,6 +5,7 @@ use luc_events::WaitCause;
 use super::RootWalk;
 use super::own_request::{MessageOwner, OwnRequest, message_id};
 use super::walk_context::WalkContext;
+use crate::call_table::PlacedMessage;
 use crate::graph_ids::GraphThread;
 use crate::graph_rows::GraphWait;
 use crate::own_root::kept_from_running;
@@ -129,13 +130,14 @@ impl RootWalk<'_> {
         &mut self,
         span: TimeSpan,
         kind: RootKind,
-        reader: GraphThread,
+        received: &PlacedMessage,
         sender: Option<GraphThread>,
         at: WalkContext,
     ) {
+        let reader = received.graph_thread();
         let root = self.tables.root_at(kind, reader);
         let part = self.new_part(root, span, Some(reader), at);
-        self.push(RootPart { other: sender, ..part });
+        self.push(RootPart { other: sender, end: Some(received.row.end), ..part });
     }
 
     /// Adds time of unknown root, with the reason why it is unknown.
@@ -200,6 +202,8 @@ impl RootWalk<'_> {
             thread,
             cause: None,
             other: None,
+            end: None,
+            queue: busy.and(at.queue),
             busy: busy.map(|_| root),
             link: at.link,
         }

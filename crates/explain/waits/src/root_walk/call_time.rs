@@ -6,6 +6,7 @@ use super::own_request::{OwnRequest, OwnWindow};
 use super::walk_context::WalkContext;
 use super::{MAX_DEPTH, RootWalk};
 use crate::call_table::{FollowedCall, PlacedMessage};
+use crate::graph_ids::{CallIndex, GraphMessageId, MessageIndex};
 use crate::graph_rows::GraphMessage;
 use crate::time_span::TimeSpan;
 use crate::wait_root::{LinkReason, RootKind, UnknownReason};
@@ -130,20 +131,30 @@ impl RootWalk<'_> {
             .sent
             .map_or(arrived_ns, |sent| on_asker_clock(sent.row.moved_ns, delivery.sender_ahead_ns));
         let cut = cut.before.split(left_ns);
-        self.add_way(cut.after, RootKind::Network, reader, sender, at);
-        self.add_way(cut.before, RootKind::HeldBack, reader, sender, at);
+        self.add_way(cut.after, RootKind::Network, &delivery.received, sender, at);
+        self.add_way(cut.before, RootKind::HeldBack, &delivery.received, sender, at);
     }
 
-    /// Returns whether the reader of a message sent or received something else after it had arrived.
+    /// Returns whether the reader of a message sent or received something for others after it had arrived. What it
+    /// does for the same request counts for none of these: it may read the answers to other calls.
     fn works_for_others(&self, received: &PlacedMessage) -> bool {
         let row = received.row;
         let after_ns = [row.moved_ns.saturating_add(1), row.at_ns];
         self.tables.trace(received.id.trace).is_some_and(|trace| {
             let mut messages = trace.messages_of(row.thread, after_ns).take(MAX_SCANNED_MESSAGES);
-            let is_other =
-                |message: &GraphMessage| !(message.end == row.end && message.is_received);
-            messages.any(|(_, message)| is_other(message))
+            let own = self.request_of(received.id);
+            let is_other = |index: MessageIndex, message: &GraphMessage| {
+                let of = self.request_of(GraphMessageId { message: index, ..received.id });
+                !(message.end == row.end && message.is_received || own.is_some() && of == own)
+            };
+            messages.any(|(index, message)| is_other(index, message))
         })
+    }
+
+    /// Returns the request that the thread of a message works for: the one that it serves, if that is known.
+    fn request_of(&self, message: GraphMessageId) -> Option<CallIndex> {
+        let role = self.tables.calls.role_of(message)?;
+        if role.is_servers { Some(role.call) } else { self.tables.calls.parent_of(role.call) }
     }
 
     /// Adds the server's time between a request's receive and its answer: back over the calls that it made.

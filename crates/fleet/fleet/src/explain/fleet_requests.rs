@@ -1,12 +1,13 @@
 //! Results that every report on requests is made from.
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{CriticalPaths, MatchedMessages, NumberedForest, Requests};
+use luc_fleet_requests::{MatchedMessages, NumberedForest, Requests, ThreadHistories};
 
 use super::match_program_spans::SpansByRequest;
 use super::request_ranking::{RequestRanking, TopRequest};
 use crate::error::FleetError;
 use crate::joined_traces::JoinedTraces;
+use crate::wait_graph::FleetWaitGraph;
 
 /// Messages and requests of all hosts.
 #[derive(Debug)]
@@ -15,7 +16,8 @@ pub(crate) struct FleetRequests<'a> {
     pub(crate) messages: MatchedMessages,
     pub(crate) requests: Requests,
     pub(crate) trees: RequestTrees,
-    pub(crate) paths: CriticalPaths<'a>,
+    pub(crate) histories: ThreadHistories<'a>,
+    pub(crate) graph: FleetWaitGraph<'a>,
     /// Spans that programs wrote of the requests.
     pub(super) named: SpansByRequest<'a>,
     pub(super) ranking: RequestRanking,
@@ -35,11 +37,13 @@ impl<'a> FleetRequests<'a> {
         let requests = joined.requests();
         let parents = requests.parents()?;
         let named = SpansByRequest::new(joined, &requests);
+        let graph = FleetWaitGraph::new(joined, &messages, &requests)?;
         Ok(Self {
             joined,
-            ranking: RequestRanking::new(joined, &requests, &named),
+            ranking: RequestRanking::new(joined, &requests, &graph, &named),
+            graph,
             named,
-            paths: CriticalPaths::new(&rows.waits, &rows.messages, &messages.edges),
+            histories: ThreadHistories::new(&rows.waits, &rows.messages, &messages.edges),
             trees: RequestTrees { forest: NumberedForest::new(&parents)?, parents },
             messages,
             requests,

@@ -98,13 +98,13 @@ pub(super) fn report(found: &FleetRequests<'_>, engaged: &EngagedTimes) -> Vec<I
         let before_ns = joined.host(sleeper.host).trace.start_ns;
         let is_all_along = sleeper.since_ns.is_some_and(|since_ns| since_ns < before_ns)
             && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
-            && !found.paths.acts_after(sleeper.thread_id(), before_ns);
+            && !found.histories.acts_after(sleeper.thread_id(), before_ns);
         if is_all_along && sums.threads.insert(sleeper.thread_id()) {
             sums.asleep += 1;
         }
     }
     let mut ticking: BTreeMap<HostId, Vec<TickingThread>> = BTreeMap::new();
-    for one in ticks(&found.paths, engaged) {
+    for one in ticks(&found.histories, engaged) {
         let (host, thread) = (joined.host(one.thread.host), one.thread.thread);
         let process_id = host.process_of(thread);
         ticking.entry(one.thread.host).or_default().push(TickingThread {

@@ -1,14 +1,14 @@
-//! Reports one request: all calls that were made for it, and its critical path.
+//! Reports one request: all calls that were made for it, and what its time went into.
 
 use std::collections::HashMap;
 
 use luc_fleet_requests::{ConnectionEnd, EndAddress, Exchange, MessageSide};
 use serde::Serialize;
 
-use super::critical_path::{self, PathPart};
 use super::fleet_requests::FleetRequests;
 use super::forest_nodes::{evidence, time_ns};
 use super::match_program_spans::SpanName;
+use super::request_path::{self, PathPart};
 use super::request_ranking::{RankedRequest, TopRequest};
 use crate::counters::EventCount;
 use crate::error::FleetError;
@@ -20,7 +20,7 @@ pub struct RequestReport {
     pub request: RankedRequest,
     /// The request itself, then all that were made for it, each after its cause.
     pub calls: Vec<TreeCallReport>,
-    /// Parts of the critical path in order. They sum to the request's time.
+    /// Parts of its time in order. They sum to the request's time.
     pub path: Vec<PathPart>,
     /// Events counted in all parts on a processor, as far as the traces have counters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -99,7 +99,9 @@ pub(crate) fn reports(
 fn report(found: &FleetRequests<'_>, home: &HomeClock<'_>, top: &TopRequest) -> RequestReport {
     let (joined, requests) = (found.joined, &found.requests);
     let parents = &found.trees.parents;
-    let mut tree = CallTree { joined, home, began_ns: top.exchange.asked.at_ns, calls: Vec::new() };
+    let trace = &joined.host(top.exchange.end.host).trace;
+    let began_ns = trace.start_ns.saturating_add(top.ranked.began_ns);
+    let mut tree = CallTree { joined, home, began_ns, calls: Vec::new() };
     let mut call_of: HashMap<u32, usize> = HashMap::new();
     for &node in found.trees.forest.below(top.node) {
         let above = parents[node as usize].and_then(|parent| call_of.get(&parent).copied());
@@ -119,7 +121,7 @@ fn report(found: &FleetRequests<'_>, home: &HomeClock<'_>, top: &TopRequest) -> 
         tree.calls[call].span = found.named.of(node).or_else(|| tree.calls[call].span.take());
         call_of.insert(node, call);
     }
-    let path = critical_path::report(joined, home, &found.paths, &top.exchange);
+    let path = request_path::report(found, home, top.node);
     RequestReport {
         request: top.ranked.clone(),
         calls: tree.calls,

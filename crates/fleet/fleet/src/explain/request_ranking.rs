@@ -3,10 +3,11 @@
 use luc_fleet_requests::{Exchange, Requests};
 use serde::Serialize;
 
-use super::forest_nodes::{ForestNode, nodes, time_ns};
+use super::forest_nodes::{ForestNode, nodes};
 use super::match_program_spans::{SpanName, SpansByRequest};
 use crate::error::FleetError;
 use crate::joined_traces::JoinedTraces;
+use crate::wait_graph::FleetWaitGraph;
 
 /// Request with its rank by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +27,7 @@ pub struct RankedRequest {
     /// Begin, ns after the begin of the host's trace.
     pub began_ns: u64,
     /// Time from the call that sends the first bytes to the call that reads the last of the answer. If the client has
-    /// no trace: the server's own time ([`ServiceTimes`](crate::explain::ServiceTimes)).
+    /// no trace: from the request's arrival at its socket to the server's answer.
     pub time_ns: u64,
     /// Span that a program wrote of the request, if one fits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,10 +51,12 @@ impl RequestRanking {
     pub(super) fn new(
         joined: &JoinedTraces,
         requests: &Requests,
+        graph: &FleetWaitGraph<'_>,
         named: &SpansByRequest<'_>,
     ) -> Self {
         let tops = nodes(requests).filter(|node| node.is_top);
-        let mut tops: Vec<TopRequest> = tops.filter_map(|node| describe(joined, node)).collect();
+        let mut tops: Vec<TopRequest> =
+            tops.filter_map(|node| describe(joined, graph, node)).collect();
         tops.sort_by_key(|top| (std::cmp::Reverse(top.ranked.time_ns), top.node));
         for (at, top) in tops.iter_mut().enumerate() {
             top.ranked.number = at + 1;
@@ -84,9 +87,11 @@ impl RequestRanking {
 /// Describes a request; `None` without an answer.
 fn describe(
     joined: &JoinedTraces,
+    graph: &FleetWaitGraph<'_>,
     ForestNode { id, exchange, is_sent, .. }: ForestNode<'_>,
 ) -> Option<TopRequest> {
     let asked = exchange.asked;
+    let span = graph.time_of(id)?;
     let end = joined.ends.get(&exchange.end)?;
     let host = joined.host(end.host);
     let address = if is_sent { end.remote } else { end.local };
@@ -100,8 +105,8 @@ fn describe(
             address: joined.address(address),
             thread: asked.thread.id,
             connection: exchange.end.connection,
-            began_ns: asked.at_ns.saturating_sub(host.trace.start_ns),
-            time_ns: time_ns(exchange)?,
+            began_ns: span.from_ns().saturating_sub(host.trace.start_ns),
+            time_ns: span.length_ns(),
             span: None,
         },
     })

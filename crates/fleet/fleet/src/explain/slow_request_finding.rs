@@ -1,15 +1,17 @@
 //! Puts into words what the slowest requests' time went into.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use luc_fleet_requests::{EndAddress, EndId, Requests, SlowRequestCost};
+use luc_fleet_requests::{EndAddress, Requests, SlowRequestCost, ThreadId};
 use luc_units::number_formats::FormattedShare;
+use luc_waits::{RootKind, WaitRoot, thread_class};
 use serde::Serialize;
 
+use super::fleet_requests::FleetRequests;
 use super::forest_nodes::ProcessKey;
-use super::path_charger::{ChargeKey, ChargedTime, HostProcess, NamedThreads};
+use super::root_evidence::{RootEvidence, find_most};
+use super::root_words::{is_message, words};
 use crate::joined_traces::JoinedTraces;
-use crate::wait_kind::WaitKind;
 
 /// Minimum share of others in a disk's bytes at which a finding mentions them.
 const MIN_OTHERS_SHARE: f64 = 0.1;
@@ -18,20 +20,23 @@ const MIN_OTHERS_SHARE: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlowRequestFinding {
     pub text: String,
-    /// Kind of the time: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`,
-    /// `frozen`, `stopped`, `throttled`, `network`, `no_processor`, `other` or `contradictory`.
+    /// Kind of the root at the end of the chain of waits: `computes`, `no_processor`, `timer`, `fsync`,
+    /// `journal`, `device`, `memory`, `stopped`, `throttled`, `frozen`, `network`, `held_back`, `busy_with_others`,
+    /// `input`, `outside` or `unknown`.
     pub kind: &'static str,
-    /// Threads that the time is charged to.
+    /// Service of the threads: program, script and ports; the address of a server that no trace has.
+    pub service: String,
+    /// Threads at the end of the chain. Of several processes and hosts, those with the most time.
     pub who: ThreadParty,
     /// Cause of most of the wait time, as the table `wait` names it.
     pub cause: Option<&'static str>,
-    /// Threads of the same process that wait for the charged ones.
+    /// Threads of the same process that wait for these.
     pub waiter: Option<WaitingThreads>,
-    /// Threads that are waited for, or that sent messages.
+    /// Threads that sent the messages, or let stopped threads go on.
     pub holder: Option<ThreadParty>,
     /// Other work of the disk that was waited for, if any.
     pub beside: Option<OthersDiskWork>,
-    /// Time in which others waited for processors that the charged threads had, ns.
+    /// Time in which others waited for processors that these threads had, ns.
     pub kept_others_ns: u64,
     /// Retransmitted segments on connections whose messages were waited for.
     pub retransmits: u64,
@@ -42,12 +47,12 @@ pub struct SlowRequestFinding {
     /// Lower end of the share's 95 % interval.
     pub share_low: f64,
     pub share_high: f64,
-    /// Number of slowest requests with time of this kind.
+    /// Number of slowest requests with time of this root.
     pub requests: u64,
+    /// Number of slowest requests of whose time it is the largest part.
+    pub largest_in: u64,
     /// Time within the usual requests, ns.
     pub usual_time_ns: u64,
-    /// Time that all slowest requests together would save at least without it, ns.
-    pub saved_ns: u64,
 }
 
 /// Selects the first finding, and later ones with at least `min_share`; at most `max_count` in all.
@@ -64,15 +69,18 @@ pub(crate) fn worth_showing(
 /// Threads of one name of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThreadParty {
+    /// Host of the process; empty: unknown.
     pub host: String,
+    /// Name of the process; the address of a server that no trace has.
     pub process: String,
     pub process_id: Option<u32>,
     /// Address at which the process answers most requests, if any.
     pub service: Option<String>,
-    /// Name of the threads without the numbers of a pool.
+    /// Name of the threads without the numbers of a pool; empty: unknown.
     pub name: String,
     /// Id of the thread with the most time; `None`: unknown.
     pub thread: Option<u32>,
+    /// Number of threads with this name, of all processes of the service.
     pub threads: u64,
 }
 
@@ -96,53 +104,6 @@ pub struct OthersDiskWork {
     pub share_of_who: f64,
 }
 
-/// Evidence about the time that is charged to one account.
-#[derive(Debug, Default)]
-pub(super) struct ChargeEvidence {
-    threads: BTreeMap<u32, u64>,
-    causes: BTreeMap<&'static str, u64>,
-    waiter_causes: BTreeMap<&'static str, u64>,
-    kept_others_ns: u64,
-    ends: BTreeSet<EndId>,
-    moved: BTreeMap<NamedThreads, u64>,
-}
-
-impl ChargeEvidence {
-    pub(super) fn add(&mut self, piece: &ChargedTime) {
-        let more = |sum_ns: &mut u64| *sum_ns = sum_ns.saturating_add(piece.ns);
-        more(self.threads.entry(piece.thread).or_default());
-        if let Some(cause) = piece.cause {
-            more(self.causes.entry(cause).or_default());
-        }
-        if let Some(cause) = piece.waiter_cause {
-            more(self.waiter_causes.entry(cause).or_default());
-        }
-        if piece.kept_others {
-            more(&mut self.kept_others_ns);
-        }
-        self.ends.extend(piece.end);
-        for (owner, bytes) in &piece.moved {
-            let all = self.moved.entry(owner.clone()).or_default();
-            *all = all.saturating_add(*bytes);
-        }
-    }
-
-    /// Finds the other with the most bytes of what the disk moved. Returns the share of all others, that other, and its
-    /// share.
-    fn beside(&self, process: HostProcess) -> Option<(f64, &NamedThreads, f64)> {
-        let all = sum(self.moved.values().copied());
-        let others = || self.moved.iter().filter(|(owner, _)| owner.process != process);
-        let (who, most) = others().max_by_key(|(_, bytes)| **bytes)?;
-        let share = |bytes: u64| bytes as f64 / all as f64;
-        Some((share(sum(others().map(|(_, bytes)| *bytes))), who, share(*most)))
-    }
-}
-
-/// Returns the key with the most time.
-fn find_most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
-    times_ns.iter().max_by_key(|(_, ns)| **ns).map(|(what, _)| *what)
-}
-
 /// Finds the address at which each process answers most of its requests.
 pub(crate) fn find_services(
     joined: &JoinedTraces,
@@ -156,80 +117,125 @@ pub(crate) fn find_services(
             *addresses.entry(end.local).or_default() += 1;
         }
     }
-    counts
-        .into_iter()
-        .filter_map(|(process, counts)| Some((process, find_most(&counts)?)))
-        .collect()
+    let of_process = |(process, counts): (ProcessKey, BTreeMap<EndAddress, u64>)| {
+        Some((process, find_most(&counts)?))
+    };
+    counts.into_iter().filter_map(of_process).collect()
 }
 
-/// Turns an account into a finding.
-pub(super) fn describe(
-    joined: &JoinedTraces,
-    services: &BTreeMap<ProcessKey, EndAddress>,
-    account: &SlowRequestCost<ChargeKey>,
-    evidence: &ChargeEvidence,
-) -> SlowRequestFinding {
-    let key = &account.key;
-    let party = |process: HostProcess, name: &str, threads: &BTreeMap<u32, u64>| {
-        let host = joined.host(process.host);
+/// Makes findings of accounts.
+pub(super) struct FindingWriter<'a> {
+    found: &'a FleetRequests<'a>,
+    services: &'a BTreeMap<ProcessKey, EndAddress>,
+}
+
+impl<'a> FindingWriter<'a> {
+    pub(super) fn new(
+        found: &'a FleetRequests<'a>,
+        services: &'a BTreeMap<ProcessKey, EndAddress>,
+    ) -> Self {
+        Self { found, services }
+    }
+
+    /// Turns an account into a finding.
+    pub(super) fn describe(
+        &self,
+        account: &SlowRequestCost<WaitRoot>,
+        evidence: &RootEvidence,
+    ) -> SlowRequestFinding {
+        let root = &account.key;
+        let joined = self.found.joined;
+        let [service, name] = self.found.graph.names_of(root).map(luc_units::plain);
+        let who = match find_most(&evidence.threads) {
+            Some(thread) => ThreadParty {
+                threads: evidence.threads.len() as u64,
+                thread: Some(thread.thread.id),
+                ..self.party(thread)
+            },
+            None => ThreadParty {
+                host: String::new(),
+                process: service.clone(),
+                process_id: None,
+                service: None,
+                name,
+                thread: None,
+                threads: 0,
+            },
+        };
+        let waiter = find_most(&evidence.waiters)
+            .map(|waiter| WaitingThreads { name: waiter.name, cause: waiter.cause });
+        let finding = SlowRequestFinding {
+            text: String::new(),
+            kind: root.kind.name(),
+            service,
+            cause: find_most(&evidence.causes),
+            waiter,
+            holder: find_most(&evidence.others).map(|thread| self.party(thread)),
+            beside: find_most(&evidence.threads).and_then(|who| self.beside(who, evidence)),
+            who,
+            kept_others_ns: evidence.kept_others_ns,
+            retransmits: sum(evidence.ends.iter().map(|end| joined.sent_again_to(*end))),
+            time_ns: account.slow_ns,
+            share: account.share.value,
+            share_low: account.share.low,
+            share_high: account.share.high,
+            requests: account.requests as u64,
+            largest_in: account.largest_in as u64,
+            usual_time_ns: account.usual_ns,
+        };
+        let text = write_sentence(&finding, root.kind, joined.hosts.len() > 1);
+        SlowRequestFinding { text, ..finding }
+    }
+
+    /// Names a thread and its process.
+    fn party(&self, thread: ThreadId) -> ThreadParty {
+        let joined = self.found.joined;
+        let host = joined.host(thread.host);
+        let process_id = host.process_of(thread.thread);
         let service =
-            process.id.and_then(|id| services.get(&ProcessKey { host: process.host, id }));
+            process_id.and_then(|id| self.services.get(&ProcessKey { host: thread.host, id }));
         ThreadParty {
             host: host.name.clone(),
-            process: host.any_process_name(process.id),
-            process_id: process.id,
+            process: host.any_process_name(process_id),
+            process_id,
             service: service.map(|&address| joined.address(address)),
-            name: name.to_owned(),
-            thread: find_most(threads),
-            threads: threads.len() as u64,
+            name: thread_class(&host.thread_name(thread.thread)).to_owned(),
+            thread: None,
+            threads: 0,
         }
-    };
-    let other_party =
-        |threads: &NamedThreads| party(threads.process, &threads.name, &BTreeMap::new());
-    let found = SlowRequestFinding {
-        text: String::new(),
-        kind: key.kind.name(),
-        who: party(key.process, &key.who, &evidence.threads),
-        cause: find_most(&evidence.causes),
-        waiter: key.waiter.as_ref().map(|name| WaitingThreads {
-            name: name.clone(),
-            cause: find_most(&evidence.waiter_causes),
-        }),
-        holder: key.holder.as_ref().map(other_party),
-        beside: evidence.beside(key.process).map(|(share, who, share_of_who)| OthersDiskWork {
-            share,
-            who: other_party(who),
-            share_of_who,
-        }),
-        kept_others_ns: evidence.kept_others_ns,
-        retransmits: sum(evidence.ends.iter().map(|end| joined.sent_again_to(*end))),
-        time_ns: account.slow_ns,
-        share: account.share.value,
-        share_low: account.share.low,
-        share_high: account.share.high,
-        requests: account.requests as u64,
-        usual_time_ns: account.usual_ns,
-        saved_ns: account.saved_ns,
-    };
-    let several_hosts = joined.hosts.len() > 1;
-    SlowRequestFinding { text: write_sentence(&found, key.kind, several_hosts), ..found }
+    }
+
+    /// Finds the other process with the most bytes of what the disk moved.
+    fn beside(&self, who: ThreadId, evidence: &RootEvidence) -> Option<OthersDiskWork> {
+        let process = |thread: ThreadId| {
+            (thread.host, self.found.joined.host(thread.host).process_of(thread.thread))
+        };
+        let all = sum(evidence.moved.values().copied());
+        let others = || evidence.moved.iter().filter(|(owner, _)| process(**owner) != process(who));
+        let (owner, most) = others().max_by_key(|(_, bytes)| **bytes)?;
+        let share = |bytes: u64| bytes as f64 / all as f64;
+        Some(OthersDiskWork {
+            share: share(sum(others().map(|(_, bytes)| *bytes))),
+            who: self.party(*owner),
+            share_of_who: share(*most),
+        })
+    }
 }
 
 /// Words of a finding, without its figures.
-fn write_sentence(found: &SlowRequestFinding, kind: WaitKind, several_hosts: bool) -> String {
+fn write_sentence(found: &SlowRequestFinding, kind: RootKind, several_hosts: bool) -> String {
     let who = &found.who;
-    let mut text = format!("{}: {} {}", label(who, several_hosts), who.name, kind.words());
-    match &found.holder {
-        Some(holder) if kind == WaitKind::Network => {
-            text += &format!(" from {}", label(holder, several_hosts));
-        }
-        Some(holder) if (holder.process_id, &holder.host) == (who.process_id, &who.host) => {
-            text += &format!(", for {}", holder.name);
-        }
-        Some(holder) => {
-            text += &format!(", for {} of {}", holder.name, label(holder, several_hosts));
-        }
-        None => {}
+    let whose = match label(who, several_hosts) {
+        label if label.is_empty() => "somebody".to_owned(),
+        label => label,
+    };
+    let mut text = match who.name.as_str() {
+        "" => format!("{whose} {}", words(kind)),
+        name => format!("{whose}: {name} {}", words(kind)),
+    };
+    if let Some(holder) = &found.holder {
+        let by = if is_message(kind) { "from" } else { "until woken by" };
+        text += &format!(", {by} {}", label(holder, several_hosts));
     }
     if let Some(cause) = found.cause {
         text += &format!(" ({cause})");
@@ -265,7 +271,7 @@ fn label(party: &ThreadParty, several_hosts: bool) -> String {
     if let Some(service) = &party.service {
         text += &format!(" at {service}");
     }
-    if several_hosts {
+    if several_hosts && !party.host.is_empty() {
         text += &format!(" on {}", party.host);
     }
     text

@@ -1,23 +1,20 @@
-//! Finds out why the slowest requests are slow.
+//! Finds out why the slowest requests are slow, by the roots of their waits.
 
 use std::collections::BTreeMap;
 
 use luc_fleet_requests::{
-    CriticalPath, Effects, EndAddress, EngagedTimes, RequestCosts, RunningTimes, SlowRequestCost,
-    accounts, slow_and_usual,
+    Effects, EndAddress, EngagedTimes, RequestCost, RequestCosts, SlowRequestCost, accounts,
+    slow_and_usual,
 };
+use luc_waits::{FoundRoots, RootKind, RootPart, WaitRoot};
 use serde::Serialize;
 
-use super::client_roots::ClientRoots;
 use super::fleet_requests::FleetRequests;
 use super::forest_nodes::ProcessKey;
-use super::path_charger::{ChargeKey, ChargedTime, PathCharger};
 use super::request_ranking::TopRequest;
-use super::slow_request_finding::{
-    ChargeEvidence, SlowRequestFinding, describe, find_services, sum,
-};
+use super::root_evidence::RootEvidence;
+use super::slow_request_finding::{FindingWriter, SlowRequestFinding, find_services, sum};
 use crate::error::FleetError;
-use crate::host_clocks::{HomeClock, HomeClocks};
 
 /// Maximum number of addresses; those whose requests took the most time come first.
 const MAX_ADDRESSES: usize = 5;
@@ -52,27 +49,21 @@ impl RequestGroup {
     }
 }
 
-/// Charges the time of critical paths to threads.
+/// Explains requests by the roots of their waits.
 #[derive(Debug)]
-pub(crate) struct RequestCharges<'a> {
+pub(crate) struct RequestFindings<'a> {
     pub(crate) found: &'a FleetRequests<'a>,
-    effects: Effects<'a>,
     engaged: EngagedTimes,
-    running: RunningTimes<'a>,
-    roots: ClientRoots,
     /// Address at which each process answers most of its requests.
     services: BTreeMap<ProcessKey, EndAddress>,
 }
 
-impl<'a> RequestCharges<'a> {
+impl<'a> RequestFindings<'a> {
     pub(crate) fn new(found: &'a FleetRequests<'a>) -> Self {
-        let effects = Effects::new(&found.requests, &found.paths);
+        let effects = Effects::new(&found.requests, &found.histories);
         Self {
             found,
             engaged: EngagedTimes::new(&found.requests, &effects),
-            effects,
-            running: RunningTimes::new(&found.paths),
-            roots: ClientRoots::new(found),
             services: find_services(found.joined, &found.requests),
         }
     }
@@ -82,50 +73,34 @@ impl<'a> RequestCharges<'a> {
         &self.engaged
     }
 
-    fn sample(
-        &self,
-        path: &CriticalPath,
-        node: u32,
-    ) -> (RequestCosts<ChargeKey>, Vec<ChargedTime>) {
-        let charger = PathCharger {
-            joined: self.found.joined,
-            effects: &self.effects,
-            running: &self.running,
-            roots: &self.roots,
-        };
-        charger.sample(path, node)
-    }
-
-    /// Finds the critical path of a request; `None` without an answer.
-    fn path(&self, home: &HomeClock<'_>, top: &TopRequest) -> Option<CriticalPath> {
-        let exchange = &top.exchange;
-        let answer = exchange.answer?;
-        let paths = &self.found.paths;
-        Some(paths.critical(&exchange.asked, &answer.last, |event| home.place(event)))
-    }
-
-    /// Splits the time of slow requests, and compares it with that of usual ones.
-    fn findings(
-        &self,
-        slow: Vec<(RequestCosts<ChargeKey>, Vec<ChargedTime>)>,
-        usual: &[RequestCosts<ChargeKey>],
-    ) -> (RequestGroup, Vec<SlowRequestFinding>) {
-        let mut evidence: BTreeMap<ChargeKey, ChargeEvidence> = BTreeMap::new();
-        for piece in slow.iter().flat_map(|(_, pieces)| pieces) {
-            match evidence.get_mut(&piece.key) {
-                Some(evidence) => evidence.add(piece),
-                None => evidence.entry(piece.key.clone()).or_default().add(piece),
-            }
+    /// Compares the slowest requests to each address with usual ones.
+    pub(crate) fn of_slowest(&self) -> Vec<SlowRequestFindings> {
+        let mut by_address: BTreeMap<&str, Vec<&TopRequest>> = BTreeMap::new();
+        for top in self.found.ranking.all() {
+            by_address.entry(&top.ranked.address).or_default().push(top);
         }
-        let slow: Vec<RequestCosts<ChargeKey>> =
-            slow.into_iter().map(|(sample, _)| sample).collect();
-        let finding = |account: &SlowRequestCost<ChargeKey>| {
-            let none = ChargeEvidence::default();
-            let evidence = evidence.get(&account.key).unwrap_or(&none);
-            describe(self.found.joined, &self.services, account, evidence)
+        let time_ns = |tops: &[&TopRequest]| sum(tops.iter().map(|top| top.ranked.time_ns));
+        let mut by_address: Vec<(&str, Vec<&TopRequest>)> = by_address.into_iter().collect();
+        by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
+        by_address.truncate(MAX_ADDRESSES);
+        let of_address = |(address, tops): (&str, Vec<&TopRequest>)| {
+            let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
+            let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
+                let roots =
+                    places.iter().filter_map(|&at| self.found.graph.roots_of(tops[at].node));
+                roots.collect::<Vec<FoundRoots>>()
+            });
+            let usual: Vec<RequestCosts<WaitRoot>> = usual.iter().map(costs).collect();
+            let (slowest, findings) = self.findings(&slow, &usual);
+            SlowRequestFindings {
+                address: address.to_owned(),
+                requests: tops.len() as u64,
+                slowest,
+                usual: sum_group(&usual),
+                findings,
+            }
         };
-        let findings = accounts(&slow, usual).iter().map(finding).collect();
-        (sum_group(&slow), findings)
+        by_address.into_iter().map(of_address).collect()
     }
 
     /// Splits the time of one request; what takes the most comes first.
@@ -133,51 +108,52 @@ impl<'a> RequestCharges<'a> {
     /// # Errors
     /// [`FleetError::NoSuchRequest`].
     pub(crate) fn of_one(&self, number: usize) -> Result<Vec<SlowRequestFinding>, FleetError> {
-        let top = self.found.top(number)?;
-        let home = self.found.joined.clocks.at_home(top.exchange.end.host);
-        let sample = self.path(&home, top).map(|path| self.sample(&path, top.node));
-        Ok(self.findings(sample.into_iter().collect(), &[]).1)
+        let roots = self.found.graph.roots_of(self.found.top(number)?.node);
+        Ok(self.findings(&Vec::from_iter(roots), &[]).1)
     }
 
-    /// Compares the slowest requests to each address with usual ones.
-    pub(crate) fn of_slowest(&self) -> Vec<SlowRequestFindings> {
-        let found = self.found;
-        let mut homes = HomeClocks::new(&found.joined.clocks);
-        let mut by_address: BTreeMap<&str, Vec<&TopRequest>> = BTreeMap::new();
-        for top in found.ranking.all() {
-            by_address.entry(&top.ranked.address).or_default().push(top);
+    /// Splits the time of slow requests, and compares it with that of usual ones.
+    fn findings(
+        &self,
+        slow: &[FoundRoots],
+        usual: &[RequestCosts<WaitRoot>],
+    ) -> (RequestGroup, Vec<SlowRequestFinding>) {
+        let mut evidence: BTreeMap<WaitRoot, RootEvidence> = BTreeMap::new();
+        for roots in slow {
+            for part in &roots.parts {
+                evidence.entry(account_of(part)).or_default().add(self.found, roots, part);
+            }
         }
-        let time_ns = |tops: &[&TopRequest]| sum(tops.iter().map(|top| top.ranked.time_ns));
-        let mut by_address: Vec<(&str, Vec<&TopRequest>)> = by_address.into_iter().collect();
-        by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
-        by_address.truncate(MAX_ADDRESSES);
-        let mut all = Vec::new();
-        for (address, tops) in by_address {
-            let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
-            let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
-                let samples = places.into_iter().filter_map(|place| {
-                    let top = tops[place];
-                    let path = self.path(homes.at(top.exchange.end.host), top)?;
-                    Some(self.sample(&path, top.node))
-                });
-                samples.collect::<Vec<(RequestCosts<ChargeKey>, Vec<ChargedTime>)>>()
-            });
-            let usual: Vec<RequestCosts<ChargeKey>> =
-                usual.into_iter().map(|(sample, _)| sample).collect();
-            let (slowest, findings) = self.findings(slow, &usual);
-            all.push(SlowRequestFindings {
-                address: address.to_owned(),
-                requests: tops.len() as u64,
-                slowest,
-                usual: sum_group(&usual),
-                findings,
-            });
-        }
-        all
+        let slow: Vec<RequestCosts<WaitRoot>> = slow.iter().map(costs).collect();
+        let writer = FindingWriter::new(self.found, &self.services);
+        let none = RootEvidence::default();
+        let finding = |account: &SlowRequestCost<WaitRoot>| {
+            writer.describe(account, evidence.get(&account.key).unwrap_or(&none))
+        };
+        (sum_group(&slow), accounts(&slow, usual).iter().map(finding).collect())
     }
 }
 
-fn sum_group(samples: &[RequestCosts<ChargeKey>]) -> RequestGroup {
+/// Sums a request's time by root.
+fn costs(roots: &FoundRoots) -> RequestCosts<WaitRoot> {
+    let mut sums_ns: BTreeMap<WaitRoot, u64> = BTreeMap::new();
+    for part in &roots.parts {
+        let sum_ns = sums_ns.entry(account_of(part)).or_default();
+        *sum_ns = sum_ns.saturating_add(part.span.length_ns());
+    }
+    let charges = sums_ns.into_iter().map(|(key, ns)| RequestCost { key, ns });
+    RequestCosts { time_ns: roots.total_ns(), charges: charges.collect() }
+}
+
+/// Returns the root that a part counts for. A thread that has a processor which others wait for computes there.
+fn account_of(part: &RootPart) -> WaitRoot {
+    match part.root.kind {
+        RootKind::Processor => WaitRoot { kind: RootKind::Computes, ..part.root },
+        _ => part.root,
+    }
+}
+
+fn sum_group(samples: &[RequestCosts<WaitRoot>]) -> RequestGroup {
     RequestGroup {
         requests: samples.len() as u64,
         time_ns: sum(samples.iter().map(|sample| sample.time_ns)),

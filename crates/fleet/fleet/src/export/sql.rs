@@ -136,8 +136,8 @@ pub(super) fn views(traces: &TraceFiles) -> String {
     define(
         &mut text,
         "blame",
-        "select request, host, process, thread, name, part, cause, cast(sum(time_ns) as bigint) as time_ns\n\
-         from path group by request, host, process, thread, name, part, cause",
+        "select request, host, service, process, thread, name, kind, cause, cast(sum(time_ns) as bigint) as time_ns\n\
+         from path group by request, host, service, process, thread, name, kind, cause",
     );
     for table in &traces.tables {
         let Some(time) = time_of(table) else { continue };

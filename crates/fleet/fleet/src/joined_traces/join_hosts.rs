@@ -12,6 +12,7 @@ use crate::host_clocks::{HostClocks, TraceClockSamples};
 use crate::host_tasks::HostTasks;
 use crate::read_hosts::{RecordedHost, TablesToRead, read_each};
 use crate::trace_argument::TraceArgument;
+use crate::wait_graph::packet_times;
 use luc_fleet_rings::TimeWindow;
 
 impl JoinedTraces {
@@ -86,7 +87,8 @@ impl Joining {
     }
 
     fn finish(self) -> Result<JoinedTraces, FleetError> {
-        let rows = self.rows;
+        let mut rows = self.rows;
+        rows.packet_times = packet_times(&rows.ends, &rows.messages, &self.packets);
         let connections = Connections::pair(&rows.ends, &rows.messages, &self.packets);
         let clocks = HostClocks::new(&self.samples, &connections, self.packets)?;
         Ok(JoinedTraces {

@@ -13,7 +13,7 @@ use std::io::Write;
 use luc_graphs::GraphPage;
 use luc_units::number_formats::FormattedTime;
 
-use crate::explain::{ExplanationOptions, FleetExplanation, RequestCharges, explain_found};
+use crate::explain::{ExplanationOptions, FleetExplanation, RequestFindings, explain_found};
 use crate::report::{ReportError, ReportSource};
 use crate::text::style::count;
 
@@ -29,11 +29,11 @@ const MAX_WARNINGS: usize = 50;
 pub fn write(report: &ReportSource<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let wanted = ExplanationOptions { request: report.chosen.request, rows: false };
-    let charges = RequestCharges::new(found);
-    let all = explain_found(&charges, wanted)?;
+    let findings = RequestFindings::new(found);
+    let all = explain_found(&findings, wanted)?;
     let mut sections = slowest::sections(&all);
     if let Some(request) = &all.request {
-        sections.push(request::section(&charges, request)?);
+        sections.push(request::section(&findings, request)?);
     }
     sections.push(call_map::section(found, &all));
     sections.push(hosts::section(found, &all));
@@ -123,7 +123,7 @@ fn footer() -> Vec<String> {
     [
         "Times of other hosts are placed on the clock of the host that has the request. An error bar shows by how much \
          that may be off: the bounds are guaranteed if a clock's rate changes by at most 5 us/s each second.",
-        "The parts of a critical path sum to the request's time exactly. The findings of an address sum to the time of \
+        "The parts of a request's time sum to it exactly. The findings of an address sum to the time of \
          its slowest requests.",
     ]
     .map(str::to_owned)

@@ -1,7 +1,7 @@
 //! Writes requests as spans for OpenTelemetry: the JSON of an `ExportTraceServiceRequest`.
 //!
-//! Each request is a trace. Each call in it is a client span, with a server span below it. The critical path is a span
-//! below the request's span, and its parts are below that. All times are of CLOCK_REALTIME of the request's host. Times
+//! Each request is a trace. Each call in it is a client span, with a server span below it. What its time went into is
+//! a span below the request's span, and the parts are below that. All times are of CLOCK_REALTIME of the request's host. Times
 //! of other hosts are placed on its clock, and an attribute has their error. If the program wrote a span of the
 //! request, the first span is below that one, in the same trace.
 //!
@@ -142,7 +142,7 @@ impl OwnedSpans {
         above.unwrap_or_default()
     }
 
-    /// Adds the critical path, below the span of the request.
+    /// Adds what the time went into, below the span of the request.
     fn add_path(&mut self, trace: &RequestTrace<'_>, root: &CallThread) {
         let request = &trace.request.request;
         let is_sent = trace.request.calls.first().is_some_and(|call| call.client.is_some());
@@ -151,7 +151,7 @@ impl OwnedSpans {
             trace_id: trace.ids.trace(),
             span_id: whole.clone(),
             parent_span_id: Some(trace.ids.span(if is_sent { "client" } else { "server" }, 0)),
-            name: "critical path".to_owned(),
+            name: "roots of waits".to_owned(),
             kind: OtlpSpanKind::Internal,
             start_time_unix_nano: trace.began_ns.to_string(),
             end_time_unix_nano: trace.began_ns.saturating_add(request.time_ns).to_string(),
@@ -161,7 +161,10 @@ impl OwnedSpans {
         for (at, part) in trace.request.path.iter().enumerate() {
             let owner = SpanOwner {
                 host: part.host.clone(),
-                process: part.process.clone().unwrap_or_else(|| UNKNOWN_SERVICE.to_owned()),
+                process: part.process.clone().unwrap_or_else(|| match part.service.as_str() {
+                    "" => UNKNOWN_SERVICE.to_owned(),
+                    service => service.to_owned(),
+                }),
                 id: part.process_id,
             };
             let span = trace.build_part(at, part, &whole);
@@ -202,7 +205,11 @@ impl RequestTrace<'_> {
 
     fn build_part(&self, at: usize, part: &PathPart, whole: &str) -> OtlpSpan {
         let begin_ns = self.began_ns.saturating_add(part.after_ns);
-        let mut attributes = thread_attributes(&part.name, part.thread);
+        let mut attributes = vec![OtlpAttribute::text("luc.root", part.kind)];
+        attributes.extend(part.thread.into_iter().flat_map(|id| thread_attributes(&part.name, id)));
+        if let Some(waiter) = &part.waiter {
+            attributes.push(OtlpAttribute::text("luc.waiter", waiter.clone()));
+        }
         if let Some(cause) = part.cause {
             attributes.push(OtlpAttribute::text("luc.wait.cause", cause));
         }

@@ -1,6 +1,6 @@
 //! Writes a trace for <https://ui.perfetto.dev>, with the hosts as machines.
 //!
-//! - Machine 0 has what connects the hosts. It has the critical path of one request, and the requests and messages of
+//! - Machine 0 has what connects the hosts. It has what one request waited for, and the requests and messages of
 //!   each host's threads. Flows tie the two ends of a message, with the error of the clocks.
 //! - Each host is a machine with its processes and threads: their times on processors, and their waits.
 //!

@@ -27,13 +27,13 @@ pub(super) fn write(
     for found in all.iter().take(MAX_ADDRESSES) {
         writeln!(f, "  {}", title(found))?;
         let mut table =
-            TextTable::new(">share | >95 % interval | >of usual ones | >shorter without by | what");
+            TextTable::new(">share | >95 % interval | >of usual ones | >largest in | what");
         for one in worth_showing(&found.findings, MAX_FINDINGS, MIN_SHARE) {
             table.row(vec![
                 FormattedShare(one.share).to_string(),
                 format!("{} to {}", FormattedShare(one.share_low), FormattedShare(one.share_high)),
                 FormattedShare::of(one.usual_time_ns, found.usual.time_ns).to_string(),
-                FormattedTime::from(one.saved_ns / found.slowest.requests.max(1)).to_string(),
+                format!("{} of {}", one.largest_in, found.slowest.requests),
                 one.text.clone(),
             ]);
         }

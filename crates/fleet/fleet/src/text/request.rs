@@ -1,4 +1,4 @@
-//! Prints one request: its tree, and its critical path.
+//! Prints one request: its tree, and what its time went into.
 
 use std::fmt;
 
@@ -64,7 +64,7 @@ fn label_actor(actor: &CallThread) -> String {
 }
 
 fn print_path(f: &mut fmt::Formatter<'_>, style: TextStyle, report: &RequestReport) -> fmt::Result {
-    style.title(f, "Critical path, from the answer back")?;
+    style.title(f, "What its time went into, from its begin on")?;
     let whole_ns = report.request.time_ns;
     if report.path.is_empty() {
         return writeln!(f, "  no time passed between the request and its answer");
@@ -83,7 +83,7 @@ fn print_path(f: &mut fmt::Formatter<'_>, style: TextStyle, report: &RequestRepo
             FormattedTime::from(part.after_ns).to_string(),
             FormattedTime::from(part.time_ns).to_string(),
             FormattedShare::of(part.time_ns, whole_ns).to_string(),
-            format!("{} {} on {}", part.name, part.thread, part.host),
+            label_part(part),
             what(part),
         ]);
     }
@@ -105,6 +105,15 @@ fn print_path(f: &mut fmt::Formatter<'_>, style: TextStyle, report: &RequestRepo
     match list_counts(&report.counted) {
         Some(counts) => writeln!(f, "  counted on processors: {counts}"),
         None => Ok(()),
+    }
+}
+
+/// Names the thread of a part, or the service if no thread is known.
+pub(crate) fn label_part(part: &PathPart) -> String {
+    match part.thread {
+        Some(thread) => format!("{} {thread} on {}", part.name, part.host),
+        None if part.service.is_empty() => "not known".to_owned(),
+        None => part.service.clone(),
     }
 }
 
@@ -165,17 +174,26 @@ pub(crate) fn min_shown_ns(path: &[PathPart], max_count: usize) -> u64 {
 
 /// Words for a part of a path.
 pub(crate) fn what(part: &PathPart) -> String {
-    let Some(from) = &part.from else {
-        return match (part.cause, list_counts(&part.counted)) {
-            (Some(cause), _) => format!("{} ({cause})", part.what),
-            (None, Some(counts)) => format!("{}, {counts}", part.what),
-            (None, None) => part.what.to_owned(),
-        };
-    };
-    let error = match (part.is_between_hosts, part.error_ns) {
-        (false, _) => String::new(),
-        (true, Some(error_ns)) => format!(", ± {}", FormattedTime::from(error_ns)),
-        (true, None) => ", not bounded".to_owned(),
-    };
-    format!("{} from {from}{error}", part.what)
+    let mut text = part.what.to_owned();
+    if let Some(cause) = part.cause {
+        text += &format!(" ({cause})");
+    }
+    if part.brief_waits_ns.is_some() {
+        text += ", or waits briefly";
+    }
+    if let Some(counts) = list_counts(&part.counted) {
+        text += &format!(", {counts}");
+    }
+    if let Some(from) = &part.from {
+        text += &format!(", from {from}");
+    }
+    match (part.is_between_hosts, part.error_ns) {
+        (false, _) => {}
+        (true, Some(error_ns)) => text += &format!(", ± {}", FormattedTime::from(error_ns)),
+        (true, None) => text += ", not bounded",
+    }
+    if let Some(waiter) = &part.waiter {
+        text += &format!("; {waiter} waits for it");
+    }
+    text
 }

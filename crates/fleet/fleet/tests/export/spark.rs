@@ -14,10 +14,10 @@ const QUERIES: [&str; 7] = [
      group by e.from_host, e.to_host order by e.from_host, e.to_host",
     "select a.number, count(*), sum(b.time_ns) from request a join subtree b on b.top = a.id where a.number <= 1000 \
      group by a.number order by a.number",
-    "select host, name, part, cause, sum(time_ns) from blame group by host, name, part, cause \
-     order by host, name, part, cause",
+    "select host, name, kind, cause, sum(time_ns) from blame group by host, name, kind, cause \
+     order by host, name, kind, cause",
     "select host, count(*), count(global_ns), sum(global_ns) from trace_wait_global group by host order by host",
-    "select address, rank, kind, process, time_ns, saved_ns from finding order by address, rank",
+    "select address, rank, kind, process, time_ns, largest_in from finding order by address, rank",
 ];
 
 #[test]

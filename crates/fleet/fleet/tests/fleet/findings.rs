@@ -88,7 +88,7 @@ fn a_device_is_named_and_not_the_thread_that_was_interrupted() {
     };
     let found = explained(served(read, 10_010));
     let (findings, first) = first(&found);
-    assert_eq!((first.kind, first.cause), ("storage", Some("device")));
+    assert_eq!((first.kind, first.cause), ("device", Some("device")));
     let who = &first.who;
     assert_eq!((who.host.as_str(), who.name.as_str()), ("server", "serverd"));
     assert_eq!((who.process_id, who.thread), (Some(7), Some(7)));
@@ -96,7 +96,7 @@ fn a_device_is_named_and_not_the_thread_that_was_interrupted() {
     // The clocks of two hosts are known to a few ns at best.
     assert!(first.time_ns.abs_diff(100_000_000) < 100_000, "{first:?}");
     assert_eq!(first.usual_time_ns, 0);
-    assert_eq!(first.saved_ns, first.time_ns);
+    assert_eq!(first.largest_in, 10);
     assert!((first.share - 10.0 / 12.21).abs() < 0.02, "{first:?}");
     assert_eq!(findings.usual.requests, 10);
 }
@@ -245,7 +245,7 @@ fn for_whom_else_a_disk_worked_is_named() {
     };
     let found = explained(served(read, 10_010));
     let (_, first) = first(&found);
-    assert_eq!(first.kind, "storage");
+    assert_eq!(first.kind, "device");
     let beside = first.beside.as_ref().expect("the disk wrote");
     assert_eq!((beside.who.process.as_str(), beside.who.process_id), ("backup", Some(50)));
     assert_eq!((beside.share, beside.share_of_who), (0.9, 0.9));

@@ -8,10 +8,6 @@ use super::compact_wait::{CompactWait, HostThread};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowIndex(pub(super) u32);
 
-/// Index of a run: the time between two waits of a thread that follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunId(u32);
-
 /// Indices of rows, in a group for each thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RowsByThread {
@@ -61,17 +57,5 @@ impl RowsByThread {
         let thread = thread.0 as usize;
         let (begin, end) = (self.begins[thread], self.begins[thread + 1]);
         &self.rows[begin as usize..end as usize]
-    }
-
-    /// Returns the runs between rows that follow each other in a group.
-    pub(super) fn runs(&self) -> impl Iterator<Item = RunId> {
-        let groups = self.begins.windows(2);
-        let runs = groups.flat_map(|group| group[0]..group[1].saturating_sub(1).max(group[0]));
-        runs.map(RunId)
-    }
-
-    /// Returns the rows before and after a run.
-    pub(super) fn around(&self, run: RunId) -> [RowIndex; 2] {
-        [self.rows[run.0 as usize], self.rows[run.0 as usize + 1]]
     }
 }

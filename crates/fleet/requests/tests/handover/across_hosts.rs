@@ -1,11 +1,10 @@
-//! Edges, trees and critical paths of simulated servers, across hosts.
+//! Edges and trees of simulated servers, across hosts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use luc_fleet_clocks::{Bounds, HostEvent, HostId, ReferenceTime};
+use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    ByteDirection, Connections, CriticalPaths, EndId, FleetWaits, GapKind, MatchedMessages,
-    NumberedForest, PathPartKind, UnmatchedRows,
+    ByteDirection, Connections, EndId, GapKind, MatchedMessages, NumberedForest, UnmatchedRows,
 };
 
 use crate::search_service::{CLIENT_HOST, FRONT, FrontEndThreads, SearchService};
@@ -86,57 +85,4 @@ fn trees_reach_across_hosts() {
         asked.filter(|outgoing| outgoing.exchange.end.host == HostId(CLIENT_HOST as u32)).count();
     println!("{whole} of {asked} requests have all of their tree");
     assert!(whole * 100 >= asked * 95);
-}
-
-#[test]
-fn critical_paths_find_the_slow_back_end() {
-    const SLOW: usize = 3;
-    for mode in
-        [FrontEndThreads::SameThread, FrontEndThreads::Pool(4), FrontEndThreads::Scatter(16)]
-    {
-        let service =
-            SearchService { mode, clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
-        let simulation = service.simulate_with_slow(11, SECOND / 2, Some(SLOW));
-        let (connections, found) = analysed(&simulation);
-        let edges = MatchedMessages::matched(&connections, &simulation.messages).edges;
-        let waits = FleetWaits::of(&simulation.waits).expect("few");
-        let paths = CriticalPaths::new(&waits, &simulation.messages, &edges);
-        // Clocks that are known to 1 us.
-        let place = |event: HostEvent| {
-            let at_ns = event.at_ns + simulation.offset_ns(event.host.0 as usize, CLIENT_HOST);
-            Some(ReferenceTime {
-                at_ns: Some(at_ns),
-                bounds: Bounds::Both { low_ns: at_ns - 1000, high_ns: at_ns + 1000 },
-            })
-        };
-        let (mut all, mut right) = (0, 0);
-        for exchange in found.outgoing.iter().map(|outgoing| &outgoing.exchange) {
-            let Some(answer) =
-                exchange.answer.filter(|_| exchange.end.host == HostId(CLIENT_HOST as u32))
-            else {
-                continue;
-            };
-            let parts = paths.critical(&exchange.asked, &answer.last, place).parts;
-            let mut by_host: BTreeMap<u32, u64> = BTreeMap::new();
-            let mut reached_ns = exchange.asked.at_ns;
-            for part in &parts {
-                assert_eq!(part.begin_ns, reached_ns);
-                assert_ne!(part.kind, PathPartKind::Contradictory);
-                reached_ns = part.end_ns;
-                *by_host.entry(part.thread.host.0).or_default() += part.end_ns - part.begin_ns;
-                if let PathPartKind::Network { from, error_ns, .. } = part.kind {
-                    assert!(
-                        part.thread.host == from.host
-                            || error_ns.is_some_and(|error| error <= 2000)
-                    );
-                }
-            }
-            assert_eq!(reached_ns, answer.last.at_ns);
-            let most = by_host.iter().max_by_key(|(_, time)| **time).map(|(host, _)| *host);
-            all += 1;
-            right += usize::from(most == Some(SLOW as u32));
-        }
-        println!("{mode:?}: the slow back end has most of {right} of {all} critical paths");
-        assert!(all > 50 && right * 100 >= all * 95);
-    }
 }

@@ -36,8 +36,6 @@ pub(crate) struct SearchService {
 
 pub(crate) const CLIENT_HOST: usize = 0;
 pub(crate) const FRONT: usize = 1;
-/// Time that the slow back end takes, ns; the others take about 1 ms.
-const SLOW_NS: u64 = 10_000_000;
 
 /// Idle connections of the front end to back ends, the last used on top.
 type Idle = Rc<RefCell<Vec<Vec<usize>>>>;
@@ -56,17 +54,7 @@ impl SearchService {
     }
 
     pub(crate) fn simulate(&self, seed: u64, until_ns: u64) -> ServerSimulation {
-        self.simulate_with_slow(seed, until_ns, None)
-    }
-
-    pub(crate) fn simulate_with_slow(
-        &self,
-        seed: u64,
-        until_ns: u64,
-        slow_host: Option<usize>,
-    ) -> ServerSimulation {
         let mut simulation = ServerSimulation::new(seed, 2 + self.back_ends);
-        simulation.slow_host = slow_host;
         let idle: Idle = Rc::new(RefCell::new(vec![Vec::new(); self.back_ends]));
         let queue = simulation.queue();
         let workers = match self.mode {
@@ -232,10 +220,7 @@ fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> NextSteps {
             let last = idle.borrow_mut()[back_end].pop();
             let end = last.unwrap_or_else(|| {
                 let [client, server] = simulation.connect(FRONT, 2 + back_end);
-                simulation.thread(
-                    2 + back_end,
-                    vec![ThreadStep::Then(work_for_ever(2 + back_end, server))],
-                );
+                simulation.thread(2 + back_end, vec![ThreadStep::Then(work_for_ever(server))]);
                 client
             });
             ends.push(end);
@@ -254,16 +239,15 @@ fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> NextSteps {
 }
 
 /// A back end's thread of one connection.
-fn work_for_ever(host: usize, end: usize) -> NextSteps {
+fn work_for_ever(end: usize) -> NextSteps {
     Box::new(move |_, _| {
         let then: NextSteps = Box::new(move |simulation, _| {
             let request = simulation.request_of(end);
-            let is_slow = simulation.slow_host == Some(host);
-            let work_ns = if is_slow { SLOW_NS } else { simulation.about(1_000_000) };
+            let work_ns = simulation.about(1_000_000);
             vec![
                 ThreadStep::Run(work_ns),
                 ThreadStep::Then(answer(end, request)),
-                ThreadStep::Then(work_for_ever(host, end)),
+                ThreadStep::Then(work_for_ever(end)),
             ]
         });
         vec![ThreadStep::Receive { end }, ThreadStep::Then(then)]

@@ -105,8 +105,6 @@ pub(crate) struct ServerSimulation {
     /// Request of each message, by the sender's end and its first byte.
     pub(crate) truth: BTreeMap<(EndId, u64), u64>,
     last_request: u64,
-    /// A back end that takes much longer than the others.
-    pub(crate) slow_host: Option<usize>,
 }
 
 impl ServerSimulation {
@@ -130,7 +128,6 @@ impl ServerSimulation {
             waits: Vec::new(),
             truth: BTreeMap::new(),
             last_request: 0,
-            slow_host: None,
         }
     }
 
@@ -233,11 +230,6 @@ impl ServerSimulation {
 
     fn on_clock(&self, host: usize) -> u64 {
         self.now_ns + self.clocks[host]
-    }
-
-    /// Returns a host's clock less another's.
-    pub(crate) fn offset_ns(&self, from: usize, to: usize) -> i64 {
-        self.clocks[to] as i64 - self.clocks[from] as i64
     }
 
     /// Runs until this time.

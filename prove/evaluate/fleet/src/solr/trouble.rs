@@ -94,7 +94,7 @@ impl Trouble {
     pub(super) fn finding(self) -> &'static str {
         match self {
             Self::Hog => "computes",
-            Self::Disk => "storage",
+            Self::Disk => "device",
             Self::Loss => "network",
             Self::Stop => "stopped",
         }

@@ -47,10 +47,10 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
     };
     Some(match kind {
         Kind::Cpu => of("computes", workers(process, WorkKind::Planted)),
-        Kind::Disk => of("storage", workers(process, WorkKind::Planted)),
+        Kind::Disk => of("device", workers(process, WorkKind::Planted)),
         Kind::Journal => of("fsync", holders),
         Kind::Lock => Expected { waiter_cause: Some("futex"), ..of("timer", holders) },
-        Kind::Pool => of("queue", workers(process, WorkKind::Queue)),
+        Kind::Pool => of("busy_with_others", workers(process, WorkKind::Queue)),
         Kind::Larger => of("computes", workers(process, WorkKind::Search)),
         Kind::Quota => of("throttled", BTreeSet::new()),
         Kind::Loss => Expected { is_sent_again: true, ..of("network", BTreeSet::new()) },
@@ -59,7 +59,7 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
             Expected {
                 process: Some(front_end.header.process),
                 host: Some(front_end.header.host.clone()),
-                ..of("queue", shared(folder, process, front_end))
+                ..of("busy_with_others", shared(folder, process, front_end))
             }
         }
         Kind::Stop => Expected {
@@ -72,12 +72,12 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
                 process: Some(front_end.header.process),
                 host: Some(front_end.header.host.clone()),
                 holder: Some(process.header.process),
-                ..of("network", BTreeSet::new())
+                ..of("held_back", BTreeSet::new())
             }
         }
         Kind::Writer => Expected {
             beside: Some(planted.holder),
-            ..of("storage", workers(process, WorkKind::Planted))
+            ..of("device", workers(process, WorkKind::Planted))
         },
         Kind::Tick => return None,
     })

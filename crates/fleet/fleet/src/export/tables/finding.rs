@@ -50,8 +50,13 @@ pub(in crate::export) const FINDING: DerivedTable<FindingRow> = DerivedTable {
                 DerivedCell::Text(|row, _| Some(row.finding.kind)),
             ),
             DerivedColumn::of(
+                "service",
+                "Service of the threads; the address of a server that no trace has.",
+                DerivedCell::Text(|row, _| Some(&row.finding.service)),
+            ),
+            DerivedColumn::of(
                 "host",
-                "Host whose time it is.",
+                "Host of the process with the most of it; empty: unknown.",
                 DerivedCell::Text(|row, _| Some(&row.finding.who.host)),
             ),
             DerivedColumn::of(
@@ -76,17 +81,17 @@ pub(in crate::export) const FINDING: DerivedTable<FindingRow> = DerivedTable {
             ),
             DerivedColumn::or_null(
                 "holder_host",
-                "Host of whom it waits for.",
+                "Host of the sender, or of whom a stopped thread was woken by.",
                 DerivedCell::Text(|row, _| Some(&row.finding.holder.as_ref()?.host)),
             ),
             DerivedColumn::or_null(
                 "holder_process",
-                "Process that it waits for.",
+                "Process of the same.",
                 DerivedCell::Text(|row, _| Some(&row.finding.holder.as_ref()?.process)),
             ),
             DerivedColumn::or_null(
                 "holder_name",
-                "Name of the threads that it waits for.",
+                "Name of these threads.",
                 DerivedCell::Text(|row, _| Some(&row.finding.holder.as_ref()?.name)),
             ),
             DerivedColumn::of(
@@ -110,9 +115,9 @@ pub(in crate::export) const FINDING: DerivedTable<FindingRow> = DerivedTable {
                 DerivedCell::I64(|row| Some(signed(row.finding.usual_time_ns))),
             ),
             DerivedColumn::of(
-                "saved_ns",
-                "Time by which the slowest requests would be shorter at least without it.",
-                DerivedCell::I64(|row| Some(signed(row.finding.saved_ns))),
+                "largest_in",
+                "Number of those of whose time it is the largest part.",
+                DerivedCell::I64(|row| Some(signed(row.finding.largest_in))),
             ),
             DerivedColumn::of(
                 "share",

@@ -1,11 +1,11 @@
-//! Table `path`: the parts of critical paths.
+//! Table `path`: the parts of requests' times.
 
 use crate::export::derived_table::{DerivedCell, DerivedColumn, DerivedTable, host_name, signed};
 use crate::flat_rows::PathStep;
 
 pub(in crate::export) const PATH: DerivedTable<PathStep> = DerivedTable {
     name: "path",
-    about: "A part of the critical path of an answered request without a parent. The parts of a request sum to its time exactly.",
+    about: "A part of the time of an answered request without a parent, by the root of the waits. The parts of a request sum to its time exactly.",
     columns: || {
         vec![
             DerivedColumn::of(
@@ -15,24 +15,29 @@ pub(in crate::export) const PATH: DerivedTable<PathStep> = DerivedTable {
             ),
             DerivedColumn::of(
                 "step",
-                "Place of the part on the path, from 0.",
+                "Place of the part in the request's time, from 0.",
                 DerivedCell::U32(|step| Some(step.step)),
             ),
             DerivedColumn::of(
-                "part",
-                "One of running, runnable, blocked, network and contradictory.",
-                DerivedCell::Text(|step, _| Some(step.part)),
+                "kind",
+                "Kind of the root, as in the table finding.",
+                DerivedCell::Text(|step, _| Some(step.kind)),
             ),
             DerivedColumn::of(
                 "host",
                 "Host whose time it was.",
                 DerivedCell::Text(|step, hosts| host_name(step.host, hosts)),
             ),
+            DerivedColumn::of(
+                "service",
+                "Service of the thread; the address of a server that no trace has.",
+                DerivedCell::Text(|step, _| Some(&step.service)),
+            ),
             DerivedColumn::or_null("process", "Process id.", DerivedCell::U32(|step| step.process)),
-            DerivedColumn::of("thread", "Thread id.", DerivedCell::U32(|step| Some(step.thread))),
+            DerivedColumn::or_null("thread", "Thread id.", DerivedCell::U32(|step| step.thread)),
             DerivedColumn::of(
                 "name",
-                "Name of the thread.",
+                "Name of the thread at the end of the chain of waits.",
                 DerivedCell::Text(|step, _| Some(&step.name)),
             ),
             DerivedColumn::or_null(
@@ -64,11 +69,6 @@ pub(in crate::export) const PATH: DerivedTable<PathStep> = DerivedTable {
                 "time_ns",
                 "Time from start to end.",
                 DerivedCell::I64(|step| Some(signed(step.end_ns.saturating_sub(step.start_ns)))),
-            ),
-            DerivedColumn::or_null(
-                "error_ns",
-                "Largest error of start and end, by what is known of the clocks. Null: not bounded.",
-                DerivedCell::I64(|step| step.error_ns.map(signed)),
             ),
         ]
     },

@@ -9,22 +9,10 @@ use crate::joined_traces::{HostSummary, JoinedHost};
 use crate::min_median_max::MinMedianMax;
 use crate::report::html::{columns, cut};
 use crate::text::style::{dash_or, signed};
-use crate::wait_kind::WaitKind;
+use crate::thread_times::WaitClass;
 
 /// Maximum number of hosts, of pairs and of directions.
 const MAX_ROWS: usize = 100;
-
-/// Classes of waits in the bars.
-const WAIT_CLASSES: [(&str, &[WaitKind]); 5] = [
-    (
-        "storage, journal, memory",
-        &[WaitKind::Storage, WaitKind::Journal, WaitKind::Fsync, WaitKind::Memory],
-    ),
-    ("locks", &[WaitKind::Lock]),
-    ("input: messages, files", &[WaitKind::Input]),
-    ("a time to pass", &[WaitKind::Timer]),
-    ("other", &[WaitKind::Frozen, WaitKind::Other]),
-];
 
 pub(super) fn section(found: &FleetRequests<'_>, all: &FleetExplanation) -> PageSection {
     let hosts = &found.joined.hosts;
@@ -74,7 +62,7 @@ fn draw_threads(hosts: &[JoinedHost]) -> StackedBars {
     let row = |host: &JoinedHost| {
         let times = &host.times;
         let mut parts = vec![times.user_ns, times.system_ns, times.runnable_ns];
-        parts.extend(WAIT_CLASSES.iter().map(|(_, kinds)| times.waits_for_ns(kinds)));
+        parts.extend(WaitClass::NAMES.iter().map(|(class, _)| times.waits_for_ns(*class)));
         let sum_ns = parts.iter().copied().fold(0, u64::saturating_add);
         StackedBar {
             name: host.name.clone(),
@@ -82,7 +70,7 @@ fn draw_threads(hosts: &[JoinedHost]) -> StackedBars {
             parts: parts.into_iter().map(|ns| ns as f64).collect(),
         }
     };
-    let waits = WAIT_CLASSES.iter().map(|(name, _)| format!("waits: {name}"));
+    let waits = WaitClass::NAMES.iter().map(|(_, name)| format!("waits: {name}"));
     let classes = ["user", "system", "waits for a processor"].map(str::to_owned);
     StackedBars {
         title: "What the threads did and waited for, all together; idle ones wait for input, locks or a time".to_owned(),

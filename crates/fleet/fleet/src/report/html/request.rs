@@ -1,4 +1,4 @@
-//! Draws one request: its calls as a waterfall, its critical path, and the threads that its time is charged to.
+//! Draws one request: its calls as a waterfall, and what its time went into.
 
 use luc_graphs::{
     BarGraph, EstimatedValue, Graph, GraphBar, GraphTable, LaneSpan, PageSection, SpanGraph,
@@ -8,11 +8,11 @@ use luc_units::number_formats::{FormattedShare, FormattedTime};
 
 use crate::error::FleetError;
 use crate::explain::{
-    CallThread, PathPart, RequestCharges, RequestReport, SlowRequestFinding, TreeCallReport,
+    CallThread, PathPart, RequestFindings, RequestReport, SlowRequestFinding, TreeCallReport,
     worth_showing,
 };
 use crate::report::html::{columns, cut};
-use crate::text::request::{min_shown_ns, moment, title, what};
+use crate::text::request::{label_part, min_shown_ns, moment, title, what};
 use crate::text::style::time;
 
 /// Maximum number of calls that are shown: the first.
@@ -28,12 +28,19 @@ const MAX_FINDINGS: usize = 12;
 /// Minimum share of a finding after the first.
 const MIN_SHARE: f64 = 0.001;
 
-/// Kinds of parts of a path, each with a colour.
-const PART_CLASSES: [&str; 5] =
-    ["on a processor", "waits for a processor", "waits", "message", "rows contradict each other"];
+/// Kinds of parts, each with a colour: those that share one, and its name.
+const PART_CLASSES: [(&str, &[&str]); 5] = [
+    ("computes", &["computes"]),
+    ("has, or waits for, a processor", &["processor", "no_processor", "throttled"]),
+    ("waits", &[]),
+    ("gets a message late", &["network", "held_back"]),
+    ("not known", &["unknown", "outside"]),
+];
+/// Class of all other kinds.
+const OTHER_CLASS: usize = 2;
 
 pub(super) fn section(
-    charges: &RequestCharges<'_>,
+    explained: &RequestFindings<'_>,
     report: &RequestReport,
 ) -> Result<PageSection, FleetError> {
     let request = &report.request;
@@ -56,7 +63,7 @@ pub(super) fn section(
             "The list of whose time it is has at most {MAX_FINDINGS} findings, and after the first none of less than {least}."
         ));
         graphs.push(Graph::Spans(path));
-        graphs.push(Graph::Bars(draw_blame(charges, report)?));
+        graphs.push(Graph::Bars(draw_blame(explained, report)?));
         graphs.push(Graph::Table(list_parts(report)));
     }
     Ok(PageSection { title: title(request), text, graphs })
@@ -134,30 +141,25 @@ fn label_actor(actor: &CallThread) -> String {
     format!("{} {} on {}", actor.name, actor.thread, actor.host)
 }
 
-/// Draws the critical path with a lane for each thread. Also returns notes on what is left out.
+/// Draws what the time went into, with a lane for each thread. Also returns notes on what is left out.
 fn draw_path(report: &RequestReport) -> (SpanGraph, Vec<String>) {
     let min_ns = min_shown_ns(&report.path, MAX_DRAWN_PARTS);
     let mut drawn = 0;
-    let mut lanes: Vec<(&str, u32, SpanLane, u64)> = Vec::new();
+    let mut lanes: Vec<(String, SpanLane, u64)> = Vec::new();
     for part in &report.path {
-        let known = lanes
-            .iter()
-            .position(|(host, thread, _, _)| (*host, *thread) == (part.host.as_str(), part.thread));
+        let label = label_part(part);
+        let known = lanes.iter().position(|(of_lane, _, _)| *of_lane == label);
         let at = known.unwrap_or_else(|| {
             let lane = SpanLane {
-                name: format!("{} {}", part.name, part.thread),
-                note: format!(
-                    "{} on {}",
-                    part.process.as_deref().unwrap_or("process not known"),
-                    part.host
-                ),
+                name: label.clone(),
+                note: part.process.as_deref().unwrap_or("process not known").to_owned(),
                 ..SpanLane::default()
             };
-            lanes.push((&part.host, part.thread, lane, 0));
+            lanes.push((label, lane, 0));
             lanes.len() - 1
         });
         let begin_ns = i64::try_from(part.after_ns).unwrap_or(i64::MAX);
-        let (_, _, lane, sum_ns) = &mut lanes[at];
+        let (_, lane, sum_ns) = &mut lanes[at];
         *sum_ns = sum_ns.saturating_add(part.time_ns);
         if part.time_ns < min_ns {
             continue;
@@ -173,10 +175,10 @@ fn draw_path(report: &RequestReport) -> (SpanGraph, Vec<String>) {
         });
     }
     let whole_ns = report.request.time_ns;
-    let threads = cut(lanes.len(), MAX_THREADS, "threads of the critical path");
+    let threads = cut(lanes.len(), MAX_THREADS, "threads that its time went into");
     let parts = cut(report.path.len(), drawn, "parts, the shortest,");
     let lanes = lanes.into_iter().take(MAX_THREADS);
-    let lanes = lanes.map(|(_, _, lane, sum_ns)| SpanLane {
+    let lanes = lanes.map(|(_, lane, sum_ns)| SpanLane {
         cells: vec![
             FormattedTime::from(sum_ns).to_string(),
             FormattedShare::of(sum_ns, whole_ns).to_string(),
@@ -184,37 +186,32 @@ fn draw_path(report: &RequestReport) -> (SpanGraph, Vec<String>) {
         ..lane
     });
     let spans = SpanGraph {
-        title: "Critical path: what its time went into, thread by thread".to_owned(),
+        title: "What its time went into, thread by thread".to_owned(),
         lane: "thread".to_owned(),
         columns: vec!["time".to_owned(), "share".to_owned()],
         length_ns: whole_ns,
-        classes: PART_CLASSES.map(str::to_owned).to_vec(),
+        classes: PART_CLASSES.map(|(name, _)| name.to_owned()).to_vec(),
         lanes: lanes.collect(),
     };
     (spans, threads.into_iter().chain(parts).collect())
 }
 
 fn find_class(part: &PathPart) -> usize {
-    let is_running = part.what.starts_with(PART_CLASSES[0]);
-    let at = PART_CLASSES.iter().position(|class| *class == part.what);
-    at.unwrap_or(if is_running { 0 } else { 2 })
+    let at = PART_CLASSES.iter().position(|(_, kinds)| kinds.contains(&part.kind));
+    at.unwrap_or(OTHER_CLASS)
 }
 
 /// Draws the findings of the request.
 fn draw_blame(
-    charges: &RequestCharges<'_>,
+    explained: &RequestFindings<'_>,
     report: &RequestReport,
 ) -> Result<BarGraph, FleetError> {
-    let findings = charges.of_one(report.request.number)?;
+    let findings = explained.of_one(report.request.number)?;
     let shown = worth_showing(&findings, MAX_FINDINGS, MIN_SHARE);
     let bar = |one: &SlowRequestFinding| GraphBar {
         name: one.text.clone(),
         figure: Some(EstimatedValue { value: one.share * 100.0, interval: None }),
-        remark: format!(
-            "{}; shorter without by {}",
-            FormattedTime::from(one.time_ns),
-            FormattedTime::from(one.saved_ns)
-        ),
+        remark: FormattedTime::from(one.time_ns).to_string(),
         is_aside: false,
     };
     Ok(BarGraph {
@@ -232,12 +229,12 @@ fn list_parts(report: &RequestReport) -> GraphTable {
             FormattedTime::from(part.after_ns).to_string().into(),
             FormattedTime::from(part.time_ns).to_string().into(),
             FormattedShare::of(part.time_ns, report.request.time_ns).to_string().into(),
-            format!("{} {} on {}", part.name, part.thread, part.host).into(),
+            label_part(part).into(),
             what(part).into(),
         ]
     };
     GraphTable {
-        title: "Critical path, part by part".to_owned(),
+        title: "What its time went into, part by part".to_owned(),
         columns: columns("after | >time | >share | thread | what"),
         rows: report.path.iter().take(MAX_LISTED_PARTS).map(row).collect(),
         more: report.path.len().saturating_sub(MAX_LISTED_PARTS),

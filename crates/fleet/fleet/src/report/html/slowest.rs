@@ -63,9 +63,10 @@ fn draw_findings(found: &SlowRequestFindings) -> Graph {
             interval: Some((one.share_low * 100.0, one.share_high * 100.0)),
         }),
         remark: format!(
-            "{} of usual ones; shorter without by {}",
+            "{} of usual ones; the largest part of {} of {}",
             FormattedShare::of(one.usual_time_ns, found.usual.time_ns),
-            FormattedTime::from(one.saved_ns / found.slowest.requests.max(1))
+            one.largest_in,
+            found.slowest.requests
         ),
         is_aside: false,
     };

@@ -1,4 +1,4 @@
-//! Writes the critical path of one request, on its own track.
+//! Writes what one request waited for, on its own track.
 
 use std::io::Write;
 
@@ -7,12 +7,12 @@ use luc_report::perfetto::packets::TrackKind;
 use super::TraceFile;
 use super::write_slices::{TrackItem, write_slices};
 use crate::explain::{PathPart, RequestReport};
-use crate::text::request::what;
+use crate::text::request::{label_part, what};
 
 /// Writes the path of a request. `start_ns` is the begin of its host's trace.
 pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, report: &RequestReport, start_ns: u64) {
     let request = &report.request;
-    let name = format!("critical path of request {}", request.number);
+    let name = format!("what request {} waited for", request.number);
     let track = file.track(TrackKind::Named { parent: None, name: &name });
     let began_ns = start_ns.saturating_add(request.began_ns);
     let part = |part: &PathPart| {
@@ -24,9 +24,14 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, report: &RequestRepor
         TrackItem {
             begin_ns,
             end_ns: Some(begin_ns.saturating_add(part.time_ns)),
-            name: format!("{} on {}: {}", part.name, part.host, what(part)),
-            category: "critical path",
-            numbers: [("thread", u64::from(part.thread))].into_iter().chain(error).collect(),
+            name: format!("{}: {}", label_part(part), what(part)),
+            category: part.kind,
+            numbers: part
+                .thread
+                .map(|id| ("thread", u64::from(id)))
+                .into_iter()
+                .chain(error)
+                .collect(),
             words: vec![("host", part.host.clone())],
             ..TrackItem::default()
         }

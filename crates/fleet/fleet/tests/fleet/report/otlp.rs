@@ -129,7 +129,7 @@ fn spans_are_the_tree_of_calls_and_the_path() {
             assert_eq!(part.span.start_time_unix_nano, at_ns);
             at_ns = part.span.end_time_unix_nano;
             assert_eq!((&part.host, &part.span.name[..]), (&said.host, said.what));
-            assert_eq!(part.number("thread.id"), Some(said.thread.into()));
+            assert_eq!(part.number("thread.id"), said.thread.map(i64::from));
         }
         assert_eq!(at_ns, end_ns);
         assert_eq!(trace.len(), 4 + parts.len());

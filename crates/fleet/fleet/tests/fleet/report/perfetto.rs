@@ -49,7 +49,7 @@ fn machines_have_threads_and_flows_connect_messages() {
         assert!(is_it, "{name} of {track} is not in {named:#?}");
     }
     let path: Vec<_> =
-        named.iter().filter(|slice| slice.1 == "critical path of request 1").collect();
+        named.iter().filter(|slice| slice.1 == "what request 1 waited for").collect();
     let sum_ns: u64 = path.iter().map(|slice| slice.4 - slice.3).sum();
     assert!(sum_ns.abs_diff(8_200_000) < 1_000, "{path:?}");
     // Each message that both hosts have seen is a flow from its send to its reception.

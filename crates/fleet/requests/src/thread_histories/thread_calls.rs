@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use luc_fleet_clocks::HostId;
 
-use crate::host_rows::{ByteDirection, EndId, MessageRow, ThreadId, ThreadIdentity};
+use crate::host_rows::{ByteDirection, EndId, MessageRow, ThreadId};
 use crate::messages::{MessageEdge, MessageSide};
 
 /// A send or a reception of a thread.
@@ -23,12 +23,6 @@ impl ThreadCall {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Send {
-    at_ns: u64,
-    thread: ThreadIdentity,
-}
-
 /// A reception, and the first send that it took bytes of.
 #[derive(Debug, Clone, Copy)]
 struct Reception {
@@ -40,19 +34,13 @@ struct Reception {
 #[derive(Debug)]
 pub(super) struct ThreadCalls {
     of_threads: HashMap<ThreadId, Vec<ThreadCall>>,
-    sends: HashMap<EndId, Vec<Send>>,
     receptions: HashMap<EndId, Vec<Reception>>,
 }
 
 impl ThreadCalls {
     pub(super) fn new(messages: &[MessageRow], edges: &[MessageEdge]) -> Self {
         let mut of_threads: HashMap<ThreadId, Vec<ThreadCall>> = HashMap::new();
-        let mut sends: HashMap<EndId, Vec<Send>> = HashMap::new();
         for row in messages {
-            if row.way == ByteDirection::Sent {
-                let of_end = sends.entry(row.end()).or_default();
-                of_end.push(Send { at_ns: row.at_ns, thread: row.thread });
-            }
             of_threads.entry(row.thread_id()).or_default().push(ThreadCall {
                 at_ns: row.at_ns,
                 connection: (row.way == ByteDirection::Received).then_some(row.connection),
@@ -62,11 +50,7 @@ impl ThreadCalls {
             calls.sort_unstable();
             calls.shrink_to_fit();
         }
-        for sends in sends.values_mut() {
-            sends.sort_unstable();
-            sends.shrink_to_fit();
-        }
-        Self { of_threads, sends, receptions: find_receptions(edges) }
+        Self { of_threads, receptions: find_receptions(edges) }
     }
 
     pub(super) fn of_thread(&self, thread: ThreadId) -> &[ThreadCall] {
@@ -78,15 +62,6 @@ impl ThreadCalls {
         let receptions = self.receptions.get(&end)?;
         let found = receptions.binary_search_by_key(&at_ns, |reception| reception.at_ns);
         Some(receptions[found.ok()?].sent)
-    }
-
-    /// Returns the time and thread of the last send on an end before a time. Bytes that then come in answer it, if
-    /// anything.
-    pub(super) fn last_send(&self, end: EndId, before_ns: u64) -> Option<(u64, ThreadId)> {
-        let sends = self.sends.get(&end)?;
-        let next = sends.partition_point(|send| send.at_ns < before_ns);
-        let &Send { at_ns, thread } = sends.get(next.checked_sub(1)?)?;
-        Some((at_ns, ThreadId { host: end.host, thread }))
     }
 }
 
