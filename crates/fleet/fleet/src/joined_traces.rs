@@ -8,8 +8,7 @@ use luc_events::WaitCause;
 use luc_events::tables::TraceDescription;
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    ConnectionEnd, Connections, EndAddress, EndId, HostWaits, Requests, ThreadId, ThreadIdentity,
-    ThreadWait,
+    ConnectionEnd, Connections, EndAddress, EndId, HostWaits, Requests, ThreadIdentity, ThreadWait,
 };
 use luc_units::plain;
 use serde::Serialize;
@@ -24,7 +23,7 @@ use crate::otlp::ProgramSpan;
 use crate::read_hosts::RecordedHost;
 use crate::thread_descriptions::ThreadDescriptions;
 use crate::thread_times::ThreadTimes;
-use crate::wait_causes::{self, WaitCauses, may_be_input};
+use crate::wait_causes::{self, WaitCauses};
 use crate::wait_graph::GraphThreads;
 pub(crate) use join_hosts::packets_of;
 
@@ -89,24 +88,6 @@ impl JoinedTraces {
     #[must_use]
     pub fn with_spans(self, spans: Vec<ProgramSpan>) -> Self {
         Self { spans, ..self }
-    }
-
-    /// Cause of a thread's wait. `row_ns` names the row: the time at which the thread left its processor, or was seen
-    /// asleep.
-    pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<WaitCause> {
-        let ThreadId { host, thread } = thread;
-        let asleep = self.host(host).waits().asleep(thread.id, row_ns);
-        let row_cause = || {
-            let place = self.rows.waits.host(host)?.place(thread, row_ns)?;
-            self.rows.causes.get(host.0 as usize)?.get(place).copied()
-        };
-        // The rest of a sleep that was seen has no cause in its row. Only its system call has it.
-        asleep.or_else(row_cause)
-    }
-
-    /// Whether a wait, named by its `row_ns`, was for input, a lock or another thread.
-    pub(crate) fn is_for_others(&self, thread: ThreadId, row_ns: u64) -> bool {
-        self.cause(thread, row_ns).is_some_and(may_be_input)
     }
 
     /// Waits of a host, with their causes.
@@ -302,13 +283,6 @@ mod tests {
             ..RecordedHost::default()
         }])
         .expect("joined");
-        let of = |id| ThreadId { host: HostId(0), thread: ThreadIdentity { id, start_ns: 0 } };
-        assert_eq!(joined.cause(of(7), 100), Some(WaitCause::Futex));
-        assert_eq!(joined.cause(of(7), 300), Some(WaitCause::Device));
-        assert!(joined.is_for_others(of(7), 100) && !joined.is_for_others(of(7), 300));
-        for (thread, row_ns) in [(7, 40), (7, 200), (8, 300)] {
-            assert_eq!(joined.cause(of(thread), row_ns), None, "{thread} {row_ns}");
-        }
         let all = joined.waits_of(HostId(0));
         let all: Vec<(u64, WaitCause)> = all.map(|(wait, cause)| (wait.off_ns, cause)).collect();
         assert_eq!(all, [(100, WaitCause::Futex), (300, WaitCause::Device)]);

@@ -157,15 +157,6 @@ impl HostWaits {
         self.rows.iter().map(|row| row.expand(self.host, &self.threads))
     }
 
-    /// Returns the index in [`HostWaits::iter`] of a thread's wait that began at a time.
-    #[must_use]
-    pub fn place(&self, thread: ThreadIdentity, off_ns: u64) -> Option<usize> {
-        let waits = self.of_thread(thread)?;
-        let last = waits.began_before(off_ns.checked_add(1)?).checked_sub(1)?;
-        let row = waits.rows[last];
-        (self.row(row).off_ns == off_ns).then_some(row.0 as usize)
-    }
-
     /// Returns the threads that wait or wake, each once.
     pub(crate) fn threads(&self) -> &[ThreadIdentity] {
         &self.threads
@@ -299,12 +290,6 @@ mod tests {
                         let ended = waits.ended_by(id, between_ns);
                         let ended: Vec<u64> = ended.filter_map(|wait| wait.woken_ns).collect();
                         prop_assert_eq!(ended, woke);
-                    }
-                    for at_ns in [0, 5, 19, 20, u64::MAX] {
-                        let place = host.place(thread, at_ns);
-                        let found = place.and_then(|place| host.iter().nth(place));
-                        let began = own.iter().rfind(|wait| wait.off_ns == at_ns);
-                        prop_assert_eq!(found.as_ref(), began);
                     }
                 }
             }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{EngagedTimes, ThreadId, ThreadWait, WaitPurpose, ticks};
+use luc_fleet_requests::{EngagedTimes, SleepingThread, ThreadId, ThreadWait, WaitPurpose, ticks};
 use serde::Serialize;
 
 use super::fleet_requests::FleetRequests;
+use crate::wait_causes::may_be_input;
 
 /// Threads of one host that had nothing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -93,11 +94,15 @@ pub(super) fn report(found: &FleetRequests<'_>, engaged: &EngagedTimes) -> Vec<I
         };
         *sum_ns = sum_ns.saturating_add(woken_ns.saturating_sub(wait.off_ns));
     }
+    let is_for_others = |sleeper: &SleepingThread| {
+        let waits = joined.host(sleeper.host).waits();
+        waits.asleep(sleeper.thread.id, sleeper.at_ns).is_some_and(may_be_input)
+    };
     for sleeper in &joined.rows.sleepers {
         let sums = sums.entry(sleeper.host).or_default();
         let before_ns = joined.host(sleeper.host).trace.start_ns;
         let is_all_along = sleeper.since_ns.is_some_and(|since_ns| since_ns < before_ns)
-            && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
+            && is_for_others(sleeper)
             && !found.histories.acts_after(sleeper.thread_id(), before_ns);
         if is_all_along && sums.threads.insert(sleeper.thread_id()) {
             sums.asleep += 1;

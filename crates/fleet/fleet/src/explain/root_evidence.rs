@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use luc_events::WaitCause;
 use luc_fleet_requests::{EndId, ThreadId};
-use luc_waits::{FoundRoots, LinkReason, RootKind, RootPart, WaitLink, thread_class};
+use luc_waits::{FoundRoots, GraphThread, LinkReason, RootKind, RootPart, WaitLink, thread_class};
 
 use super::fleet_requests::FleetRequests;
 use super::root_words::is_message;
@@ -52,7 +52,7 @@ impl RootEvidence {
         if part.root.kind == RootKind::Processor {
             more(&mut self.kept_others_ns);
         }
-        if let Some(waiter) = waiter(found, roots, part) {
+        if let Some(waiter) = waiter(found, roots, part, charged) {
             more(self.waiters.entry(waiter).or_default());
         }
         let takes_part = is_message(part.root.kind) || part.root.kind == RootKind::Stopped;
@@ -83,7 +83,12 @@ impl RootEvidence {
 }
 
 /// Finds the threads of the charged thread's process that waited for it, by the chain since the last server.
-fn waiter(found: &FleetRequests<'_>, roots: &FoundRoots, part: &RootPart) -> Option<WaiterName> {
+fn waiter(
+    found: &FleetRequests<'_>,
+    roots: &FoundRoots,
+    part: &RootPart,
+    charged: GraphThread,
+) -> Option<WaiterName> {
     let chain = roots.chain(part);
     let is_inside = |link: &&WaitLink| {
         let waits = matches!(link.reason, LinkReason::Woke | LinkReason::Holds);
@@ -93,7 +98,8 @@ fn waiter(found: &FleetRequests<'_>, roots: &FoundRoots, part: &RootPart) -> Opt
         |link: &WaitLink| matches!(link.reason, LinkReason::Answered | LinkReason::Delivered);
     let first = chain.iter().rposition(of_server).map_or(0, |at| at + 1);
     let link = chain.get(first..)?.iter().find(is_inside)?;
-    let waiter = found.graph.thread(link.waiter?);
+    let waiter = link.waiter.filter(|&waiter| is_same_process(found, waiter, charged))?;
+    let waiter = found.graph.thread(waiter);
     let name = found.joined.host(waiter.host).thread_name(waiter.thread);
     Some(WaiterName {
         name: thread_class(&name).to_owned(),
@@ -101,11 +107,7 @@ fn waiter(found: &FleetRequests<'_>, roots: &FoundRoots, part: &RootPart) -> Opt
     })
 }
 
-fn is_same_process(
-    found: &FleetRequests<'_>,
-    one: luc_waits::GraphThread,
-    other: luc_waits::GraphThread,
-) -> bool {
+fn is_same_process(found: &FleetRequests<'_>, one: GraphThread, other: GraphThread) -> bool {
     let process = |thread| {
         let ThreadId { host, thread } = found.graph.thread(thread);
         found.joined.host(host).process_of(thread)

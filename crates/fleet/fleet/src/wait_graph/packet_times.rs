@@ -55,3 +55,83 @@ pub(crate) fn packet_times(
     };
     messages.iter().map(|message| time_ns(message).unwrap_or(0)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use luc_fleet_requests::{EndAddress, ThreadIdentity};
+
+    use super::*;
+
+    const HERE: HostId = HostId(0);
+
+    fn end(opener: ConnectionOpener) -> ConnectionEnd {
+        let address = EndAddress::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 80)));
+        ConnectionEnd {
+            host: HERE,
+            connection: 1,
+            namespace: 1,
+            local: address,
+            remote: address,
+            peer: None,
+            own_isn: Some(1),
+            peer_isn: Some(2),
+            at_start: None,
+            opener: Some(opener),
+            opened_ns: None,
+            closed_ns: None,
+        }
+    }
+
+    fn message(at_ns: u64, way: ByteDirection, first_byte: u64, bytes: u64) -> MessageRow {
+        MessageRow {
+            host: HERE,
+            at_ns,
+            thread: ThreadIdentity { id: 7, start_ns: 1 },
+            process: 7,
+            connection: 1,
+            way,
+            first_byte,
+            bytes,
+            token: None,
+        }
+    }
+
+    fn packet(at_ns: u64, way: ByteDirection, first_byte: u64, bytes: u64) -> PacketRow {
+        PacketRow { host: HERE, at_ns, connection: 1, way, first_byte, bytes, ack: 0 }
+    }
+
+    #[test]
+    fn a_message_moved_with_its_last_byte_and_a_request_with_its_first() {
+        let (sent, received) = (ByteDirection::Sent, ByteDirection::Received);
+        let packets = [
+            packet(20, received, 1, 40),
+            packet(50, received, 41, 40),
+            // Sent again, and bytes of a later message.
+            packet(55, received, 41, 40),
+            packet(15, sent, 1, 100),
+            packet(60, sent, 101, 100),
+        ];
+        let messages = [
+            message(90, received, 1, 80),
+            message(10, sent, 1, 100),
+            message(70, sent, 101, 100),
+            message(80, received, 500, 1),
+            message(80, received, 1, 0),
+        ];
+        let of = |opener| packet_times(&[end(opener)], &messages, &packets);
+        // No packet is before its send.
+        assert_eq!(of(ConnectionOpener::This), [50, 15, 0, 0, 0]);
+        assert_eq!(of(ConnectionOpener::Peer), [20, 15, 0, 0, 0]);
+    }
+
+    #[test]
+    fn forged_rows_have_no_time() {
+        let (sent, received) = (ByteDirection::Sent, ByteDirection::Received);
+        let messages = [message(1, received, u64::MAX, u64::MAX), message(0, sent, 0, u64::MAX)];
+        let packets = [packet(0, received, u64::MAX, 1), packet(u64::MAX, sent, 0, u64::MAX)];
+        let times = packet_times(&[], &messages, &packets);
+        assert_eq!(times, [0, u64::MAX]);
+    }
+}

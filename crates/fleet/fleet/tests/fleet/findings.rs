@@ -135,13 +135,11 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
         move |server: &mut RecordedHost, at: &dyn Fn(u64) -> u64| {
             server.trace.processors = 1;
             server.tasks.push(task(20, 19, "compiler"));
-            server.waits.push(wait(7, [at(0), 0, at(10_010)], WaitCause::Preempted, 0));
-            if is_busy {
-                server.waits.extend([
-                    wait(20, [at(0) - 9_000, at(0) - 2_000, at(0)], WaitCause::Sleep, 0),
-                    wait(20, [at(10_010), at(10_020), at(10_030)], WaitCause::Sleep, 0),
-                ]);
-            }
+            let starved = wait(7, [at(0), 0, at(10_010)], WaitCause::Preempted, 0);
+            let before = wait(20, [at(0) - 9_000, at(0) - 2_000, at(0)], WaitCause::Sleep, 0);
+            let after = wait(20, [at(10_010), at(10_020), at(10_030)], WaitCause::Sleep, 0);
+            let waits = [starved, before, after].into_iter().take(if is_busy { 3 } else { 1 });
+            server.waits.extend(waits.map(|wait| OffCpuWait { processor: 1, ..wait }));
         }
     };
     let found = explained(served(starve(true), 10_010));

@@ -33,7 +33,7 @@ fn the_page_has_what_explain_says() {
         "10.0.0.3:5432",
         "in no trace",
         "serverd on server, 10.0.0.2:80</",
-        "storage on server",
+        "device on server",
     ] {
         assert!(page.contains(text), "{text} is not in {page}");
     }
