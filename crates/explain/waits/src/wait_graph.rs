@@ -3,7 +3,7 @@
 use crate::call_table::{CallTable, FollowedCall};
 use crate::graph_error::WaitGraphError;
 use crate::graph_ids::{CallIndex, GraphThread};
-use crate::graph_rows::{GraphCall, GraphWait, TraceRows};
+use crate::graph_rows::{GraphCall, GraphWait, TraceRows, WaitEnd};
 use crate::graph_tables::GraphTables;
 use crate::root_walk::RootWalk;
 use crate::time_span::TimeSpan;
@@ -62,12 +62,12 @@ impl<'c> WaitGraph<'c> {
         time_of_call(&self.tables.call(call)?)
     }
 
-    /// Returns the wait of a thread around a time.
+    /// Returns the wait of a thread around a time. One that the end of the trace cut goes on beyond it.
     #[must_use]
     pub fn wait_at(&self, thread: GraphThread, at_ns: u64) -> Option<GraphWait> {
         let trace = self.tables.trace(thread.trace)?;
         let wait = trace.waits.last_before(thread.thread, at_ns.checked_add(1)?)?;
-        (at_ns < wait.on_ns).then_some(wait)
+        (at_ns < wait.on_ns || wait.end == WaitEnd::Unfinished).then_some(wait)
     }
 
     /// Returns the thread that ended a wait, or that it waits for when the trace ends; `None`: a timer, or unknown.

@@ -134,7 +134,7 @@ fn doing(
         return if is_known { ThreadActivity::Running } else { ThreadActivity::NotKnown };
     };
     match wait.woken_ns {
-        Some(woken_ns) if at_ns < woken_ns => {
+        Some(woken_ns) if at_ns < woken_ns || wait.end == WaitEnd::Unfinished => {
             let since_ns = match sleeper(found, thread, wait) {
                 Some(row) => row.since_ns,
                 None => Some(wait.off_ns),

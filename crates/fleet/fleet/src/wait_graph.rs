@@ -85,7 +85,8 @@ impl<'a> FleetWaitGraph<'a> {
     pub(crate) fn thread(&self, thread: GraphThread) -> ThreadId {
         let host = HostId(thread.trace.0);
         let about = self.joined.host(host);
-        let thread = about.threads.identity(thread.thread, about);
+        let (number, at_ns) = about.threads.number_and_time(thread.thread);
+        let thread = about.tasks().thread(number, at_ns.unwrap_or(about.trace.start_ns));
         ThreadId { host, thread }
     }
 

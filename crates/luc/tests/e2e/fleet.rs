@@ -152,7 +152,7 @@ fn a_planted_exchange_is_explained() {
     // All of the machine, whatever it did meanwhile.
     let path = trace.path();
     let text = common::stdout(&fleet(&["explain", path.to_str().expect("plain")]));
-    for part in ["Critical path", "sum of all parts", "the same thread", "7003"] {
+    for part in ["What its time went into", "sum of all parts", "the same thread", "7003"] {
         assert!(text.contains(part), "{text}");
     }
 }

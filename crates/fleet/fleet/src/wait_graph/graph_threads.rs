@@ -10,7 +10,6 @@ use luc_waits::{
     WaitLabels,
 };
 
-use crate::joined_traces::JoinedHost;
 use crate::read_hosts::RecordedHost;
 
 /// Threads, with rows that only the graph of waits needs.
@@ -68,11 +67,11 @@ impl GraphThreads {
         self.threads.known_at(Pid(thread.id), thread.start_ns)
     }
 
-    /// Returns the identity of a thread of `host`, whose threads these are.
-    pub(super) fn identity(&self, thread: TraceThread, host: &JoinedHost) -> ThreadIdentity {
-        let id = self.threads.number(thread).map_or(0, |number| number.0);
-        let started_ns = self.started_ns.get(thread.0 as usize).copied().flatten();
-        host.tasks().thread(id, started_ns.unwrap_or(host.trace.start_ns))
+    /// Returns the number that the kernel gave a thread, and a time at which the thread had it; `None`: since the
+    /// trace began.
+    pub(super) fn number_and_time(&self, thread: TraceThread) -> (u32, Option<u64>) {
+        let number = self.threads.number(thread).map_or(0, |number| number.0);
+        (number, self.started_ns.get(thread.0 as usize).copied().flatten())
     }
 
     pub(super) fn unfinished(&self) -> &[GraphWait] {
