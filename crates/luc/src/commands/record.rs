@@ -136,11 +136,12 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         bail!("{}: it is a ring; give --ring, or another directory", out.display());
     }
     let guard = interrupt_flag::SignalGuard::install()?;
-    let began = Instant::now();
     let recorder = match ring {
         Some(ring) => ring::start(options, &out, ring, args.quiet)?,
         None => Recorder::start(options, |trace| StoreSink::create(&out, trace))?,
     };
+    // It took a while to load.
+    let began = Instant::now();
     if !args.quiet {
         // A command's threads are still to come.
         let without_thread = args.selection.without_thread().filter(|_| command.is_none());
@@ -160,10 +161,16 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
             None
         }
     };
+    let recorded = began.elapsed();
     let outcome = recorder.stop()?;
     drop(guard);
     if !args.quiet {
-        report(&out, began.elapsed(), &outcome);
+        report(&out, recorded, &outcome);
+        eprintln!(
+            "luc: next: luc {}explain {}",
+            if args.fleet { "fleet " } else { "" },
+            out.display()
+        );
     }
     Ok(match ending {
         Some(ending) => ExitCode::from(ending?.ending.exit_status()),
