@@ -128,6 +128,8 @@ fn is_in_calls(row: &OffCpuWait) -> bool {
                 | WaitCause::Sleep
                 | WaitCause::Poll
                 | WaitCause::PipeSocket
+                | WaitCause::FullPipe
+                | WaitCause::AsyncIo
                 | WaitCause::Frozen
                 | WaitCause::Stopped
                 | WaitCause::Throttled
@@ -399,7 +401,7 @@ impl AccountedThread {
 
 /// Returns whether blocked time of this cause is idle: waiting for work.
 pub(crate) fn is_idle(cause: WaitCause) -> bool {
-    matches!(cause, WaitCause::Sleep | WaitCause::Poll | WaitCause::PipeSocket)
+    matches!(cause, WaitCause::Sleep | WaitCause::Poll | WaitCause::PipeSocket | WaitCause::AsyncIo)
 }
 
 /// Returns whether blocked time of this cause is due to files and disks.
@@ -427,7 +429,13 @@ pub fn is_storage(cause: WaitCause) -> bool {
         | WaitCause::KernelLock
         | WaitCause::Frozen
         | WaitCause::Stopped
-        | WaitCause::Throttled => false,
+        | WaitCause::Throttled
+        | WaitCause::Flock
+        | WaitCause::FullPipe
+        | WaitCause::FileServer
+        | WaitCause::MemoryLimit
+        | WaitCause::AsyncIo
+        | WaitCause::HeldBack => false,
     }
 }
 
@@ -443,10 +451,11 @@ fn account(
         let chosen = by_cause().filter(|&(&cause, _)| of(cause));
         chosen.fold(0_u64, |sum, (_, ns)| sum.saturating_add(ns))
     };
-    let blocked: BTreeMap<&'static str, u64> = by_cause()
-        .filter(|&(&cause, ns)| ns > 0 && !is_idle(cause))
-        .map(|(cause, ns)| (cause.name(), ns))
-        .collect();
+    let named = |is_meant: fn(WaitCause) -> bool| -> BTreeMap<&'static str, u64> {
+        let meant = by_cause().filter(|&(&cause, ns)| ns > 0 && is_meant(cause));
+        meant.map(|(cause, ns)| (cause.name(), ns)).collect()
+    };
+    let blocked = named(|cause| !is_idle(cause));
     let idle_ns = total(is_idle);
     let parts = [sums.user, sums.system, sums.runnable, idle_ns];
     let known_ns = parts
@@ -467,6 +476,7 @@ fn account(
         freezes: sums.freezes,
         longest_frozen_ns: sums.longest_frozen,
         idle_ns,
+        idle: named(is_idle),
         unaccounted_ns: 0_i64.saturating_add_unsigned(sums.wall).saturating_sub(known_ns),
     }
 }

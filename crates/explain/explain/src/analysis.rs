@@ -6,13 +6,13 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use luc_events::TraceEvent;
 use luc_events::event_kinds::SyncKind;
 use luc_events::tables::{
-    BlockRequest, BriefWait, ExchangeSum, FileCall, FileData, FsyncCall, JournalCommit,
-    JournalHandle, LostEvents, MountedFileSystem, OffCpuWait, SummaryCount, TableRow, ThreadInfo,
-    TraceDescription,
+    AsleepThread, BlockRequest, BriefWait, ExchangeSum, FileCall, FileData, FsyncCall,
+    JournalCommit, JournalHandle, LostEvents, MountedFileSystem, OffCpuWait, SummaryCount,
+    TableRow, ThreadInfo, TraceDescription,
 };
+use luc_events::{TraceEvent, WaitCause};
 
 use crate::analysis_observer::{AnalysisObserver, ExplainedCommit};
 use crate::call_split::{CallSplit, SplitWait};
@@ -89,8 +89,8 @@ impl<'a> Analysis<'a> {
             TraceEvent::SummaryCount(row) => self.take(&row, Self::summary),
             TraceEvent::ExchangeSum(row) => self.take(&row, Self::exchange_sum),
             // These matter only to the analysis of several hosts.
-            TraceEvent::AsleepThread(_)
-            | TraceEvent::ThreadStart(_)
+            TraceEvent::AsleepThread(row) => self.take(&row, Self::asleep),
+            TraceEvent::ThreadStart(_)
             | TraceEvent::ProcessProgram(_)
             | TraceEvent::HardwareCount(_)
             | TraceEvent::SocketConnection(_)
@@ -188,11 +188,49 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn wait(&mut self, row: &OffCpuWait) {
+        let totals = &self.totals;
+        let file_system = totals.file_systems.get(&row.dev).and_then(|sums| sums.row.as_ref());
+        let cause = match row.cause {
+            WaitCause::Device | WaitCause::DataWriteback
+                if file_system.is_some_and(MountedFileSystem::is_served) =>
+            {
+                WaitCause::FileServer
+            }
+            _ => totals.in_flight.cause(row, file_system.map(|row| row.disk)),
+        };
+        let row = &OffCpuWait { cause, ..row.clone() };
         self.totals.threads.add_wait(row);
         self.totals.roots.add_wait(row, &self.totals.threads);
         if let Some(observer) = &mut self.observer {
             observer.wait(row);
         }
+    }
+
+    /// Takes in a sleep that the end of the trace cuts, as a wait until then.
+    pub(crate) fn asleep(&mut self, row: &AsleepThread) {
+        let trace = &self.totals.trace;
+        let off_ns = row.since_ns.max(trace.start_ns);
+        // On a whole machine a job that was stopped long ago is nobody's trouble.
+        let is_of_all = trace.filters.is_empty() && trace.command.is_empty();
+        let is_at_rest = is_of_all
+            && off_ns > row.since_ns
+            && matches!(row.cause, WaitCause::Stopped | WaitCause::Frozen);
+        if row.since_ns == 0 || off_ns >= row.at_ns || is_at_rest {
+            return;
+        }
+        self.wait(&OffCpuWait {
+            thread: row.thread,
+            process: row.process,
+            cgroup: row.cgroup,
+            off_ns,
+            woken_ns: row.at_ns,
+            on_ns: row.at_ns,
+            state: row.state,
+            cause: row.cause,
+            stack: row.stack,
+            waker: row.holder,
+            ..OffCpuWait::default()
+        });
     }
 
     pub(crate) fn brief_wait(&mut self, row: &BriefWait) {
@@ -239,6 +277,7 @@ impl<'a> Analysis<'a> {
 
     pub(crate) fn request(&mut self, row: &BlockRequest) {
         let totals = &mut self.totals;
+        totals.in_flight.add(row);
         let disk = totals.disks.entry(row.dev).or_default();
         disk.add(row, &totals.threads);
     }

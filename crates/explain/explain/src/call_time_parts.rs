@@ -129,6 +129,12 @@ impl CallTimePart {
             | WaitCause::Updates
             | WaitCause::Frozen
             | WaitCause::Stopped
+            | WaitCause::Flock
+            | WaitCause::FullPipe
+            | WaitCause::FileServer
+            | WaitCause::MemoryLimit
+            | WaitCause::AsyncIo
+            | WaitCause::HeldBack
             | WaitCause::Other => Self::Other,
         }
     }

@@ -5,6 +5,7 @@ mod contention;
 mod find_problems;
 mod finding_inputs;
 mod lost_time;
+mod main_occupation;
 
 use luc_events::Dev;
 use serde::Serialize;
@@ -50,6 +51,14 @@ pub enum FindingKind {
     Timer,
     /// Threads wait for pages of memory.
     PageFaults,
+    /// Threads wait until another one reads from a full pipe.
+    FullPipe,
+    /// Threads wait for whoever serves a file system.
+    FileServer,
+    /// Threads wait until the kernel has freed memory.
+    MemoryLimit,
+    /// A limit or a scheduler holds requests back from the disk.
+    HeldBack,
     /// The file system has no jbd2 journal, and its own log or data takes the time.
     OtherLog,
     /// The device takes the time, for the caller's own work.
@@ -79,6 +88,10 @@ impl FindingKind {
             Self::Lock => "lock",
             Self::Timer => "timer",
             Self::PageFaults => "page_faults",
+            Self::FullPipe => "full_pipe",
+            Self::FileServer => "file_server",
+            Self::MemoryLimit => "memory_limit",
+            Self::HeldBack => "held_back",
             Self::OtherLog => "other_log",
             Self::DeviceBound => "device_bound",
             Self::NotStorage => "not_storage",
@@ -101,6 +114,8 @@ impl FindingKind {
                 | Self::Lock
                 | Self::Timer
                 | Self::PageFaults
+                | Self::FullPipe
+                | Self::MemoryLimit
                 | Self::NotStorage
         )
     }

@@ -33,6 +33,7 @@ mod owner_traffic;
 mod owners;
 mod remedies;
 mod report;
+mod requests_in_flight;
 mod root_accounts;
 mod saturating_grow;
 mod service_latency;

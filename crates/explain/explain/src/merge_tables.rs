@@ -2,8 +2,9 @@
 
 use luc_events::store::{StoreError, TableRows, TraceReader};
 use luc_events::tables::{
-    BlockRequest, BriefWait, ExchangeSum, FileCall, FileData, FsyncCall, JournalCommit,
-    JournalHandle, LostEvents, MountedFileSystem, OffCpuWait, SummaryCount, TableRow, ThreadInfo,
+    AsleepThread, BlockRequest, BriefWait, ExchangeSum, FileCall, FileData, FsyncCall,
+    JournalCommit, JournalHandle, LostEvents, MountedFileSystem, OffCpuWait, SummaryCount,
+    TableRow, ThreadInfo,
 };
 
 use crate::analysis::Analysis;
@@ -86,7 +87,8 @@ macro_rules! sources {
 
 // Tables that explain others come before them. Columns that neither the analysis nor an observer uses are left out.
 sources! {
-    wait: OffCpuWait without &["stack", "dev", "transaction"],
+    wait: OffCpuWait without &["stack", "transaction"],
+    asleep: AsleepThread without &["call", "argument", "connection"],
     brief_wait: BriefWait without &["count"],
     file_system: MountedFileSystem without &[],
     task: ThreadInfo without &[],

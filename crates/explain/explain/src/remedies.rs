@@ -192,6 +192,10 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         | FindingKind::Lock
         | FindingKind::Timer
         | FindingKind::PageFaults
+        | FindingKind::FullPipe
+        | FindingKind::FileServer
+        | FindingKind::MemoryLimit
+        | FindingKind::HeldBack
         | FindingKind::DiskContention
         | FindingKind::NotStorage => Vec::new(),
     }

@@ -145,6 +145,16 @@ pub struct FileSystemReport {
     pub lost: Vec<LostTime>,
 }
 
+impl FileSystemReport {
+    /// Returns whether a call on it or a commit of it is in the trace.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        let calls = self.calls.values().map(|call| call.latency.count);
+        let commits = [self.commits.full.count, self.commits.fast.count];
+        calls.chain(commits).any(|count| count > 0) || self.syncs.latency.count > 0
+    }
+}
+
 /// Time that one process' calls lost to one thing.
 #[derive(Clone, Debug, Serialize)]
 pub struct LostTime {
@@ -381,6 +391,8 @@ pub struct TimeAccount {
     pub longest_frozen_ns: u64,
     /// Waiting for work: sleeping, polling, reading pipes and sockets.
     pub idle_ns: u64,
+    /// The same by cause.
+    pub idle: BTreeMap<&'static str, u64>,
     /// Part of `wall_ns` that is missing; negative if there is too much.
     pub unaccounted_ns: i64,
 }

@@ -13,7 +13,7 @@ use luc_waits::{GraphWait, RollingRoots, TimeSpan, TraceThreads, WaitEnd, WaitLa
 
 use crate::accounted_threads::{AccountedThreads, MIN_FOLLOWED_NS, is_storage};
 use crate::saturating_grow::SaturatingGrow as _;
-use crate::wait_losses::{ActorLoss, WaitLosses};
+use crate::wait_losses::{ActorLoss, Awaited, WaitLosses};
 
 /// Time for which threads are ready, in all, from one look at who has the processor to the next.
 const READY_SAMPLE_NS: u64 = 200_000_000;
@@ -62,7 +62,8 @@ impl RootAccounts {
         let is_long = |span: TimeSpan| span.length_ns() >= MIN_FOLLOWED_NS;
         let blocked = TimeSpan::new(wait.off_ns, ready.from_ns());
         let is_followed = wait.waker.is_some()
-            && matches!(wait.cause, WaitCause::Futex | WaitCause::Other | WaitCause::Poll);
+            && (Awaited::of(wait.cause).is_some()
+                || matches!(wait.cause, WaitCause::Futex | WaitCause::Other | WaitCause::Poll));
         if accounts.is_kernel(row.process) == Some(true) {
             // Others wait for these.
         } else if is_followed && is_long(blocked) {
@@ -118,7 +119,11 @@ impl RootAccounts {
         let Some(waker) = wait.waker else { return wait };
         let is_for_events = match wait.cause {
             WaitCause::PipeSocket => true,
-            WaitCause::Poll => !self.threads.are_relatives(waker, wait.thread),
+            // A server's first process hears of its children so.
+            WaitCause::Poll => {
+                !self.threads.are_relatives(waker, wait.thread)
+                    || self.threads.is_parent(wait.thread, waker)
+            }
             _ => false,
         };
         if is_for_events {

@@ -8,7 +8,8 @@ use std::hash::{Hash, Hasher};
 
 use luc_events::{Tgid, WaitCause};
 use luc_waits::{
-    FoundRoots, GraphWait, RootKind, RootPart, ThreadFacts, TraceThread, TraceThreads, WaitLink,
+    FoundRoots, GraphWait, RootKind, RootPart, ThreadFacts, TimeSpan, TraceThread, TraceThreads,
+    WaitLink,
 };
 
 use crate::accounted_threads::{AccountedThreads, ThreadTime};
@@ -19,6 +20,11 @@ use crate::saturating_grow::SaturatingGrow as _;
 const MAX_NAMED_LOSSES: usize = 1 << 16;
 /// Minimum part of a thread's waits that are for events if it gets its work by these: one in 50.
 const MAX_WAITS_PER_EVENT_WAIT: u64 = 50;
+
+/// Maximum time from a thread's last act to its end.
+const MAX_END_NS: u64 = 1_000_000;
+/// Maximum time from the end of a killed thread's stop to its own end.
+const MAX_KILL_NS: u64 = 100_000_000;
 
 /// Kind of lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,11 +37,15 @@ pub(crate) enum LossKind {
     Processor,
     /// A look at who had the processor meanwhile. It is no loss of its own.
     ProcessorLook,
-    /// Waited for another thread, which had a lock.
-    Lock(HolderState),
+    /// Waited for another thread, which had something to give.
+    Awaits(Awaited, HolderState),
     /// Slept for a time that it had set itself.
     Sleep,
     PageFault,
+    /// Waited for the kernel to free memory.
+    MemoryLimit,
+    /// Waited for a request that no disk had yet.
+    HeldBack,
     /// Waited for files or disks.
     Storage,
     /// Waited for another thread, which waited for files or disks.
@@ -44,13 +54,40 @@ pub(crate) enum LossKind {
     Unknown,
 }
 
-/// Occupation of a lock's holder while another thread waits.
+/// Thing that a thread waits for until another one gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Awaited {
+    /// A lock in memory, as of a mutex.
+    Lock,
+    /// A lock of a file.
+    Flock,
+    /// A place in a pipe.
+    PipeReader,
+    /// The answer of whoever serves a file system.
+    FileServer,
+}
+
+impl Awaited {
+    /// Returns what a thread waits for by a cause that no idle thread has.
+    pub(crate) fn of(cause: WaitCause) -> Option<Self> {
+        match cause {
+            WaitCause::Flock => Some(Self::Flock),
+            WaitCause::FullPipe => Some(Self::PipeReader),
+            WaitCause::FileServer => Some(Self::FileServer),
+            _ => None,
+        }
+    }
+}
+
+/// Occupation of the other thread while a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum HolderState {
     Computes,
     Sleeps,
     /// It waits for events itself: for its own client, or for another service.
     AwaitsEvents,
+    /// The rows do not tell, or not even who it is.
+    NotKnown,
 }
 
 /// A loss of one process.
@@ -83,9 +120,16 @@ struct FollowedTime {
     polls_ns: u64,
     ready_ns: u64,
     stopped_ns: u64,
+    /// End of its last stop.
+    stopped_until_ns: u64,
+    /// Waits for locks of files, for readers of pipes and for file servers.
+    sure_ns: [u64; SURE_CAUSES.len()],
     /// Losses that count only if it gets its work by events.
     doubtful_ns: u64,
 }
+
+/// Causes of waits for others that no idle thread has.
+const SURE_CAUSES: [WaitCause; 3] = [WaitCause::Flock, WaitCause::FullPipe, WaitCause::FileServer];
 
 /// Losses by waits for other threads, summed.
 #[derive(Debug, Default)]
@@ -111,14 +155,14 @@ impl LossKind {
             Self::Throttled => 2,
             Self::Processor => 3,
             Self::ProcessorLook => 4,
-            Self::Lock(HolderState::Computes) => 5,
-            Self::Lock(HolderState::Sleeps) => 6,
-            Self::Lock(HolderState::AwaitsEvents) => 7,
-            Self::Sleep => 8,
-            Self::PageFault => 9,
-            Self::Storage => 10,
-            Self::BehindStorage => 11,
-            Self::Unknown => 12,
+            Self::Sleep => 5,
+            Self::PageFault => 6,
+            Self::Storage => 7,
+            Self::BehindStorage => 8,
+            Self::Unknown => 9,
+            Self::MemoryLimit => 10,
+            Self::HeldBack => 11,
+            Self::Awaits(awaited, state) => 16 | (awaited as u32) << 2 | state as u32,
         }
     }
 }
@@ -142,6 +186,7 @@ impl WaitLosses {
         let blocked_ns = wait.woken_ns.unwrap_or(wait.on_ns).saturating_sub(wait.off_ns);
         let followed = self.followed(wait.thread);
         followed.stopped_ns.grow(blocked_ns);
+        followed.stopped_until_ns = wait.on_ns;
         followed.ready_ns.grow(ns - blocked_ns.min(ns));
     }
 
@@ -154,10 +199,15 @@ impl WaitLosses {
     /// Takes in the roots of a wait.
     pub(crate) fn add(&mut self, thread: TraceThread, found: &FoundRoots, facts: &[ThreadFacts]) {
         let process = |thread: TraceThread| facts.get(thread.0 as usize).map(|facts| facts.process);
+        let span = found.parts.first().zip(found.parts.last());
+        let span = span.map(|(first, last)| TimeSpan::new(first.span.from_ns(), last.span.to_ns()));
         for part in &found.parts {
             let ns = part.span.length_ns();
             match found.first_link(part) {
                 None => self.add_own(thread, part, ns),
+                Some(link) if is_for_end_of(link, span, facts) => {
+                    self.followed(thread).locks_ns.grow(ns);
+                }
                 Some(link) => {
                     let holder = part.thread.map(|holder| holder.thread);
                     let is_inside = holder.is_some_and(|holder| process(holder) == process(thread));
@@ -195,13 +245,17 @@ impl WaitLosses {
     ) {
         let at = part.thread.map(|at| at.thread);
         let lost = |kind| ThreadLoss::of(kind, thread, at);
+        if let Some(awaited) = link.cause.and_then(Awaited::of) {
+            self.add_sure(thread, part, awaited, link.cause, ns);
+            return;
+        }
         let is_poll = link.cause == Some(WaitCause::Poll);
         if is_poll {
             self.followed(thread).polls_ns.grow(ns);
         } else {
             self.followed(thread).locks_ns.grow(ns);
         }
-        let lock = |state| lost(LossKind::Lock(state));
+        let lock = |state| lost(LossKind::Awaits(Awaited::Lock, state));
         let loss = match (part.root.kind, part.cause) {
             (RootKind::Fsync | RootKind::Journal | RootKind::Device | RootKind::Memory, _) => {
                 ThreadLoss { is_doubtful: is_poll, ..lost(LossKind::BehindStorage) }
@@ -233,6 +287,37 @@ impl WaitLosses {
             },
         };
         self.lose(loss, ns);
+    }
+
+    /// Adds time in which a thread waited for another one by a cause that no idle thread has.
+    fn add_sure(
+        &mut self,
+        thread: TraceThread,
+        part: &RootPart,
+        awaited: Awaited,
+        cause: Option<WaitCause>,
+        ns: u64,
+    ) {
+        if let Some(place) = SURE_CAUSES.iter().position(|&sure| Some(sure) == cause) {
+            self.followed(thread).sure_ns[place].grow(ns);
+        }
+        let kind = match (part.root.kind, part.cause) {
+            (RootKind::Fsync | RootKind::Journal | RootKind::Device | RootKind::Memory, _) => {
+                LossKind::BehindStorage
+            }
+            (RootKind::Computes, _) => LossKind::Awaits(awaited, HolderState::Computes),
+            (RootKind::Processor | RootKind::NoProcessor, _) => LossKind::Processor,
+            (RootKind::Timer, _) => LossKind::Awaits(awaited, HolderState::Sleeps),
+            (RootKind::Unknown(_), Some(WaitCause::Poll | WaitCause::PipeSocket)) => {
+                LossKind::Awaits(awaited, HolderState::AwaitsEvents)
+            }
+            (kind, _) => {
+                kept_from_running(kind).unwrap_or(LossKind::Awaits(awaited, HolderState::NotKnown))
+            }
+        };
+        let at = part.thread.map(|at| at.thread);
+        let by = part.other.map(|other| other.thread);
+        self.lose(ThreadLoss { by, ..ThreadLoss::of(kind, thread, at) }, ns);
     }
 
     fn lose(&mut self, loss: ThreadLoss, ns: u64) {
@@ -285,15 +370,19 @@ impl WaitLosses {
             if loss.is_doubtful && !victim.is_some_and(|time| gets_events(time, &followed)) {
                 continue;
             }
+            // Who kills a stopped thread does not let it go on.
+            let ended_ns = threads.ended_ns(loss.victim).unwrap_or(u64::MAX);
+            let is_killed = loss.kind == LossKind::Stopped
+                && ended_ns <= followed.stopped_until_ns.saturating_add(MAX_KILL_NS);
             let actors = ActorLoss {
                 kind: loss.kind,
                 victim: process(Some(loss.victim)),
                 at: process(loss.at),
-                by: process(loss.by),
+                by: process(loss.by.filter(|_| !is_killed)),
                 ns,
             };
             // Who computes may have waited briefly in truth.
-            let is_sure = loss.kind != LossKind::Lock(HolderState::Computes);
+            let is_sure = !matches!(loss.kind, LossKind::Awaits(_, HolderState::Computes));
             let computes = time_of(loss.at).filter(|_| !is_sure).map_or(1.0, computed_part);
             let known_ns = ((ns as f64 * computes) as u64).min(ns);
             all.push(ActorLoss { ns: known_ns, ..actors });
@@ -301,6 +390,17 @@ impl WaitLosses {
         }
         merged(all)
     }
+}
+
+/// Returns whether a wait was for the other thread's end, as by `pthread_join`.
+fn is_for_end_of(link: &WaitLink, span: Option<TimeSpan>, facts: &[ThreadFacts]) -> bool {
+    let other = facts.get(link.other.thread.0 as usize);
+    let ended_ns = other.and_then(|other| other.ended_ns);
+    link.cause == Some(WaitCause::Futex)
+        && ended_ns.zip(span).is_some_and(|(ended_ns, span)| {
+            let last_ns = span.to_ns().saturating_add(MAX_END_NS);
+            (span.from_ns()..=last_ns).contains(&ended_ns)
+        })
 }
 
 /// Returns the losses in a thread's account, apart from what was followed.
@@ -311,6 +411,8 @@ fn losses_of_account(time: &ThreadTime, followed: &FollowedTime) -> Vec<ActorLos
     let mut all = vec![
         lost(LossKind::Storage, none, time.storage_ns()),
         lost(LossKind::PageFault, none, time.blocked_ns(WaitCause::PageFault)),
+        lost(LossKind::MemoryLimit, none, time.blocked_ns(WaitCause::MemoryLimit)),
+        lost(LossKind::HeldBack, none, time.blocked_ns(WaitCause::HeldBack)),
         lost(LossKind::Processor, none, time.runnable_ns().saturating_sub(followed.ready_ns)),
         own(LossKind::Frozen, time.blocked_ns(WaitCause::Frozen)),
         own(LossKind::Throttled, time.blocked_ns(WaitCause::Throttled)),
@@ -319,6 +421,12 @@ fn losses_of_account(time: &ThreadTime, followed: &FollowedTime) -> Vec<ActorLos
             time.blocked_ns(WaitCause::Stopped).saturating_sub(followed.stopped_ns),
         ),
     ];
+    for (cause, followed_ns) in SURE_CAUSES.into_iter().zip(followed.sure_ns) {
+        if let Some(awaited) = Awaited::of(cause) {
+            let ns = time.blocked_ns(cause).saturating_sub(followed_ns);
+            all.push(lost(LossKind::Awaits(awaited, HolderState::NotKnown), none, ns));
+        }
+    }
     if gets_events(time, followed) {
         all.push(own(LossKind::Sleep, time.blocked_ns(WaitCause::Sleep)));
         all.push(lost(LossKind::Unknown, none, unfollowed_ns(time, followed)));
@@ -334,8 +442,10 @@ fn unfollowed_ns(time: &ThreadTime, followed: &FollowedTime) -> u64 {
 
 /// Returns whether a thread gets its work by events. One that waits for others alone gets it from them.
 fn gets_events(time: &ThreadTime, followed: &FollowedTime) -> bool {
-    let events = [WaitCause::Poll, WaitCause::PipeSocket].map(|cause| time.blocked_ns(cause));
-    let events_ns = events[0].saturating_add(events[1]).saturating_sub(followed.polls_ns);
+    let events = [WaitCause::Poll, WaitCause::PipeSocket, WaitCause::AsyncIo];
+    let events_ns =
+        events.iter().fold(0, |sum: u64, &cause| sum.saturating_add(time.blocked_ns(cause)));
+    let events_ns = events_ns.saturating_sub(followed.polls_ns);
     let doubtful_ns = [unfollowed_ns(time, followed), time.blocked_ns(WaitCause::Sleep)]
         .into_iter()
         .fold(followed.doubtful_ns, u64::saturating_add);

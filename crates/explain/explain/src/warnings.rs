@@ -33,7 +33,8 @@ const RISKY: [(&str, WarningKind, &str); 6] = [
 
 /// Returns the warnings about a report whose findings are known.
 pub(crate) fn warn(report: &TraceReport) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = report.file_systems.iter().flat_map(about).collect();
+    let mut warnings: Vec<Warning> =
+        report.file_systems.iter().filter(|found| found.is_used()).flat_map(about).collect();
     let is_about_commits = |kind| {
         matches!(
             kind,

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use luc_events::Dev;
 use luc_explain::{
     Actor, AnalysisObserver, BlameReport, CallKindReport, CallTimePart, CallTimeParts,
-    CommitReport, FileSystemReport, Finding, LatencyDistribution, Remedy, SyncReport, TimeAccount,
-    TraceReport,
+    CommitReport, FileSystemReport, Finding, FindingKind, LatencyDistribution, Remedy, SyncReport,
+    TimeAccount, TraceReport,
 };
 use luc_units::number_formats::{FormattedShare, FormattedSize, FormattedTime};
 // Names come from traces: nothing in them may steer a terminal.
@@ -49,7 +49,14 @@ impl fmt::Display for ReportText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report;
         self.trace(f)?;
-        self.title(f, "Findings, most time lost first")?;
+        let is_by_cost = report.findings.is_sorted_by(|a, b| a.cost_ns >= b.cost_ns);
+        self.title(
+            f,
+            match is_by_cost {
+                true => "Findings, most time lost first",
+                false => "Findings, what can be cured first",
+            },
+        )?;
         if report.findings.is_empty() {
             writeln!(f, "  none: no call on a file system is in the trace")?;
         }
@@ -68,7 +75,7 @@ impl fmt::Display for ReportText<'_> {
         for warning in &report.warnings {
             writeln!(f, "  - {}{}", self.on(warning.dev), clean(&warning.sentence))?;
         }
-        for file_system in &report.file_systems {
+        for file_system in report.file_systems.iter().filter(|found| found.is_used()) {
             self.file_system(f, file_system)?;
         }
         self.services(f)?;
@@ -127,13 +134,16 @@ impl ReportText<'_> {
 
     fn finding(&self, f: &mut fmt::Formatter<'_>, number: usize, found: &Finding) -> fmt::Result {
         writeln!(f, "{number:>3}. {}{}", self.on(found.dev), clean(&found.sentence))?;
-        writeln!(
-            f,
-            "     {}: {} of thread time, {} of the working time",
-            found.kind.name().replace('_', " "),
-            FormattedTime::from(found.cost_ns),
-            FormattedShare(found.share)
-        )?;
+        let kind = found.kind.name().replace('_', " ");
+        match found.kind {
+            FindingKind::NotStorage => writeln!(f, "     {kind}")?,
+            _ => writeln!(
+                f,
+                "     {kind}: {} of thread time, {} of the working time",
+                FormattedTime::from(found.cost_ns),
+                FormattedShare(found.share)
+            )?,
+        }
         for (role, actor) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
             if let Some(actor) = actor {
                 writeln!(f, "     {role}: {}", who(actor))?;

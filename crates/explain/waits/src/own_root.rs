@@ -25,8 +25,12 @@ pub(crate) fn own_root(cause: WaitCause, is_in_sync: bool) -> Option<RootKind> {
         | WaitCause::Checkpoint
         | WaitCause::FastCommit
         | WaitCause::Updates => Some(RootKind::Journal),
-        WaitCause::DataWriteback | WaitCause::Device | WaitCause::Flush => Some(RootKind::Device),
-        WaitCause::DirtyThrottle | WaitCause::PageFault => Some(RootKind::Memory),
+        WaitCause::DataWriteback | WaitCause::Device | WaitCause::Flush | WaitCause::HeldBack => {
+            Some(RootKind::Device)
+        }
+        WaitCause::DirtyThrottle | WaitCause::PageFault | WaitCause::MemoryLimit => {
+            Some(RootKind::Memory)
+        }
         WaitCause::Preempted => Some(RootKind::Processor),
         WaitCause::Other
         | WaitCause::InodeLock
@@ -35,6 +39,10 @@ pub(crate) fn own_root(cause: WaitCause, is_in_sync: bool) -> Option<RootKind> {
         | WaitCause::Futex
         | WaitCause::Sleep
         | WaitCause::Poll
-        | WaitCause::PipeSocket => None,
+        | WaitCause::PipeSocket
+        | WaitCause::Flock
+        | WaitCause::FullPipe
+        | WaitCause::FileServer
+        | WaitCause::AsyncIo => None,
     }
 }

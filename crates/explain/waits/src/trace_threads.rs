@@ -169,6 +169,12 @@ impl TraceThreads {
         self.facts.get(thread.0 as usize).map(|facts| facts.process)
     }
 
+    /// Returns when a thread ended, if it did in the trace.
+    #[must_use]
+    pub fn ended_ns(&self, thread: TraceThread) -> Option<u64> {
+        self.facts.get(thread.0 as usize).and_then(|facts| facts.ended_ns)
+    }
+
     /// Returns whether two threads are of two processes of one family: those below a process of the same name.
     #[must_use]
     pub fn are_relatives(&self, a: TraceThread, b: TraceThread) -> bool {
@@ -176,6 +182,13 @@ impl TraceThreads {
             Some((a, b)) => a != b && self.founder(a) == self.founder(b),
             None => false,
         }
+    }
+
+    /// Returns whether a thread's process made that of another one.
+    #[must_use]
+    pub fn is_parent(&self, parent: TraceThread, child: TraceThread) -> bool {
+        let of_child = self.process(child).and_then(|child| self.processes.get(&child));
+        of_child.is_some_and(|seen| Some(seen.parent) == self.process(parent))
     }
 
     /// Returns the oldest ancestor of the same name.

@@ -81,12 +81,12 @@ fn is_of_interrupt(
 
 /// Returns whether a thread that waits for a cause may have set itself a time.
 pub(crate) fn may_have_timer(cause: WaitCause) -> bool {
-    matches!(cause, WaitCause::Sleep | WaitCause::Poll | WaitCause::Futex)
+    matches!(cause, WaitCause::Sleep | WaitCause::Poll | WaitCause::Futex | WaitCause::AsyncIo)
 }
 
 /// Returns whether a message may end a wait with a cause.
 fn may_have_message(cause: WaitCause) -> bool {
-    matches!(cause, WaitCause::Poll | WaitCause::PipeSocket | WaitCause::Other)
+    matches!(cause, WaitCause::Poll | WaitCause::PipeSocket | WaitCause::AsyncIo | WaitCause::Other)
 }
 
 /// Finds the message that a thread read next, if it came in the wait. The thread read it before it waited for a message
@@ -119,7 +119,7 @@ fn message_of_process(
     thread: TraceThread,
     wait: &GraphWait,
 ) -> Option<MessageIndex> {
-    let polls = matches!(wait.cause, WaitCause::Poll | WaitCause::PipeSocket);
+    let polls = matches!(wait.cause, WaitCause::Poll | WaitCause::PipeSocket | WaitCause::AsyncIo);
     if !polls || is_woken_inside(trace, thread, wait) {
         return None;
     }

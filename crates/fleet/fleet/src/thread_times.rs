@@ -39,12 +39,18 @@ impl WaitClass {
             | WaitCause::Device
             | WaitCause::Flush
             | WaitCause::DirtyThrottle
-            | WaitCause::PageFault => Self::Storage,
+            | WaitCause::PageFault
+            | WaitCause::FileServer
+            | WaitCause::MemoryLimit
+            | WaitCause::HeldBack => Self::Storage,
             WaitCause::InodeLock
             | WaitCause::DirectoryLock
             | WaitCause::KernelLock
-            | WaitCause::Futex => Self::Lock,
-            WaitCause::Poll | WaitCause::PipeSocket => Self::Input,
+            | WaitCause::Futex
+            | WaitCause::Flock => Self::Lock,
+            WaitCause::Poll | WaitCause::PipeSocket | WaitCause::FullPipe | WaitCause::AsyncIo => {
+                Self::Input
+            }
             WaitCause::Sleep => Self::Timer,
             WaitCause::Other
             | WaitCause::Preempted

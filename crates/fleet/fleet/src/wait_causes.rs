@@ -39,6 +39,7 @@ pub(crate) fn may_be_input(cause: WaitCause) -> bool {
         | WaitCause::Futex
         | WaitCause::KernelLock
         | WaitCause::Preempted
+        | WaitCause::AsyncIo
         | WaitCause::Other => true,
         WaitCause::Sleep
         | WaitCause::Stopped
@@ -56,7 +57,12 @@ pub(crate) fn may_be_input(cause: WaitCause) -> bool {
         | WaitCause::FastCommit
         | WaitCause::Flush
         | WaitCause::PageFault
-        | WaitCause::Updates => false,
+        | WaitCause::Updates
+        | WaitCause::Flock
+        | WaitCause::FullPipe
+        | WaitCause::FileServer
+        | WaitCause::MemoryLimit
+        | WaitCause::HeldBack => false,
     }
 }
 

@@ -144,7 +144,7 @@ fn quotas() -> Option<(PathBuf, &'static str)> {
 }
 
 /// Records a script, and returns what `luc explain` says of it.
-fn explained(script: &str) -> Value {
+pub(crate) fn explained(script: &str) -> Value {
     let folder = TempDir::new().expect("a folder");
     let trace = folder.path().join("trace").display().to_string();
     let run = |arguments: &[&str]| {

@@ -18,6 +18,7 @@ mod enable;
 mod explain;
 mod explain_contention;
 mod explain_frozen;
+mod explain_waits;
 mod faults;
 mod fleet;
 mod gate;

@@ -60,6 +60,20 @@ codes! {
         /// A cgroup that had used up its quota of processor time (`cpu.max`): from when the thread left its processor,
         /// or was woken, until it ran again. It is read from the scheduler's own count, not the stack.
         Throttled = 22 "throttled",
+        /// A lock of a file, by `flock`, `fcntl` or a lease.
+        Flock = 23 "flock",
+        /// A pipe that is full until its reader reads.
+        FullPipe = 24 "full_pipe",
+        /// Whoever serves a file system: a program (FUSE), or another host (NFS, SMB, 9p, Ceph).
+        FileServer = 25 "file_server",
+        /// Memory that the kernel must free first: the cgroup is at its limit (`memory.high`, `memory.max`), or the
+        /// machine has none left.
+        MemoryLimit = 26 "memory_limit",
+        /// Completions of asynchronous calls (`io_getevents`, `io_uring_enter`): for files, sockets or timers.
+        AsyncIo = 27 "async_io",
+        /// A block request that no disk has yet: a limit (`io.max`) or a scheduler holds it back. No recorder says so,
+        /// but the analysis does.
+        HeldBack = 28 "held_back",
     }
 }
 
@@ -162,6 +176,48 @@ const RULES: &[Rule] = &[
         ]],
     ),
     rule(WaitCause::Checkpoint, &[&["xlog_grant_head_wait", "xlog_grant_head_check"]]),
+    // Others that have to do something.
+    rule(
+        WaitCause::Flock,
+        &[&["locks_lock_inode_wait", "fcntl_setlk*", "__break_lease", "do_lock_file_wait"]],
+    ),
+    rule(WaitCause::FullPipe, &[&["pipe_write", "anon_pipe_write", "fifo_pipe_write"]]),
+    rule(
+        WaitCause::FileServer,
+        &[&[
+            "request_wait_answer",
+            "__fuse_simple_request",
+            "fuse_simple_request",
+            "rpc_wait_bit_killable",
+            "nfs_wait_bit_killable",
+            "nfs_wait_client_init_complete",
+            "wait_for_response",
+            "cifs_send_recv",
+            "p9_client_rpc",
+            "ceph_mdsc_wait_request",
+            "ceph_mdsc_do_request",
+            "ceph_osdc_wait_request",
+        ]],
+    ),
+    // What they have to read or write is waited for as pages, too.
+    rule(
+        WaitCause::FileServer,
+        &[
+            &["fuse_*", "nfs_*", "nfs4_*", "cifs_*", "smb2_*", "v9fs_*", "ceph_*", "netfs_*"],
+            &["io_schedule*", "folio_wait_*", "__folio_lock*", "schedule_timeout*"],
+        ],
+    ),
+    rule(
+        WaitCause::MemoryLimit,
+        &[&[
+            "mem_cgroup_handle_over_high",
+            "__mem_cgroup_handle_over_high",
+            "try_to_free_mem_cgroup_pages",
+            "try_to_free_pages",
+            "throttle_direct_reclaim",
+            "reclaim_throttle",
+        ]],
+    ),
     // Data and devices.
     rule(WaitCause::DirtyThrottle, &[&["balance_dirty_pages*"]]),
     rule(
@@ -199,6 +255,7 @@ const RULES: &[Rule] = &[
     rule(WaitCause::KernelLock, &[LOCKS]),
     // User space and idleness.
     rule(WaitCause::Futex, &[&["futex_wait*", "do_futex", "futex_lock_pi*", "__futex_wait"]]),
+    rule(WaitCause::AsyncIo, &[&["io_cqring_wait", "read_events"]]),
     rule(
         WaitCause::Poll,
         &[&[
@@ -207,13 +264,11 @@ const RULES: &[Rule] = &[
             "do_sys_poll",
             "do_select",
             "do_poll*",
-            "io_cqring_wait",
             "do_wait",
             "kernel_wait4",
             "do_sigtimedwait",
             "sigsuspend",
             "do_signalfd*",
-            "read_events",
             "__do_sys_pause",
         ]],
     ),
@@ -221,9 +276,7 @@ const RULES: &[Rule] = &[
         WaitCause::PipeSocket,
         &[&[
             "pipe_read",
-            "pipe_write",
             "anon_pipe_read",
-            "anon_pipe_write",
             "pipe_wait*",
             "unix_stream_*",
             "unix_dgram_*",

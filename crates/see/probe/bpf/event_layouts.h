@@ -15,7 +15,7 @@
 #define LUC_STACK_DEPTH 48
 /* Different stacks that are remembered. */
 #define LUC_STACKS 16384
-#define LUC_BRIEF 9
+#define LUC_BRIEF 11
 /* Events that are counted at most. */
 #define LUC_COUNTERS 48
 /* In place of a system call's number: in none, or not known. */
@@ -109,7 +109,12 @@ enum brief_class {
 	BRIEF_FROZEN,
 	BRIEF_STOPPED,
 	BRIEF_THROTTLED,
+	BRIEF_FULL_PIPE,
+	BRIEF_ASYNC_IO,
 };
+
+/* Flag of a brief_class: of a read or a write, so that its file decides. */
+#define BRIEF_BY_FILE 0x80
 
 /* Result of a call that sends. */
 enum send_class {
@@ -442,7 +447,7 @@ struct luc_config {
 	/* Classes by the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];
-	/* brief_class + 1; 0: only a stack can tell why it sleeps. */
+	/* brief_class + 1, with BRIEF_BY_FILE; 0: only a stack can tell why it sleeps. */
 	u8 brief_class[LUC_SYSCALLS];
 	u8 send_class[LUC_SYSCALLS];
 	u8 buffer_class[LUC_SYSCALLS];

@@ -37,22 +37,26 @@ static __always_inline u64 scheduler_clock(struct task_struct *task)
 }
 
 /* The number of the system call that a thread is in; -1 if none or not known. */
-static __always_inline long syscall_of_registers(struct pt_regs *regs)
+/*
+ * brief_class + 1 of a thread that reads or writes a file. What serves a file system
+ * answers calls on its files, as with FUSE: the stack tells.
+ */
+static __always_inline u32 brief_class_of_file(struct task_struct *task, u32 fd, u32 class)
 {
-	struct pt_regs___x86 *x86 = (void *)regs;
-	struct pt_regs___aarch64 *arm64 = (void *)regs;
+	struct inode *inode = inode_of(task, fd);
+	u32 type = inode ? BPF_CORE_READ(inode, i_mode) & S_IFMT : 0;
 
-	if (bpf_core_field_exists(x86->orig_ax))
-		return x86->orig_ax;
-	if (bpf_core_field_exists(arm64->syscallno))
-		return arm64->syscallno;
-	return -1;
+	if (type == S_IFREG)
+		return 0;
+	return type == S_IFIFO ? class : BRIEF_PIPE_SOCKET + 1;
 }
 
 /* brief_class + 1 of a thread that sleeps interruptibly; 0: ask its stack. */
 static __always_inline u32 brief_class_of(struct task_struct *task)
 {
+	struct pt_regs *regs;
 	long number;
+	u32 class;
 
 	if (task->flags & PF_KTHREAD)
 		return BRIEF_SLEEP + 1;
@@ -62,10 +66,14 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	 */
 	if (bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
 		return BRIEF_FROZEN + 1;
-	number = syscall_of_registers((struct pt_regs *)bpf_task_pt_regs(task));
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	number = syscall_of_registers(regs);
 	if (number < 0 || number >= LUC_SYSCALLS)
 		return 0;
-	return config.brief_class[number & (LUC_SYSCALLS - 1)];
+	class = config.brief_class[number & (LUC_SYSCALLS - 1)];
+	if (class & BRIEF_BY_FILE)
+		class = brief_class_of_file(task, argument(regs, 0), class & ~BRIEF_BY_FILE);
+	return class;
 }
 
 /*
@@ -113,6 +121,20 @@ static __always_inline void flush_brief(struct task_struct *task, struct hot *ho
 	hot->brief_since_ns = 0;
 }
 
+/* The file system that a thread reads, or writes without taking part in a journal. */
+static __always_inline u32 dev_of_file(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	long number = syscall_of_registers(regs);
+	struct inode *inode;
+
+	if (number < 0 || number >= LUC_SYSCALLS ||
+	    !(config.brief_class[number & (LUC_SYSCALLS - 1)] & BRIEF_BY_FILE))
+		return 0;
+	inode = inode_of(task, argument(regs, 0));
+	return inode ? BPF_CORE_READ(inode, i_sb, s_dev) : 0;
+}
+
 /*
  * Begins an uninterruptible sleep: the stack gives the cause, and the thread's call the
  * file system.
@@ -133,6 +155,8 @@ static __always_inline void leave_uninterruptibly(void *ctx, struct task_struct 
 		return;
 	thread->took_part = 1;
 	hot->off_dev = thread->call_dev;
+	if (!hot->off_dev && !(task->flags & PF_KTHREAD))
+		hot->off_dev = dev_of_file(task);
 	if (hot->in_sync)
 		note_sync_wait(task, thread, hot, now);
 }

@@ -25,6 +25,7 @@
 #include "journal.h"
 #include "hardware_counts.h"
 #include "timer_interrupt.h"
+#include "system_calls.h"
 #include "off_cpu_waits.h"
 #include "file_calls.h"
 #include "block.h"

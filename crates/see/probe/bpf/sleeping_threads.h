@@ -94,7 +94,7 @@ static __always_inline void send_asleep(struct task_struct *task, struct thread 
 	record->brief = brief;
 	record->reserved = 0;
 	record->connection = 0;
-	if (brief == BRIEF_PIPE_SOCKET)
+	if (brief == BRIEF_PIPE_SOCKET || brief == BRIEF_FULL_PIPE)
 		record->connection = connection_at(task, record->argument, at_end);
 	__builtin_memset(record->stack, 0, sizeof(record->stack));
 	bpf_get_task_stack(task, record->stack, sizeof(record->stack), 0);
@@ -150,7 +150,7 @@ static __always_inline void look_at_sleeper(struct task_struct *task, bool at_en
 	}
 	hot = hot_of(task);
 	thread = thread_of(task);
-	if (!hot || !thread)
+	if (!hot || !thread || task->exit_state)
 		return;
 	brief = other_brief(sleeps);
 	state = WAIT_OTHER;

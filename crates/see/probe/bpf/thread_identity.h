@@ -117,6 +117,9 @@ int end(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
+	/* The row of its end has been sent, though its parent has not waited for it. */
+	if (task->exit_state)
+		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread || !(thread->tracked || thread->seen))
 		return 0;

@@ -75,6 +75,11 @@ fn is_about_storage(cause: WaitCause) -> bool {
             | WaitCause::Sleep
             | WaitCause::Poll
             | WaitCause::PipeSocket
+            | WaitCause::FullPipe
+            | WaitCause::Flock
+            | WaitCause::FileServer
+            | WaitCause::MemoryLimit
+            | WaitCause::AsyncIo
             | WaitCause::PageFault
             | WaitCause::Other
     )

@@ -47,7 +47,7 @@ const ASLEEP_END: &str = "asleep_end";
 const DETACHED: &str = ".data.detached";
 
 /// Maps of the programs that see the network, which are not made without them.
-const NETWORK_MAPS: [&str; 10] = [
+const NETWORK_MAPS: [&str; 9] = [
     CONNECTIONS,
     LOCAL_ENDS,
     PIPE_STATES,
@@ -55,7 +55,6 @@ const NETWORK_MAPS: [&str; 10] = [
     "places",
     "talkers",
     "peers",
-    FILES,
     MESSAGES,
     WAITS,
 ];
@@ -98,6 +97,8 @@ pub(crate) struct RecorderPrograms {
     calls_are_perf_events: bool,
     /// Whether connections and messages are recorded.
     network: bool,
+    /// Whether threads that still sleep in the end have rows.
+    sleepers: bool,
     /// Whether sends and receives are seen as system calls only.
     by_calls: bool,
     /// Number of processors with room in the maps.
@@ -170,8 +171,9 @@ impl RecorderPrograms {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN_PROGRAM
                 || name == END_PROGRAM
+                || name == ASLEEP_END && config.summary == 0
                 || network
-                    && [NETWORK_BEGIN, PIPE_END, FILES_END, ASLEEP_BEGIN, ASLEEP_END, HAND_OVER]
+                    && [NETWORK_BEGIN, PIPE_END, FILES_END, ASLEEP_BEGIN, HAND_OVER]
                         .iter()
                         .any(|own| name == *own)
                 || by_calls && name == PLACE_END
@@ -208,6 +210,11 @@ impl RecorderPrograms {
                 .set_max_entries(config.hot_mask + 1)
                 .map_err(ProbeError::refused("the number of threads"))?;
         }
+        if !network {
+            open_map(&mut open, FILES)?
+                .set_max_entries(1)
+                .map_err(ProbeError::refused("the number of files"))?;
+        }
         open_map(&mut open, COUNTER_EVENTS)?
             .set_max_entries((config.counters * config.processors).max(1))
             .map_err(ProbeError::refused("the number of counters"))?;
@@ -220,6 +227,7 @@ impl RecorderPrograms {
             hooks,
             calls_are_perf_events,
             network,
+            sleepers: config.summary == 0,
             by_calls,
             processors: config.processors,
             counts: config.counters > 0,

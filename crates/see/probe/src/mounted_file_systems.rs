@@ -12,12 +12,12 @@ use luc_host::mountinfo::{MountEntry, mounts};
 /// Kinds whose waits are about a disk of ours.
 const KINDS: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "f2fs", "jfs", "ocfs2"];
 
-/// Every mounted file system on a disk, once, but for those in `known`.
+/// Every mounted file system on a disk, or served by somebody, once, but for those in `known`.
 pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<MountedFileSystem> {
     let mut found: Vec<MountedFileSystem> = Vec::new();
     for mount in mounts().unwrap_or_default() {
         let mut row = row(&mount);
-        if !KINDS.contains(&row.kind.as_str())
+        if !(KINDS.contains(&row.kind.as_str()) || row.is_served())
             || known.contains(&row.dev)
             || found.iter().any(|before| before.dev == row.dev)
         {

@@ -11,7 +11,7 @@ pub(crate) const DEVICES: usize = 8;
 /// Frames of a kernel stack.
 pub(crate) const STACK_DEPTH: usize = 48;
 /// Kinds of brief waits.
-pub(crate) const BRIEF: usize = 9;
+pub(crate) const BRIEF: usize = 11;
 /// Events that are counted at most.
 pub(crate) const COUNTERS: usize = 48;
 /// Maximum number of messages, or waits, of a record.

@@ -36,6 +36,11 @@ pub(crate) fn row(
     numbers: &mut ThreadNumbers,
 ) -> AsleepThread {
     let by_call = decode::cause(raw.brief, None);
+    let cause = if by_call == WaitCause::Other { by_stack } else { by_call };
+    let holder = match cause {
+        WaitCause::Flock => file_lock_holder(raw.process),
+        _ => holder(raw, numbers),
+    };
     AsleepThread {
         at_ns: raw.at_ns,
         thread: Pid(raw.thread),
@@ -43,12 +48,12 @@ pub(crate) fn row(
         cgroup: Cgroup(raw.cgroup),
         since_ns: raw.since_ns,
         state: WaitState::from_code(raw.state as u8).unwrap_or(WaitState::Other),
-        cause: if by_call == WaitCause::Other { by_stack } else { by_call },
+        cause,
         stack,
         call: raw.call,
         argument: raw.argument,
         connection: ConnectionId(raw.connection),
-        holder: Pid(holder(raw, numbers).unwrap_or(0)),
+        holder: Pid(holder.unwrap_or(0)),
     }
 }
 
@@ -73,6 +78,31 @@ fn holder(raw: &ring_records::Asleep, numbers: &mut ThreadNumbers) -> Option<u32
     let holder = *threads.get(&own)?;
     // It may have been woken since: then these words say nothing about its sleep.
     (holder != raw.thread && still_waits(raw)).then_some(holder)
+}
+
+/// Returns the process that has the file's lock for which a process waits.
+fn file_lock_holder(process: u32) -> Option<u32> {
+    if !is_initial_namespace() {
+        return None;
+    }
+    holder_in(&fs::read_to_string("/proc/locks").ok()?, process)
+}
+
+/// Finds it in the text of `/proc/locks`, where those that wait for a lock follow it, with an arrow.
+fn holder_in(locks: &str, process: u32) -> Option<u32> {
+    let mut holder = None;
+    for line in locks.lines() {
+        let mut words = line.split_whitespace().skip(1).peekable();
+        let waits = words.next_if_eq(&"->").is_some();
+        // Its kind, whether it is mandatory, and whether it is for writers.
+        let owner: Option<u32> = words.nth(3).and_then(|owner| owner.parse().ok());
+        if !waits {
+            holder = owner;
+        } else if owner == Some(process) {
+            return holder.filter(|&holder| holder != process);
+        }
+    }
+    None
 }
 
 /// Returns whether threads have the same numbers here as in the kernel.
@@ -140,6 +170,19 @@ mod tests {
         let waiters = 0x8000_0000;
         assert_eq!(owner([waiters | 78, 0, 0, 0], libc::FUTEX_LOCK_PI), Some(78));
         assert_eq!(owner([waiters | 78, 0, 5, 1], FUTEX_LOCK_PI2), Some(78));
+    }
+
+    #[test]
+    fn the_holder_of_a_file_s_lock_comes_before_those_who_wait() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 900 fe:00:12 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 901 fe:00:13 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 902 fe:00:13 0 EOF\n\
+                     2:  -> FLOCK  ADVISORY  WRITE 903 fe:00:13 0 EOF\n\
+                     3: OFDLCK ADVISORY  WRITE -1 fe:00:14 0 EOF\n\
+                     3: -> OFDLCK ADVISORY  WRITE 904 fe:00:14 0 EOF\n";
+        let holders = [900, 902, 903, 904, 905].map(|process| holder_in(locks, process));
+        assert_eq!(holders, [None, Some(901), Some(901), None, None]);
+        assert_eq!(holder_in("1:\n-> ->\n", 1), None);
     }
 
     #[test]

@@ -19,7 +19,12 @@ pub(crate) const BRIEF_CAUSES: [WaitCause; crate::ring_records::BRIEF] = [
     WaitCause::Frozen,
     WaitCause::Stopped,
     WaitCause::Throttled,
+    WaitCause::FullPipe,
+    WaitCause::AsyncIo,
 ];
+
+/// Flag of a class: of a read or a write, so that its file decides.
+const BY_FILE: u8 = 0x80;
 
 /// Calls that make data durable.
 const SYNCS: &[(c_long, SyncKind)] = &[
@@ -62,6 +67,9 @@ const OLD_CALLS: &[(c_long, FileCallKind)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[(c_long, FileCallKind)] = &[];
 
+/// Number of `io_pgetevents`, which the library `libc` lacks on some architectures.
+const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
+
 /// Causes of interruptible sleeps in these calls, for any stack.
 const SLEEPS: &[(c_long, WaitCause)] = &[
     (libc::SYS_futex, WaitCause::Futex),
@@ -75,18 +83,26 @@ const SLEEPS: &[(c_long, WaitCause)] = &[
     (libc::SYS_waitid, WaitCause::Poll),
     (libc::SYS_rt_sigtimedwait, WaitCause::Poll),
     (libc::SYS_rt_sigsuspend, WaitCause::Poll),
-    (libc::SYS_io_getevents, WaitCause::Poll),
-    (libc::SYS_io_uring_enter, WaitCause::Poll),
-    (libc::SYS_read, WaitCause::PipeSocket),
-    (libc::SYS_readv, WaitCause::PipeSocket),
-    (libc::SYS_write, WaitCause::PipeSocket),
-    (libc::SYS_writev, WaitCause::PipeSocket),
+    (libc::SYS_io_getevents, WaitCause::AsyncIo),
+    (IO_PGETEVENTS, WaitCause::AsyncIo),
+    (libc::SYS_io_uring_enter, WaitCause::AsyncIo),
     (libc::SYS_recvfrom, WaitCause::PipeSocket),
     (libc::SYS_recvmsg, WaitCause::PipeSocket),
     (libc::SYS_sendto, WaitCause::PipeSocket),
     (libc::SYS_sendmsg, WaitCause::PipeSocket),
     (libc::SYS_accept4, WaitCause::PipeSocket),
     (libc::SYS_connect, WaitCause::PipeSocket),
+];
+
+/// Causes of interruptible sleeps in these calls, if they are for a pipe. A socket's is [`WaitCause::PipeSocket`].
+const PIPE_SLEEPS: &[(c_long, WaitCause)] = &[
+    (libc::SYS_read, WaitCause::PipeSocket),
+    (libc::SYS_readv, WaitCause::PipeSocket),
+    (libc::SYS_pread64, WaitCause::PipeSocket),
+    (libc::SYS_preadv, WaitCause::PipeSocket),
+    (libc::SYS_preadv2, WaitCause::PipeSocket),
+    (libc::SYS_write, WaitCause::FullPipe),
+    (libc::SYS_writev, WaitCause::FullPipe),
 ];
 
 /// Calls that only older architectures have.
@@ -170,9 +186,15 @@ pub(crate) fn fill(config: &mut Config) {
     set(&mut config.call_test, libc::SYS_openat, call_test::CREATE_3);
     #[cfg(target_arch = "x86_64")]
     set(&mut config.call_test, libc::SYS_open, call_test::CREATE_2);
+    let class = |cause| BRIEF_CAUSES.iter().position(|&known| known == cause);
     for &(number, cause) in SLEEPS.iter().chain(OLD_SLEEPS) {
-        if let Some(class) = BRIEF_CAUSES.iter().position(|known| *known == cause) {
+        if let Some(class) = class(cause) {
             set(&mut config.brief_class, number, class as u8 + 1);
+        }
+    }
+    for &(number, cause) in PIPE_SLEEPS {
+        if let Some(class) = class(cause) {
+            set(&mut config.brief_class, number, (class as u8 + 1) | BY_FILE);
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::file_system_sums::FileSystemSums;
 use crate::latency_histogram::LatencyHistogram;
 use crate::owner_traffic::OwnerTraffic;
 use crate::owners::{OwnerId, Owners};
+use crate::requests_in_flight::RequestsInFlight;
 use crate::root_accounts::RootAccounts;
 use crate::saturating_grow::SaturatingGrow as _;
 use crate::service_latency::ServiceSums;
@@ -35,6 +36,7 @@ pub(super) struct TraceTotals {
     pub(super) ledgers: LossLedgers,
     pub(super) file_systems: FastMap<Dev, FileSystemSums>,
     pub(super) disks: FastMap<Dev, DiskSums>,
+    pub(super) in_flight: RequestsInFlight,
     /// Sums of a trace that has no single calls.
     pub(super) summary: SummaryModeSums,
     pub(super) services: ServiceSums,

@@ -10,6 +10,7 @@ use super::actors::{in_words, with_dirtier, with_filler, with_holder, with_victi
 use super::contention::on_disks;
 use super::finding_inputs::{FindingInputs, evidence};
 use super::lost_time::in_threads;
+use super::main_occupation::main_occupation;
 use super::{FigureUnit, Finding, FindingFigure, FindingKind};
 use crate::call_time_parts::{CallTimePart, CallTimeParts};
 use crate::report::{BlameReport, FileSystemReport, TraceReport};
@@ -20,6 +21,9 @@ use crate::wait_losses::ActorLoss;
 const MIN_LISTED_SHARE: f64 = 0.02;
 /// Minimum share of a finding that explains the trace.
 const MIN_LEADING_SHARE: f64 = 0.10;
+
+/// Minimum part of the trace's length of a finding that explains the trace: one in this many.
+const MIN_LEADING_PART: u64 = 20;
 
 /// Parts that are the device's work for the caller itself.
 const DEVICE_PARTS: [CallTimePart; 8] = [
@@ -44,17 +48,23 @@ pub(crate) fn find(report: &TraceReport, losses: &[ActorLoss]) -> Vec<Finding> {
     let in_file_systems = report
         .file_systems
         .iter()
+        .filter(is_known)
         .flat_map(|file_system| in_file_system(report, file_system, &contention));
     let mut found: Vec<Finding> = in_file_systems.collect();
     add_waits_behind(report.working.behind_storage_ns, &mut found);
     let mut in_findings_ns: u64 =
-        report.file_systems.iter().map(blocked_ns).fold(0, u64::saturating_add);
+        report.file_systems.iter().filter(is_known).map(blocked_ns).fold(0, u64::saturating_add);
     for on_disk in &contention {
         in_findings_ns.grow(on_disk.cost_ns);
     }
     found.extend(contention);
     found.extend(in_threads(report, losses, in_findings_ns));
     ranked(report, found, calls_ns)
+}
+
+/// Returns whether calls on it tell which file system they were on.
+fn is_known(file_system: &&FileSystemReport) -> bool {
+    file_system.dev != Dev::default()
 }
 
 /// Adds the time of threads that wait for others in calls on files, to each finding by its cost.
@@ -103,11 +113,17 @@ fn is_cured(finding: &Finding) -> bool {
 fn not_storage(report: &TraceReport, found: &[Finding]) -> Option<Finding> {
     let working = &report.working;
     let share = working.share(working.storage_ns);
-    let is_explained = found.iter().any(|finding| finding.share >= MIN_LEADING_SHARE);
+    let length_ns = report.trace.end_ns.saturating_sub(report.trace.start_ns);
+    let is_explained = found.iter().any(|finding| {
+        finding.share >= MIN_LEADING_SHARE && finding.cost_ns >= length_ns / MIN_LEADING_PART
+    });
     let is_seen = working.total_ns > 0 || !report.accounts.processes.is_empty();
     (is_seen && !is_explained && share < MIN_LEADING_SHARE).then(|| Finding {
         kind: FindingKind::NotStorage,
-        sentence: "little time goes into files and disks".to_owned(),
+        sentence: match main_occupation(report) {
+            Some(occupation) => format!("little time goes into files and disks: {occupation}"),
+            None => "little time goes into files and disks".to_owned(),
+        },
         dev: None,
         cost_ns: working.total_ns.saturating_sub(working.storage_ns),
         share: 1.0 - share,

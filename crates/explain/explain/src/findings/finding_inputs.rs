@@ -25,7 +25,7 @@ impl FindingInputs<'_> {
 
     pub(super) fn has_journal(&self) -> bool {
         let commits = &self.file_system.commits;
-        commits.full.count + commits.fast.count > 0
+        commits.full.count + commits.fast.count > 0 || self.file_system.journal_bytes > 0
     }
 
     fn sync_share(&self, ns: u64) -> f64 {

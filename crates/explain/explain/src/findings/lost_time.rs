@@ -12,7 +12,7 @@ use crate::actor::Actor;
 use crate::fast_hash::FastMap;
 use crate::report::{TimeAccount, TraceReport};
 use crate::saturating_grow::SaturatingGrow as _;
-use crate::wait_losses::{ActorLoss, HolderState, LossKind};
+use crate::wait_losses::{ActorLoss, Awaited, HolderState, LossKind};
 
 /// Minimum part of the trace's length that threads lost in all. Less matters to nobody.
 const MIN_PART_OF_TRACE: u64 = 50;
@@ -37,12 +37,18 @@ pub(super) fn in_threads(
         of(LossKind::Throttled).throttled(),
         of(LossKind::Processor).processor(&of(LossKind::ProcessorLook)),
         of(LossKind::PageFault).page_faults(),
+        of(LossKind::MemoryLimit).memory_limit(),
+        of(LossKind::HeldBack).held_back(),
         of(LossKind::Storage).device(in_findings_ns),
     ];
     found.extend(of(LossKind::Sleep).by_name_of(|loss| loss.at).iter().map(Losses::sleep));
-    let is_lock = |loss: &ActorLoss| matches!(loss.kind, LossKind::Lock(_));
-    let locks = Losses { report, accounts, all: of_kind(losses, is_lock) };
-    found.extend(locks.by_name_of(|loss| loss.at).iter().map(Losses::lock));
+    for awaited in [Awaited::Lock, Awaited::Flock, Awaited::PipeReader, Awaited::FileServer] {
+        let is_meant =
+            |loss: &ActorLoss| matches!(loss.kind, LossKind::Awaits(one, _) if one == awaited);
+        let waits = Losses { report, accounts, all: of_kind(losses, is_meant) };
+        let by_holder = waits.by_name_of(|loss| loss.at);
+        found.extend(by_holder.iter().map(|waits| waits.for_another(awaited)));
+    }
     found.retain(|finding| finding.cost_ns > 0 && finding.cost_ns >= length_ns / MIN_PART_OF_TRACE);
     found
 }
@@ -236,6 +242,30 @@ impl Losses<'_> {
         self.finding(FindingKind::PageFaults, sentence, &victims, None)
     }
 
+    fn memory_limit(&self) -> Finding {
+        let victims = self.actors(|loss| loss.victim);
+        let verb = if victims.len() == 1 { "waits" } else { "wait" };
+        let sentence = format!(
+            "{} {verb} for memory, which the kernel must free first: {} is at its limit (`memory.high`, `memory.max`), \
+             or the machine has none left",
+            grouped_names(&victims),
+            cgroups_of(&victims)
+        );
+        self.finding(FindingKind::MemoryLimit, sentence, &victims, None)
+    }
+
+    fn held_back(&self) -> Finding {
+        let victims = self.actors(|loss| loss.victim);
+        let verb = if victims.len() == 1 { "waits" } else { "wait" };
+        let sentence = format!(
+            "{} {verb} for requests that no disk has yet: a limit of {} holds them back (`io.max`, `io.latency`, \
+             `blkio.throttle.*`), or the disk's scheduler",
+            grouped_names(&victims),
+            cgroups_of(&victims)
+        );
+        self.finding(FindingKind::HeldBack, sentence, &victims, None)
+    }
+
     /// Waits for disks in calls that have no row, most of them reads.
     fn device(&self, in_findings_ns: u64) -> Finding {
         let victims = self.actors(|loss| loss.victim);
@@ -259,31 +289,55 @@ impl Losses<'_> {
         self.finding(FindingKind::Timer, sentence, &whose, None)
     }
 
-    fn lock(&self) -> Finding {
+    /// Waits for something that another thread has to give: a lock, a place in a pipe, an answer.
+    fn for_another(&self, awaited: Awaited) -> Finding {
         let victims = self.actors(|loss| loss.victim);
         let holder = self.actors(|loss| loss.at).into_iter().next();
         let state_ns = |state| {
-            let in_state = self.all.iter().filter(|loss| loss.kind == LossKind::Lock(state));
+            let in_state =
+                self.all.iter().filter(|loss| loss.kind == LossKind::Awaits(awaited, state));
             in_state.fold(0_u64, |sum, loss| sum.saturating_add(loss.ns))
         };
         let states = [
             (HolderState::Computes, "computes"),
             (HolderState::Sleeps, "sleeps"),
-            (HolderState::AwaitsEvents, "waits for a client or a server of its own"),
+            (HolderState::AwaitsEvents, "waits for a client, a server or a child of its own"),
+            (HolderState::NotKnown, ""),
         ];
         let most = states.into_iter().max_by_key(|&(state, _)| state_ns(state));
-        let doing = most.map_or("computes", |(_, doing)| doing);
+        let meanwhile = match most.map_or("computes", |(_, doing)| doing) {
+            "" => String::new(),
+            doing => format!(", which {doing} meanwhile"),
+        };
         let verb = if victims.len() == 1 { "waits" } else { "wait" };
         let who = match &holder {
-            Some(holder) if victims[..] == [holder.clone()] => "another of its threads".to_owned(),
-            Some(holder) => in_words(holder),
-            None => "another thread".to_owned(),
+            Some(holder) if victims[..] == [holder.clone()] => {
+                Some("another of its threads".to_owned())
+            }
+            Some(holder) => Some(in_words(holder)),
+            None => None,
         };
-        let sentence = format!(
-            "{} {verb} for a lock that {who} has, which {doing} meanwhile",
-            grouped_names(&victims)
-        );
-        let finding = self.finding(FindingKind::Lock, sentence, &victims, holder);
+        let other = || who.clone().unwrap_or_else(|| "another thread".to_owned());
+        let what = match awaited {
+            Awaited::Lock => format!("for a lock that {} has{meanwhile}", other()),
+            Awaited::Flock => {
+                format!("for a lock of a file (flock or fcntl) that {} has{meanwhile}", other())
+            }
+            Awaited::PipeReader => {
+                format!("until {} reads from a full pipe{meanwhile}", other())
+            }
+            Awaited::FileServer => match &who {
+                Some(who) => format!("for {who}, which serves a file system{meanwhile}"),
+                None => "for whoever serves a file system (FUSE, NFS, SMB)".to_owned(),
+            },
+        };
+        let kind = match awaited {
+            Awaited::Lock | Awaited::Flock => FindingKind::Lock,
+            Awaited::PipeReader => FindingKind::FullPipe,
+            Awaited::FileServer => FindingKind::FileServer,
+        };
+        let sentence = format!("{} {verb} {what}", grouped_names(&victims));
+        let finding = self.finding(kind, sentence, &victims, holder);
         let held = [
             (HolderState::Computes, "time in which the holder computed"),
             (HolderState::Sleeps, "time in which it slept"),

@@ -8,22 +8,22 @@ use luc_explain::{Actor, Analysis, Finding, FindingKind, TraceReport};
 use super::trace_simulation::TraceSimulation;
 
 const DEV: Dev = Dev(8 << 20 | 1);
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 /// Length of each story.
-const END: u64 = 9_000;
-const CLIENT: u32 = 0;
+pub(super) const END: u64 = 9_000;
+pub(super) const CLIENT: u32 = 0;
 /// Parent of all processes.
 const PARENT: u32 = 10;
 
 /// Rows of a story.
 #[derive(Default)]
-struct Story {
-    events: Vec<TraceEvent>,
+pub(super) struct Story {
+    pub(super) events: Vec<TraceEvent>,
 }
 
 impl Story {
     /// Adds a thread that computes for some time in all.
-    fn thread(&mut self, thread: u32, process: u32, comm: &str, computes: u64) {
+    pub(super) fn thread(&mut self, thread: u32, process: u32, comm: &str, computes: u64) {
         let row = |at_ns, user_ns| ThreadInfo {
             at_ns,
             thread: Pid(thread),
@@ -37,12 +37,12 @@ impl Story {
         self.events.push(row(END * MS, computes * MS).into());
     }
 
-    fn process(&mut self, process: u32, comm: &str, computes: u64) {
+    pub(super) fn process(&mut self, process: u32, comm: &str, computes: u64) {
         self.thread(process, process, comm, computes);
     }
 
     /// Adds a wait; `times` are off, woken and on.
-    fn wait(&mut self, thread: [u32; 2], cause: WaitCause, times: [u64; 3], waker: u32) {
+    pub(super) fn wait(&mut self, thread: [u32; 2], cause: WaitCause, times: [u64; 3], waker: u32) {
         let [off_ns, woken_ns, on_ns] = times.map(|at| at * MS);
         let state = match cause {
             WaitCause::Preempted => WaitState::Preempted,
@@ -66,7 +66,13 @@ impl Story {
     }
 
     /// Adds a wait of a process' only thread, which is on a processor when it is woken.
-    fn blocked(&mut self, process: u32, cause: WaitCause, [off, on]: [u64; 2], waker: u32) {
+    pub(super) fn blocked(
+        &mut self,
+        process: u32,
+        cause: WaitCause,
+        [off, on]: [u64; 2],
+        waker: u32,
+    ) {
         self.wait([process; 2], cause, [off, on, on], waker);
     }
 
@@ -85,7 +91,7 @@ impl Story {
         );
     }
 
-    fn report(self) -> TraceReport {
+    pub(super) fn report(self) -> TraceReport {
         let mut events = self.events;
         events.sort_by_key(TraceEvent::time_ns);
         let mut analysis = Analysis::new(TraceSimulation::description(END * MS));
@@ -94,15 +100,15 @@ impl Story {
     }
 }
 
-fn first(report: &TraceReport) -> &Finding {
+pub(super) fn first(report: &TraceReport) -> &Finding {
     report.findings.first().unwrap_or_else(|| panic!("nothing found: {report:#?}"))
 }
 
-fn name(actor: &Option<Actor>) -> (&str, u32) {
+pub(super) fn name(actor: &Option<Actor>) -> (&str, u32) {
     actor.as_ref().map_or(("", 0), |actor| (actor.comm.as_str(), actor.process.0))
 }
 
-fn assert_share(finding: &Finding, share: f64) {
+pub(super) fn assert_share(finding: &Finding, share: f64) {
     assert!((finding.share - share).abs() < 0.01, "{share} {finding:#?}");
 }
 

@@ -9,6 +9,7 @@ mod lost_time;
 mod planted_cases;
 mod random_traces;
 mod trace_simulation;
+mod waits_for_others;
 
 use luc_events::TraceEvent;
 use luc_explain::{Analysis, TraceReport};

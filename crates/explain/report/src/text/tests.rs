@@ -1,5 +1,7 @@
 use luc_events::Tgid;
-use luc_explain::{Actor, FileSystemReport, Finding, FindingKind, TraceReport};
+use luc_explain::{
+    Actor, FileSystemReport, Finding, FindingKind, LatencyDistribution, SyncReport, TraceReport,
+};
 
 use super::ReportText;
 
@@ -29,6 +31,10 @@ fn report() -> TraceReport {
             kind: "ext4".to_owned(),
             mount_point: "/srv/mail".to_owned(),
             journal_bytes: 64 << 20,
+            syncs: SyncReport {
+                latency: LatencyDistribution { count: 1, ..LatencyDistribution::default() },
+                ..SyncReport::default()
+            },
             ..FileSystemReport::default()
         }],
         ..TraceReport::default()

@@ -69,9 +69,9 @@ table! {
 pub const NO_CALL: u32 = u32::MAX;
 
 table! {
-    /// A thread that slept when the trace began or ended, with the begin and the cause of its sleep; only if the
-    /// network is recorded. Its sleep has no row of `wait` before the trace began. A sleep that ends later has its row
-    /// of `wait` from then on.
+    /// A thread that slept when the trace ended, with the begin and the cause of its sleep. If the network is recorded,
+    /// one that slept when it began, too. Its sleep has no row of `wait` before the trace began. A sleep that ends later
+    /// has its row of `wait` from then on.
     pub struct AsleepThread in "asleep" by at_ns {
         /// Time of the observation: just after the trace began, or when it ended.
         pub at_ns: u64,
@@ -97,7 +97,7 @@ table! {
         /// Connection that it waited on; 0 for none, or for several, as with `poll`.
         pub connection: ConnectionId,
         /// Thread that had the awaited lock, if the lock stores that: a mutex of glibc, or one with priority
-        /// inheritance, in the process' own memory. 0 if unknown.
+        /// inheritance, in the process' own memory. Of a file's lock it is the process that took it. 0 if unknown.
         pub holder: Pid,
     }
 }

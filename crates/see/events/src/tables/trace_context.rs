@@ -30,6 +30,17 @@ table! {
     }
 }
 
+/// Kinds of file systems that another host or a program serves, but those of FUSE.
+const SERVED_KINDS: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs"];
+
+impl MountedFileSystem {
+    /// Returns whether another host or a program serves the file system, so that no disk of this host does.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.kind.starts_with("fuse") || SERVED_KINDS.contains(&self.kind.as_str())
+    }
+}
+
 table! {
     /// A kernel stack.
     pub struct KernelStack in "stack" by at_ns {

@@ -110,6 +110,25 @@ const SEEN: &[(WaitCause, &str)] = &[
         WaitCause::CommitWait,
         "__schedule;schedule;xlog_wait_on_iclog;xfs_log_force_seq;xfs_file_fsync;do_fsync",
     ),
+    (WaitCause::Flock, "__schedule;schedule;locks_lock_inode_wait;__x64_sys_flock;do_syscall_64"),
+    (WaitCause::Flock, "__schedule;schedule;fcntl_setlk;do_fcntl;__x64_sys_fcntl"),
+    (WaitCause::FullPipe, "__schedule;schedule;anon_pipe_write;vfs_write;ksys_write"),
+    (
+        WaitCause::FileServer,
+        "__schedule;schedule;request_wait_answer;__fuse_simple_request;fuse_lookup_name;fuse_lookup;\
+         __lookup_slow;walk_component;path_lookupat",
+    ),
+    (
+        WaitCause::FileServer,
+        "__schedule;schedule;io_schedule;folio_wait_bit_common;filemap_get_pages;filemap_read;\
+         fuse_file_read_iter;vfs_read",
+    ),
+    (WaitCause::AsyncIo, "__schedule;schedule;read_events;do_io_getevents;__x64_sys_io_getevents"),
+    (
+        WaitCause::MemoryLimit,
+        "__schedule;schedule;schedule_timeout;schedule_timeout_killable;__mem_cgroup_handle_over_high;\
+         exit_to_user_mode_loop;do_syscall_64",
+    ),
     (WaitCause::Other, "__schedule;schedule;something_new"),
     (WaitCause::Other, ""),
 ];
@@ -140,6 +159,7 @@ fn every_cause_but_those_of_other_evidence_can_be_told_by_a_stack() {
                     | WaitCause::Frozen
                     | WaitCause::Stopped
                     | WaitCause::Throttled
+                    | WaitCause::HeldBack
             ),
             "{cause}"
         );

@@ -34,6 +34,8 @@ impl RecorderPrograms {
             self.forget_files()?;
             self.set(END_VISIT, self.variable(END_VISIT)?.wrapping_add(1))?;
             self.visit(FILES_END)?;
+        }
+        if self.sleepers {
             self.visit(ASLEEP_END)?;
             consume()?;
         }
