@@ -113,7 +113,7 @@ enum brief_class {
 	BRIEF_ASYNC_IO,
 };
 
-/* Flag of a brief_class: of a read or a write, so that its file decides. */
+/* Flag of a brief_class: of a read or a write, whose file tells more. */
 #define BRIEF_BY_FILE 0x80
 
 /* Result of a call that sends. */

@@ -38,17 +38,17 @@ static __always_inline u64 scheduler_clock(struct task_struct *task)
 
 /* The number of the system call that a thread is in; -1 if none or not known. */
 /*
- * brief_class + 1 of a thread that reads or writes a file. What serves a file system
- * answers calls on its files, as with FUSE: the stack tells.
+ * brief_class + 1 of a thread that writes to a file. What serves a file system answers
+ * calls on its files, as with FUSE: the stack tells.
  */
-static __always_inline u32 brief_class_of_file(struct task_struct *task, u32 fd, u32 class)
+static __always_inline u32 brief_class_of_file(struct task_struct *task, u32 fd)
 {
 	struct inode *inode = inode_of(task, fd);
 	u32 type = inode ? BPF_CORE_READ(inode, i_mode) & S_IFMT : 0;
 
 	if (type == S_IFREG)
 		return 0;
-	return type == S_IFIFO ? class : BRIEF_PIPE_SOCKET + 1;
+	return type == S_IFIFO ? BRIEF_FULL_PIPE + 1 : BRIEF_PIPE_SOCKET + 1;
 }
 
 /* brief_class + 1 of a thread that sleeps interruptibly; 0: ask its stack. */
@@ -71,9 +71,11 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	if (number < 0 || number >= LUC_SYSCALLS)
 		return 0;
 	class = config.brief_class[number & (LUC_SYSCALLS - 1)];
-	if (class & BRIEF_BY_FILE)
-		class = brief_class_of_file(task, argument(regs, 0), class & ~BRIEF_BY_FILE);
-	return class;
+	if (!(class & BRIEF_BY_FILE))
+		return class;
+	class &= ~BRIEF_BY_FILE;
+	/* Threads often sleep in reads, but seldom in writes: only these pay for the look. */
+	return class == BRIEF_FULL_PIPE + 1 ? brief_class_of_file(task, argument(regs, 0)) : class;
 }
 
 /*
