@@ -19,7 +19,7 @@ const MIN_PART_OF_TRACE: u64 = 50;
 
 /// Finds what threads lost time to, beside calls on files that have rows.
 ///
-/// `in_findings_ns` is the time that threads waited for files and disks in such calls, or for contended disks.
+/// Waits in such calls, and for contended disks, have findings of their own: `in_findings_ns`.
 pub(super) fn in_threads(
     report: &TraceReport,
     losses: &[ActorLoss],
