@@ -1,6 +1,7 @@
 //! Part `throttle-protect`: a client that must be answered soon, beside batch, under each rival and `luc throttle`.
 //!
-//! `settings` has the rivals and our policies; `protect.sh` runs a client beside batch.
+//! `settings` has the rivals and our policies; `protect.sh` runs a client beside batch. Settings are chosen at some
+//! places of the files, and judged at others.
 
 mod scenario;
 mod settings;
@@ -12,19 +13,28 @@ use luc_harness::guests;
 use luc_harness::harness::{Harness, missing, parse};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
-use luc_vm::GuestKernel;
+use luc_vm::{GuestKernel, GuestOutcome, VirtualMachine};
 use serde_json::{Value, json};
 
 use super::KERNEL;
-use super::guest::{boot, script};
+use super::guest::{machine, script};
+use super::guests_at_a_time;
 use scenario::Scenario;
 use settings::ClientSetting;
 
 /// Script that runs a client beside batch.
 const BESIDE: &str = include_str!("protect.sh");
-/// Number of places of the files that are tried.
-const DEFAULT_SEEDS: usize = 3;
-const CLIENT_SECONDS: f64 = 20.0;
+/// Number of places of the files where settings are judged. They are chosen at half as many others.
+const JUDGING: usize = 4;
+const CLIENT_SECONDS: f64 = 10.0;
+
+/// Cells that one guest runs.
+struct CellGuest<'a> {
+    scenario: Scenario,
+    settings: &'a [ClientSetting],
+    key: Value,
+    vm: VirtualMachine<'a>,
+}
 
 /// Measures the part.
 ///
@@ -32,7 +42,6 @@ const CLIENT_SECONDS: f64 = 20.0;
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
     let kernel = GuestKernel::bootable(KERNEL)?;
-    let seeds = harness.options.repeats.unwrap_or(DEFAULT_SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
     let wanted = |scenario: Scenario, settings: Vec<ClientSetting>| -> Vec<ClientSetting> {
         let is_wanted = |setting: &ClientSetting| {
@@ -41,7 +50,7 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
         };
         settings.into_iter().filter(is_wanted).collect()
     };
-    let guests: Vec<(Scenario, Vec<ClientSetting>)> = [Scenario::Reads, Scenario::Fsyncs]
+    let all: Vec<(Scenario, Vec<ClientSetting>)> = [Scenario::Reads, Scenario::Fsyncs]
         .into_iter()
         // One guest for the rivals and one for ours, so that a change of ours repeats only that.
         .flat_map(|scenario| {
@@ -50,32 +59,55 @@ pub fn run(harness: &Harness) -> Result<(), EvaluateError> {
         })
         .filter(|(_, settings)| !settings.is_empty())
         .collect();
-    if guests.is_empty() {
+    if all.is_empty() {
         return Err(harness.options.no_cell());
     }
+    let judging = harness.options.repeats.unwrap_or(JUDGING);
+    let choosing = judging.div_ceil(2);
     let runs = Runs::open(harness);
-    let mut progress = Progress::new(harness.part, guests.len() * seeds);
+    let mut progress = Progress::new(harness.part, all.len() * (choosing + judging));
+    let mut guests = Vec::new();
     // Seed by seed: an evaluation that is ended early has all settings.
-    for seed in harness.options.seed..harness.options.seed + seeds as u64 {
-        for (scenario, settings) in &guests {
+    for place in 0..choosing + judging {
+        let seed = harness.options.seed + place as u64;
+        let purpose = if place < choosing { "choosing" } else { "judging" };
+        for (scenario, settings) in &all {
             let names: Vec<&str> = settings.iter().map(|s| s.name.as_str()).collect();
-            let key = json!({ "scenario": scenario.name(), "places": seed, "settings": names });
-            let make = || in_guest(harness, &kernel, *scenario, settings, seed);
-            runs.get(&key, make)?;
-            progress.step(&format!("{}, places {seed}", scenario.name()));
+            let key = json!({
+                "scenario": scenario.name(), "places": seed, "for": purpose, "settings": names,
+            });
+            let mut is_new = false;
+            let earlier = runs.get(&key, || {
+                is_new = true;
+                Err(EvaluateError::Interrupted)
+            });
+            if is_new {
+                let vm = describe(harness, &kernel, *scenario, settings, seed);
+                guests.push(CellGuest { scenario: *scenario, settings, key, vm });
+            } else {
+                earlier?;
+                progress.step(&format!("{}, places {seed}, taken over", scenario.name()));
+            }
         }
     }
-    Ok(())
+    let boot = |guest: &CellGuest<'_>| {
+        guests::succeed(&guest.vm, &format!("running '{}' in a guest", guest.scenario.name()))
+    };
+    guests_at_a_time::each(harness.options.jobs, &guests, boot, |guest, outcome| {
+        runs.get(&guest.key, || read(&outcome, kernel.release(), guest.settings))?;
+        progress.step(&format!("{}, places {}", guest.scenario.name(), guest.key["places"]));
+        Ok(())
+    })
 }
 
-/// Runs the client alone, then beside batch under each setting.
-fn in_guest(
+/// Describes a guest that runs the client alone, then beside batch under each setting.
+fn describe<'a>(
     harness: &Harness,
-    kernel: &GuestKernel,
+    kernel: &'a GuestKernel,
     scenario: Scenario,
     settings: &[ClientSetting],
     seed: u64,
-) -> Result<Value, EvaluateError> {
+) -> VirtualMachine<'a> {
     let seconds = harness.options.seconds.unwrap_or(CLIENT_SECONDS);
     let mut lines = vec![BESIDE.to_owned()];
     let mut commands =
@@ -90,9 +122,19 @@ fn in_guest(
         lines.push(format!("beside {number} {} {}", scenario.batch(), setting.words()));
     }
     let files = scenario.files();
-    let outcome = boot(harness, kernel, &files, script(&files, &lines, seed))?;
+    machine(harness, kernel, files.model, files.bytes())
+        .program("ionice")
+        .script(script(&files, &lines, seed))
+}
+
+/// Reads what the cells of a guest left.
+fn read(
+    outcome: &GuestOutcome,
+    release: &str,
+    settings: &[ClientSetting],
+) -> Result<Value, EvaluateError> {
     let cell = |name: &str| -> Result<Value, EvaluateError> {
-        let file = |end: &str| guests::file(&outcome, &format!("{name}.{end}"));
+        let file = |end: &str| guests::file(outcome, &format!("{name}.{end}"));
         let client: Value = parse(&file("client")?, "the client's figures")?;
         let throttle: Value = outcome
             .file(&format!("{name}.json"))
@@ -109,7 +151,7 @@ fn in_guest(
         cells.push(of);
     }
     Ok(json!({
-        "release": kernel.release(), "alone": cell("alone")?, "cells": cells, "wall_s": outcome.wall.as_secs(),
+        "release": release, "alone": cell("alone")?, "cells": cells, "wall_s": outcome.wall.as_secs(),
     }))
 }
 

@@ -8,13 +8,18 @@ tasks=$CGROUPS/luc-evaluate-tasks
 # The batch is at work before the client begins.
 ahead_s=1
 
-# The first process of each task. What is in IO is written into a file of its cgroup. The client ends the others.
+# The first process of each task. What is in IO is written into a file of its cgroup, or is its class for ionice. The
+# client ends the others.
 # usage: enter client|batch.N
 write_task() {
 	cat >"$WORK/enter" <<-END
 		cgroup=$CGROUPS\$(sed -n 's/^0:://p' /proc/self/cgroup)
 		if [ "\$1" = client ]; then io=\$CLIENT_IO; else io=\$BATCH_IO; fi
-		if [ -n "\$io" ]; then echo "$disk_number \${io#*=}" >"\$cgroup/\${io%%=*}" || exit 99; fi
+		case "\$io" in
+		"") ;;
+		class=*) ionice -c "\${io#*=}" -p "\$\$" || exit 99 ;;
+		*) echo "$disk_number \${io#*=}" >"\$cgroup/\${io%%=*}" || exit 99 ;;
+		esac
 		if [ "\$1" != client ]; then
 		    echo "\$cgroup" >"$WORK/cgroup.\$1"
 		    exec bash "$WORK/\$1" >/dev/null
@@ -67,8 +72,8 @@ start_throttled() {
 }
 
 # beside NAME BATCH SCHEDULER READ_AHEAD_KIB "SETTINGS" "CLIENT_IO" "BATCH_IO" "COST" "OPTIONS"
-# BATCH is the number of batch tasks; CLIENT_IO and BATCH_IO a file of a task's cgroup and its content; COST as in
-# cell.sh; OPTIONS those of luc throttle run, or nothing without it.
+# BATCH is the number of batch tasks; CLIENT_IO and BATCH_IO a file of a task's cgroup and its content, or class=N; COST
+# as in cell.sh; OPTIONS those of luc throttle run, or nothing without it.
 beside() {
 	local cost=$8 task all=()
 	export NAME=$1 CLIENT_IO=$6 BATCH_IO=$7
