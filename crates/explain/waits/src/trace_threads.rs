@@ -135,7 +135,8 @@ impl TraceThreads {
         facts.service = service.unwrap_or_else(|| name.clone());
         facts.name = name;
         facts.started_ns = Some(row.start_ns).filter(|&start_ns| start_ns > began_ns);
-        facts.ended_ns = Some(row.exit_ns).filter(|&exit_ns| exit_ns > 0);
+        let ended_ns = Some(row.exit_ns).filter(|&exit_ns| exit_ns > 0);
+        facts.ended_ns = ended_ns.or(facts.ended_ns);
     }
 
     /// Returns the thread of a row. One whose waits came before its row is known by its number alone.

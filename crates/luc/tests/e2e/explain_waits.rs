@@ -38,3 +38,14 @@ fn who_does_not_read_a_pipe_is_named() {
     };
     assert_eq!([&found["kind"], &found["victim"]["comm"]], ["full_pipe", "dd"], "{found:#}");
 }
+
+#[test]
+fn who_kills_a_stopped_process_has_not_let_it_go_on() {
+    let script =
+        "sleep 100 & stopped=$!; sleep 0.2; kill -STOP $stopped; sleep 1; kill -KILL $stopped";
+    let Some(found) = first(script) else {
+        return;
+    };
+    assert_eq!([&found["kind"], &found["victim"]["comm"]], ["stopped", "sleep"], "{found:#}");
+    assert!(found["culprit"].is_null(), "{found:#}");
+}

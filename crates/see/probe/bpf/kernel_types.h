@@ -237,7 +237,6 @@ struct task_struct {
 	unsigned int flags;
 	/* A byte since Linux 7.2. The loader fits the size of a number without a sign only. */
 	unsigned int on_cpu;
-	int exit_state;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	int pid;

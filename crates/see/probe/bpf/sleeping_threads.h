@@ -150,7 +150,7 @@ static __always_inline void look_at_sleeper(struct task_struct *task, bool at_en
 	}
 	hot = hot_of(task);
 	thread = thread_of(task);
-	if (!hot || !thread || task->exit_state)
+	if (!hot || !thread || thread->exited)
 		return;
 	brief = other_brief(sleeps);
 	state = WAIT_OTHER;

@@ -61,6 +61,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	if (thread->tracked || thread->seen)
 		send_task(task, thread, TASK_EXIT, NULL);
 	untrack(task, thread);
+	thread->exited = 1;
 	return 0;
 }
 
@@ -117,11 +118,8 @@ int end(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	/* The row of its end has been sent, though its parent has not waited for it. */
-	if (task->exit_state)
-		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!thread || !(thread->tracked || thread->seen))
+	if (!thread || thread->exited || !(thread->tracked || thread->seen))
 		return 0;
 	hot = hot_of(task);
 	if (hot)

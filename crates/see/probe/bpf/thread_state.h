@@ -84,7 +84,8 @@ struct thread {
 	u8 seen;
 	/* `hot` is used, as the place in the array is another thread's. */
 	u8 displaced;
-	u8 reserved;
+	/* The row of its end has been sent. */
+	u8 exited;
 	struct hot hot;
 };
 

@@ -108,7 +108,7 @@ fn a_wait_that_lasts_longer_than_the_trace_is_found() {
     assert_share(found, 1.0);
 }
 
-/// A writer of 20 blocks in a second, each of which reaches the disk late.
+/// A program that writes 20 blocks in a second. Each block reaches the disk late.
 fn written_late(late: u64) -> Story {
     let mut story = Story::default();
     story.process(11, "dd", 10);
@@ -210,6 +210,8 @@ fn who_kills_a_stopped_thread_has_not_let_it_go_on() {
     story.events.push(victim(0, 0).into());
     story.blocked(11, WaitCause::Stopped, [10, 8_000], 4711);
     story.events.push(victim(8_001 * MS, 8_001 * MS).into());
+    // An older recorder saw it again before its parent had waited for it.
+    story.events.push(victim(8_002 * MS, 0).into());
     let report = story.report();
     assert_eq!(first(&report).sentence, "py (11) is stopped by signals or a debugger");
 }
