@@ -3,6 +3,7 @@
 //! Events come in the order of time and stay in a window for a while. A commit is analysed [`COMMIT_DELAY_NS`] after
 //! its end, and a call when the [`pending_calls`] releases it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -188,21 +189,33 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn wait(&mut self, row: &OffCpuWait) {
-        let totals = &self.totals;
-        let file_system = totals.file_systems.get(&row.dev).and_then(|sums| sums.row.as_ref());
-        let cause = match row.cause {
-            WaitCause::Device | WaitCause::DataWriteback
-                if file_system.is_some_and(MountedFileSystem::is_served) =>
-            {
-                WaitCause::FileServer
-            }
-            _ => totals.in_flight.cause(row, file_system.map(|row| row.disk)),
+        let found = self.find_cause(row);
+        let row = &if found == row.cause {
+            Cow::Borrowed(row)
+        } else {
+            Cow::Owned(OffCpuWait { cause: found, ..row.clone() })
         };
-        let row = &OffCpuWait { cause, ..row.clone() };
         self.totals.threads.add_wait(row);
         self.totals.roots.add_wait(row, &self.totals.threads);
         if let Some(observer) = &mut self.observer {
             observer.wait(row);
+        }
+    }
+
+    /// Finds the cause of a wait. A file system's kind and the disks' requests may tell more than the thread's stack.
+    fn find_cause(&self, row: &OffCpuWait) -> WaitCause {
+        let is_for_requests =
+            matches!(row.cause, WaitCause::Device | WaitCause::DataWriteback | WaitCause::AsyncIo);
+        if !is_for_requests {
+            return row.cause;
+        }
+        let totals = &self.totals;
+        let file_system = totals.file_systems.get(&row.dev).and_then(|sums| sums.row.as_ref());
+        match file_system {
+            Some(mounted) if mounted.is_served() && row.cause != WaitCause::AsyncIo => {
+                WaitCause::FileServer
+            }
+            _ => totals.in_flight.find_cause(row, file_system.map(|mounted| mounted.disk)),
         }
     }
 

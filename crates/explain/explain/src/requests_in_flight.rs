@@ -73,7 +73,7 @@ impl RequestsInFlight {
 
     /// Returns the cause of a wait, where requests tell more than the thread's stack. `disk` is that of the file system
     /// that the thread used, if it is known.
-    pub(crate) fn cause(&self, row: &OffCpuWait, disk: Option<Dev>) -> WaitCause {
+    pub(crate) fn find_cause(&self, row: &OffCpuWait, disk: Option<Dev>) -> WaitCause {
         let to_ns = row.woken_ns.max(row.off_ns);
         let length_ns = to_ns - row.off_ns;
         let share = |spans: &BusySpans| {
@@ -133,7 +133,8 @@ mod tests {
         let mut requests = RequestsInFlight::default();
         requests.add(&request(1, 10 * MS, 15 * MS));
         requests.add(&request(2, 20 * MS, 30 * MS));
-        let cause = |from, to| requests.cause(&wait(WaitCause::AsyncIo, from * MS, to * MS), None);
+        let cause =
+            |from, to| requests.find_cause(&wait(WaitCause::AsyncIo, from * MS, to * MS), None);
         assert_eq!(cause(10, 15), WaitCause::Device);
         assert_eq!(cause(9, 19), WaitCause::Device);
         // For the most part nothing of its own was under way.
@@ -146,13 +147,13 @@ mod tests {
         let mut requests = RequestsInFlight::default();
         let device = |from, to| wait(WaitCause::Device, from * MS, to * MS);
         // Nothing is known of any disk.
-        assert_eq!(requests.cause(&device(0, 50), None), WaitCause::Device);
+        assert_eq!(requests.find_cause(&device(0, 50), None), WaitCause::Device);
         requests.add(&request(1, 49 * MS, 50 * MS));
         for disk in [None, Some(Dev(7))] {
-            assert_eq!(requests.cause(&device(0, 50), disk), WaitCause::HeldBack);
-            assert_eq!(requests.cause(&device(48, 50), disk), WaitCause::Device);
+            assert_eq!(requests.find_cause(&device(0, 50), disk), WaitCause::HeldBack);
+            assert_eq!(requests.find_cause(&device(48, 50), disk), WaitCause::Device);
         }
-        assert_eq!(requests.cause(&device(0, 50), Some(Dev(8))), WaitCause::Device);
+        assert_eq!(requests.find_cause(&device(0, 50), Some(Dev(8))), WaitCause::Device);
     }
 
     #[test]

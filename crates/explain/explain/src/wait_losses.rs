@@ -57,25 +57,27 @@ pub(crate) enum LossKind {
 /// Thing that a thread waits for until another one gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Awaited {
-    /// A lock in memory, as of a mutex.
-    Lock,
     /// A lock of a file.
     Flock,
     /// A place in a pipe.
     PipeReader,
     /// The answer of whoever serves a file system.
     FileServer,
+    /// A lock in memory, as of a mutex.
+    Lock,
 }
+
+/// Causes of waits for others that no idle thread has, in the order of what is awaited.
+const SURE_CAUSES: [(WaitCause, Awaited); 3] = [
+    (WaitCause::Flock, Awaited::Flock),
+    (WaitCause::FullPipe, Awaited::PipeReader),
+    (WaitCause::FileServer, Awaited::FileServer),
+];
 
 impl Awaited {
     /// Returns what a thread waits for by a cause that no idle thread has.
     pub(crate) fn of(cause: WaitCause) -> Option<Self> {
-        match cause {
-            WaitCause::Flock => Some(Self::Flock),
-            WaitCause::FullPipe => Some(Self::PipeReader),
-            WaitCause::FileServer => Some(Self::FileServer),
-            _ => None,
-        }
+        SURE_CAUSES.iter().find(|(sure, _)| *sure == cause).map(|&(_, awaited)| awaited)
     }
 }
 
@@ -127,9 +129,6 @@ struct FollowedTime {
     /// Losses that count only if it gets its work by events.
     doubtful_ns: u64,
 }
-
-/// Causes of waits for others that no idle thread has.
-const SURE_CAUSES: [WaitCause; 3] = [WaitCause::Flock, WaitCause::FullPipe, WaitCause::FileServer];
 
 /// Losses by waits for other threads, summed.
 #[derive(Debug, Default)]
@@ -246,7 +245,7 @@ impl WaitLosses {
         let at = part.thread.map(|at| at.thread);
         let lost = |kind| ThreadLoss::of(kind, thread, at);
         if let Some(awaited) = link.cause.and_then(Awaited::of) {
-            self.add_sure(thread, part, awaited, link.cause, ns);
+            self.add_sure(thread, part, awaited, ns);
             return;
         }
         let is_poll = link.cause == Some(WaitCause::Poll);
@@ -290,17 +289,8 @@ impl WaitLosses {
     }
 
     /// Adds time in which a thread waited for another one by a cause that no idle thread has.
-    fn add_sure(
-        &mut self,
-        thread: TraceThread,
-        part: &RootPart,
-        awaited: Awaited,
-        cause: Option<WaitCause>,
-        ns: u64,
-    ) {
-        if let Some(place) = SURE_CAUSES.iter().position(|&sure| Some(sure) == cause) {
-            self.followed(thread).sure_ns[place].grow(ns);
-        }
+    fn add_sure(&mut self, thread: TraceThread, part: &RootPart, awaited: Awaited, ns: u64) {
+        self.followed(thread).sure_ns[awaited as usize].grow(ns);
         let kind = match (part.root.kind, part.cause) {
             (RootKind::Fsync | RootKind::Journal | RootKind::Device | RootKind::Memory, _) => {
                 LossKind::BehindStorage
@@ -421,11 +411,9 @@ fn losses_of_account(time: &ThreadTime, followed: &FollowedTime) -> Vec<ActorLos
             time.blocked_ns(WaitCause::Stopped).saturating_sub(followed.stopped_ns),
         ),
     ];
-    for (cause, followed_ns) in SURE_CAUSES.into_iter().zip(followed.sure_ns) {
-        if let Some(awaited) = Awaited::of(cause) {
-            let ns = time.blocked_ns(cause).saturating_sub(followed_ns);
-            all.push(lost(LossKind::Awaits(awaited, HolderState::NotKnown), none, ns));
-        }
+    for (cause, awaited) in SURE_CAUSES {
+        let ns = time.blocked_ns(cause).saturating_sub(followed.sure_ns[awaited as usize]);
+        all.push(lost(LossKind::Awaits(awaited, HolderState::NotKnown), none, ns));
     }
     if gets_events(time, followed) {
         all.push(own(LossKind::Sleep, time.blocked_ns(WaitCause::Sleep)));

@@ -232,49 +232,35 @@ impl Losses<'_> {
         self.report.trace.filters.is_empty() && self.report.trace.command.is_empty()
     }
 
-    fn page_faults(&self) -> Finding {
+    /// Finds that the victims wait for something, in words.
+    fn waits(&self, kind: FindingKind, what: &str) -> Finding {
         let victims = self.actors(|loss| loss.victim);
         let verb = if victims.len() == 1 { "waits" } else { "wait" };
-        let sentence = format!(
-            "{} {verb} for pages of memory: of files that are mapped, of swap, or locked by others",
-            grouped_names(&victims)
-        );
-        self.finding(FindingKind::PageFaults, sentence, &victims, None)
+        let sentence = format!("{} {verb} for {what}", grouped_names(&victims));
+        self.finding(kind, sentence, &victims, None)
+    }
+
+    fn page_faults(&self) -> Finding {
+        let what = "pages of memory: of files that are mapped, of swap, or locked by others";
+        self.waits(FindingKind::PageFaults, what)
     }
 
     fn memory_limit(&self) -> Finding {
-        let victims = self.actors(|loss| loss.victim);
-        let verb = if victims.len() == 1 { "waits" } else { "wait" };
-        let sentence = format!(
-            "{} {verb} for memory, which the kernel must free first: {} is at its limit (`memory.high`, `memory.max`), \
-             or the machine has none left",
-            grouped_names(&victims),
-            cgroups_of(&victims)
-        );
-        self.finding(FindingKind::MemoryLimit, sentence, &victims, None)
+        let what = "memory, which the kernel must free first: a cgroup is at its limit (`memory.high`, `memory.max`), \
+                    or the machine has none left";
+        self.waits(FindingKind::MemoryLimit, what)
     }
 
     fn held_back(&self) -> Finding {
-        let victims = self.actors(|loss| loss.victim);
-        let verb = if victims.len() == 1 { "waits" } else { "wait" };
-        let sentence = format!(
-            "{} {verb} for requests that no disk has yet: a limit of {} holds them back (`io.max`, `io.latency`, \
-             `blkio.throttle.*`), or the disk's scheduler",
-            grouped_names(&victims),
-            cgroups_of(&victims)
-        );
-        self.finding(FindingKind::HeldBack, sentence, &victims, None)
+        let what = "requests that no disk has yet: a limit of a cgroup holds them back (`io.max`, `io.latency`, \
+                    `blkio.throttle.*`), or the disk's scheduler";
+        self.waits(FindingKind::HeldBack, what)
     }
 
     /// Waits for disks in calls that have no row, most of them reads.
     fn device(&self, in_findings_ns: u64) -> Finding {
-        let victims = self.actors(|loss| loss.victim);
-        let verb = if victims.len() == 1 { "waits" } else { "wait" };
-        let sentence = format!(
-            "{} {verb} for disks, in reads and other calls that are not listed one by one",
-            grouped_names(&victims)
-        );
-        let finding = self.finding(FindingKind::DeviceBound, sentence, &victims, None);
+        let what = "disks, in reads and other calls that are not listed one by one";
+        let finding = self.waits(FindingKind::DeviceBound, what);
         Finding { cost_ns: finding.cost_ns.saturating_sub(in_findings_ns), ..finding }
     }
 
@@ -299,16 +285,16 @@ impl Losses<'_> {
             in_state.fold(0_u64, |sum, loss| sum.saturating_add(loss.ns))
         };
         let states = [
-            (HolderState::Computes, "computes"),
-            (HolderState::Sleeps, "sleeps"),
-            (HolderState::AwaitsEvents, "waits for a client, a server or a child of its own"),
             (HolderState::NotKnown, ""),
+            (HolderState::Computes, ", which computes meanwhile"),
+            (HolderState::Sleeps, ", which sleeps meanwhile"),
+            (
+                HolderState::AwaitsEvents,
+                ", which waits for a client, a server or a child of its own meanwhile",
+            ),
         ];
         let most = states.into_iter().max_by_key(|&(state, _)| state_ns(state));
-        let meanwhile = match most.map_or("computes", |(_, doing)| doing) {
-            "" => String::new(),
-            doing => format!(", which {doing} meanwhile"),
-        };
+        let meanwhile = most.map_or("", |(_, doing)| doing);
         let verb = if victims.len() == 1 { "waits" } else { "wait" };
         let who = match &holder {
             Some(holder) if victims[..] == [holder.clone()] => {

@@ -89,7 +89,7 @@ pub(super) fn describe(tables: &[AnyTable], traces: &TraceFiles) -> String {
     let mut text = "# Tables\n\n\
         Times `_ns` are nanoseconds of the CLOCK_MONOTONIC of the row's host, times `_global_ns` of that of the first host.\n\
         Tables `trace_*` are in the traces; all others are files here. `views.sql` defines what is made of them:\n\
-        `subtree` (each request with all that were made for it), `blame` (how much of each request went into which root) and\n\
+        `subtree` (each request with all that were made for it), `blame` (the time of each request by root) and\n\
         `trace_*_global` (rows of a trace with their time on the first host's clock).\n"
         .to_owned();
     let mut section = |name: &str, about: &str| {
